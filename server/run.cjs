@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+'use strict';
+// The way in for every command. It runs on any Node that npm runs on: on one older than package.json's "engines" it hands
+// over to the Node that npm installed as an optional platform dependency. That one is found by path, since not every npm
+// links it into node_modules/.bin. In a checkout it first compiles what changed.
+
+const { spawn, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.resolve(__dirname, '..');
+const MINIMUM = [22, 19];
+
+function isEnough(version) {
+  const [major, minor] = version.split('.').map(Number);
+  return major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1]);
+}
+
+function findNode() {
+  if (isEnough(process.versions.node)) return process.execPath;
+  const names = [`node-${process.platform}-${process.arch}`, `node-bin-${process.platform}-${process.arch}`];
+  if (process.platform === 'win32') names.unshift(`node-win-${process.arch}`);
+  const executable = process.platform === 'win32' ? 'node.exe' : 'node';
+  for (const name of names) {
+    for (let folder = root; ; folder = path.dirname(folder)) {
+      const candidate = path.join(folder, 'node_modules', name, 'bin', executable);
+      if (fs.existsSync(candidate)) return candidate;
+      if (folder === path.dirname(folder)) break;
+    }
+  }
+  console.error(
+    `mediagate needs Node ${MINIMUM.join('.')} or newer; this is ${process.versions.node}, and npm has installed no Node for ` +
+      `${process.platform}-${process.arch}. Install a newer Node, or run "npm ci" without --omit=optional.`,
+  );
+  process.exit(1);
+}
+
+const SOURCES = ['core', 'plugins', 'server', 'test', 'bench'];
+
+function newestSource(folder) {
+  let newest = 0;
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    if (entry.name === 'fixtures') continue;
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) newest = Math.max(newest, newestSource(full));
+    else if (/\.(ts|json)$/.test(entry.name)) newest = Math.max(newest, fs.statSync(full).mtimeMs);
+  }
+  return newest;
+}
+
+/** Compiles a checkout when a source is newer than the last build; an installed package ships compiled. */
+function compile(node) {
+  const config = path.join(root, 'tsconfig.json');
+  const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  if (!fs.existsSync(config) || !fs.existsSync(compiler)) return;
+  const stamp = path.join(root, 'dist', '.tsbuildinfo');
+  const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
+  const newest = Math.max(
+    fs.statSync(config).mtimeMs,
+    ...SOURCES.map((name) => path.join(root, name)).filter(fs.existsSync).map(newestSource),
+  );
+  if (built > newest) return;
+  const result = spawnSync(node, [compiler, '-p', root], { stdio: ['ignore', 2, 2] });
+  if (result.status !== 0) process.exit(result.status ?? 1);
+  const now = new Date();
+  fs.utimesSync(stamp, now, now);
+}
+
+function run(node, args) {
+  const child = spawn(node, args, { stdio: 'inherit' });
+  // A terminal sends Ctrl-C to the whole group; the child decides when it has drained, and this process waits for it.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    console.error(`mediagate could not start ${node}: ${error.message}`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
+}
+
+const node = findNode();
+const [command, ...rest] = process.argv.slice(2);
+const dist = (...parts) => path.join(root, 'dist', ...parts);
+
+compile(node);
+if (command === '--build') process.exit(0);
+else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
+else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
+else if (command === '--bench') run(node, ['--expose-gc', dist('bench', 'index.js'), ...rest]);
+else run(node, [dist('server', 'cli.js'), ...(command === 'start' ? ['serve', '--first-run'] : process.argv.slice(2)), ...(command === 'start' ? rest : [])]);
