@@ -1,0 +1,35 @@
+import type { Media, Usage } from './media.js';
+
+/** Makes pictures with one or more models. */
+export interface ImageProvider {
+  /** Public model ids it serves. */
+  readonly models: readonly string[];
+  /**
+   * One call, one image. The bytes are the model's own: bringing them to the canvas is the core's work.
+   * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`.
+   */
+  generate(call: ImageCall): Promise<GeneratedImage>;
+}
+
+export interface ImageCall {
+  model: string;
+  prompt: string;
+  /** Exact canvas in pixels, or `auto` to leave it to the model. */
+  size: ImageSize | 'auto';
+  /** Input images in the caller's order, checked and at most 20 megapixels each; at most 4. */
+  references: readonly Media[];
+  /** Members handed through: quality, background, output_format, output_compression, moderation, input_fidelity, user. */
+  options: Readonly<Record<string, unknown>>;
+  signal: AbortSignal;
+}
+
+export interface ImageSize {
+  width: number;
+  height: number;
+}
+
+export interface GeneratedImage extends Media {
+  /** Settings that the model ignored, in words. */
+  warnings?: readonly string[];
+  usage?: Usage;
+}

@@ -1,0 +1,171 @@
+/**
+ * What a plugin may use besides its own code. Each member is the plugin's own face of a shared service: it carries the
+ * plugin's deadline, byte cap, trusted origins, key prefix and log field, so a plugin cannot forget them.
+ */
+
+/** HTTP to the outside. Every address passes the address guard, every redirect hop too. */
+export interface HttpClient {
+  /**
+   * One request with its whole body, content codings undone.
+   * @throws GatewayError `upstream_timeout` (deadline), `upstream_error` (DNS, connection, TLS, body over the cap, bad
+   * coding, too many redirects), `upstream_refused` (address not allowed), or the caller's abort reason.
+   */
+  request(request: HttpRequest): Promise<HttpResponse>;
+  /** As {@link request}, but the body is handed over as it arrives; the cap and the deadline hold while it is read. */
+  stream(request: HttpRequest): Promise<HttpStream>;
+}
+
+export interface HttpRequest {
+  /** Absolute http or https URL without user info. */
+  url: string | URL;
+  /** Default `GET`. */
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  /** Names in lower case. `host`, `content-length`, `connection` and `transfer-encoding` are ours. */
+  headers?: Readonly<Record<string, string>>;
+  /** A string is sent as UTF-8. The content type is the caller's to set. */
+  body?: string | Uint8Array;
+  signal?: AbortSignal;
+  /** Milliseconds for everything, redirects and body included. Default and maximum: the plugin's deadline. */
+  timeoutMs?: number;
+  /** Cap on the decoded body in bytes. Default: 8 MiB. */
+  maxBytes?: number;
+  /** Redirects to follow, 0 to 5; each hop is guarded anew and drops `authorization` and `cookie` across origins. Default 0. */
+  maxRedirects?: number;
+}
+
+export interface HttpResponse {
+  status: number;
+  /** Names in lower case; several fields of one name are joined with `, ` (`set-cookie` with a line feed). */
+  headers: Readonly<Record<string, string>>;
+  /** The URL that answered, after redirects. */
+  url: string;
+  body: Uint8Array;
+  /** The body as UTF-8 text; invalid bytes become U+FFFD. */
+  text(): string;
+  /** @throws GatewayError `upstream_refused` where the body is not JSON. */
+  json(): unknown;
+}
+
+export interface HttpStream {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  url: string;
+  body: AsyncIterable<Uint8Array>;
+}
+
+/** A real browser, one context per call. Declared by `needs: ['browser']`. */
+export interface Browser {
+  /** False where `BROWSER=off` or no browser was found; rungs that need it are then skipped. */
+  readonly available: boolean;
+  /**
+   * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens.
+   * @throws GatewayError `upstream_timeout` at the deadline, `plugin_unavailable` where there is no browser.
+   */
+  run<Result>(call: BrowserCall<Result>): Promise<Result>;
+}
+
+export interface BrowserCall<Result> {
+  /** Gets the page (of playwright-core) and does what it must. */
+  visit(page: BrowserPage, signal: AbortSignal): Promise<Result>;
+  signal?: AbortSignal;
+  /** Milliseconds, start of the browser included. Default and maximum: the plugin's deadline. */
+  timeoutMs?: number;
+  /** BCP 47, default `en-US`. */
+  locale?: string;
+}
+
+/** The part of a playwright-core Page that plugins use; the real object has more. */
+export interface BrowserPage {
+  goto(
+    url: string,
+    options?: { timeout?: number; waitUntil?: 'commit' | 'domcontentloaded' | 'load' },
+  ): Promise<unknown>;
+  content(): Promise<string>;
+  url(): string;
+  evaluate<Result, Argument>(
+    script: string | ((argument: Argument) => Result | Promise<Result>),
+    argument?: Argument,
+  ): Promise<Result>;
+  waitForSelector(selector: string, options?: { timeout?: number; state?: 'attached' | 'visible' }): Promise<unknown>;
+}
+
+/** Key-value cache of JSON values; losing it costs time, never data. Keys are prefixed with the entry's id. */
+export interface Cache {
+  get<Value>(key: string): Promise<Value | undefined>;
+  set<Value>(key: string, value: Value, ttlMs: number): Promise<void>;
+  delete(key: string): Promise<void>;
+}
+
+/** Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. */
+export interface Storage {
+  /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. */
+  write(file: StoredFile): Promise<void>;
+  /** Undefined where there is no such file. */
+  read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
+  stat(name: string): Promise<FileStat | undefined>;
+  /** No error where the file is not there. */
+  delete(name: string): Promise<void>;
+}
+
+export interface StoredFile {
+  name: string;
+  /** Media type, as it will be served. */
+  contentType: string;
+  body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** Bytes `start` to `end`, both included. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+export interface FileStat {
+  name: string;
+  contentType: string;
+  /** Bytes. */
+  size: number;
+  /** Strong, quoted, from the SHA-256 of the content. */
+  etag: string;
+  modifiedAt: Date;
+}
+
+export interface StoredBody extends FileStat {
+  body: AsyncIterable<Uint8Array>;
+}
+
+/** Structured log lines. Only the fields of {@link LogFields} are written: there is no way to log a body or a header. */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export interface LogFields {
+  /** Id of the plugin entry; set by the gateway. */
+  entry?: string;
+  error?: unknown;
+  code?: string;
+  rung?: string;
+  platform?: string;
+  model?: string;
+  /** Canonical item id. */
+  id?: string;
+  status?: number;
+  ms?: number;
+  bytes?: number;
+  attempt?: number;
+  count?: number;
+  member?: string;
+}
+
+/** Time, replaceable so that tests need not wait. */
+export interface Clock {
+  /** Milliseconds since 1970-01-01 UTC. */
+  now(): number;
+  /** Milliseconds that never jump, for measuring. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
