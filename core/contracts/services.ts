@@ -146,6 +146,12 @@ export interface LogFields {
   /** Id of the plugin entry; set by the gateway. */
   entry?: string;
   error?: unknown;
+  requestId?: string;
+  /** Template, never the path as sent. */
+  route?: string;
+  method?: string;
+  /** Public part of the API key. */
+  keyId?: string;
   code?: string;
   rung?: string;
   platform?: string;

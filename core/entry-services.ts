@@ -1,0 +1,191 @@
+import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';
+import type { Need, PluginContext } from './contracts/plugin.js';
+import type {
+  Browser,
+  BrowserCall,
+  Cache,
+  Clock,
+  HttpClient,
+  HttpRequest,
+  HttpResponse,
+  HttpStream,
+  LogFields,
+  Logger,
+  Storage,
+} from './contracts/services.js';
+import { GatewayError } from './errors.js';
+
+/** Limits that an entry's HTTP client carries into every request. */
+export interface HttpFaceOptions {
+  timeoutMs: number;
+  trustedOrigins: readonly string[];
+  /** Aborts when the entry is disposed. */
+  signal: AbortSignal;
+}
+
+/** The shared transport; each entry gets a client of its own from it. */
+export interface HttpFaces {
+  face(options: HttpFaceOptions): HttpClient;
+}
+
+/** What is particular to one entry. */
+export interface EntryIdentity {
+  id: string;
+  options: Readonly<Record<string, unknown>>;
+  needs: readonly Need[];
+  timeoutMs: number;
+  trustedOrigins: readonly string[];
+  /** Aborts when the entry is disposed. */
+  lifetime: AbortSignal;
+}
+
+export const HTTP = createToken<HttpFaces>('http');
+export const BROWSER = createToken<Browser>('browser');
+export const CACHE = createToken<Cache>('cache');
+export const STORAGE = createToken<Storage>('storage');
+export const LOGGER = createToken<Logger>('logger');
+export const CLOCK = createToken<Clock>('clock');
+const ENTRY = createToken<EntryIdentity>('entry');
+const ENTRY_HTTP = createToken<HttpClient>('entry http');
+const ENTRY_BROWSER = createToken<Browser>('entry browser');
+const ENTRY_CACHE = createToken<Cache>('entry cache');
+const ENTRY_LOGGER = createToken<Logger>('entry logger');
+const CONTEXT = createToken<PluginContext>('plugin context');
+
+/** A request made after the entry is gone fails, whatever the plugin still holds. */
+@injectable()
+class EntryHttp implements HttpClient {
+  readonly #client: HttpClient;
+
+  constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
+    this.#client = faces.face({
+      timeoutMs: entry.timeoutMs,
+      trustedOrigins: entry.trustedOrigins,
+      signal: entry.lifetime,
+    });
+  }
+
+  request(request: HttpRequest): Promise<HttpResponse> {
+    return this.#client.request(request);
+  }
+
+  stream(request: HttpRequest): Promise<HttpStream> {
+    return this.#client.stream(request);
+  }
+}
+
+@injectable()
+class EntryBrowser implements Browser {
+  readonly #browser: Browser;
+  readonly #entry: EntryIdentity;
+
+  constructor(@inject(BROWSER) browser: Browser, @inject(ENTRY) entry: EntryIdentity) {
+    this.#browser = browser;
+    this.#entry = entry;
+  }
+
+  get available(): boolean {
+    return this.#entry.needs.includes('browser') && this.#browser.available;
+  }
+
+  async run<Result>(call: BrowserCall<Result>): Promise<Result> {
+    if (!this.#entry.needs.includes('browser')) {
+      throw new GatewayError('plugin_unavailable', `${this.#entry.id} used the browser without naming it in "needs".`);
+    }
+    const signals = call.signal ? [call.signal, this.#entry.lifetime] : [this.#entry.lifetime];
+    return this.#browser.run({
+      ...call,
+      signal: AbortSignal.any(signals),
+      timeoutMs: Math.min(call.timeoutMs ?? this.#entry.timeoutMs, this.#entry.timeoutMs),
+    });
+  }
+}
+
+@injectable()
+class EntryCache implements Cache {
+  readonly #cache: Cache;
+  readonly #prefix: string;
+
+  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: EntryIdentity) {
+    this.#cache = cache;
+    this.#prefix = `plugin:${entry.id}:`;
+  }
+
+  get<Value>(key: string): Promise<Value | undefined> {
+    return this.#cache.get<Value>(this.#prefix + key);
+  }
+
+  set<Value>(key: string, value: Value, ttlMs: number): Promise<void> {
+    return this.#cache.set(this.#prefix + key, value, ttlMs);
+  }
+
+  delete(key: string): Promise<void> {
+    return this.#cache.delete(this.#prefix + key);
+  }
+}
+
+@injectable()
+class EntryLogger implements Logger {
+  readonly #logger: Logger;
+  readonly #entry: string;
+
+  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: EntryIdentity) {
+    this.#logger = logger;
+    this.#entry = entry.id;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#logger.debug(message, { ...fields, entry: this.#entry });
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#logger.info(message, { ...fields, entry: this.#entry });
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#logger.warn(message, { ...fields, entry: this.#entry });
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#logger.error(message, { ...fields, entry: this.#entry });
+  }
+}
+
+@injectable()
+class EntryContext implements PluginContext {
+  readonly id: string;
+  readonly options: Readonly<Record<string, never>>;
+
+  constructor(
+    @inject(ENTRY) entry: EntryIdentity,
+    @inject(ENTRY_HTTP) readonly http: HttpClient,
+    @inject(ENTRY_BROWSER) readonly browser: Browser,
+    @inject(ENTRY_CACHE) readonly cache: Cache,
+    @inject(STORAGE) readonly storage: Storage,
+    @inject(ENTRY_LOGGER) readonly logger: Logger,
+    @inject(CLOCK) readonly clock: Clock,
+  ) {
+    this.id = entry.id;
+    // The plugin host has checked them against the plugin's own schema, which is what their type says there.
+    this.options = entry.options as Readonly<Record<string, never>>;
+  }
+}
+
+/** Names what every entry gets an own instance of. Before the first entry. */
+export function registerEntryServices(root: RootScope): void {
+  root.provideScoped(ENTRY_HTTP, EntryHttp);
+  root.provideScoped(ENTRY_BROWSER, EntryBrowser);
+  root.provideScoped(ENTRY_CACHE, EntryCache);
+  root.provideScoped(ENTRY_LOGGER, EntryLogger);
+  root.provideScoped(CONTEXT, EntryContext);
+}
+
+/** An entry's scope and the context its plugin is set up with. */
+export function createEntryContext(
+  root: RootScope,
+  identity: EntryIdentity,
+): { scope: EntryScope; context: PluginContext } {
+  const scope = root.createEntry();
+  scope.provide(ENTRY, identity);
+  return { scope, context: scope.get(CONTEXT) };
+}

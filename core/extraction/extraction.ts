@@ -1,0 +1,193 @@
+import { LRUCache } from 'lru-cache';
+import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
+import type { Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
+import type { Cache, Clock, Logger } from '../contracts/services.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { AudioLink, ExtractRequest, ExtractResult } from '../gateway.js';
+import type { PluginHost } from '../plugin-host.js';
+import type { Registered, Registry } from '../registry.js';
+import { createValidator } from '../validation.js';
+import type { AudioLinks } from './audio-link.js';
+import { createFlights } from './flights.js';
+import { parseLinkText } from './link-text.js';
+import { createResultCache, type Kept } from './result-cache.js';
+
+/** Changes whenever what a cached result holds changes its meaning. */
+const CACHE_VERSION = 1;
+/** A short link may lead to another one; a third is a loop or a trick. */
+const MAX_SHORT_LINKS = 2;
+const SHORT_LINK_MS = 86_400_000;
+
+export interface ExtractionOptions {
+  registry: Registry;
+  host: PluginHost;
+  cache: Cache;
+  clock: Clock;
+  logger: Logger;
+  cacheTtlMs: number;
+  audioLinks?: AudioLinks;
+}
+
+/** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
+export interface ExtractionService {
+  match(url: unknown): { extractor: Registered<Extractor>; link: LinkRef };
+  extract(request: ExtractRequest): Promise<ExtractResult>;
+}
+
+interface Target {
+  extractor: Registered<Extractor>;
+  link: LinkRef;
+}
+
+export function createExtractionService(options: ExtractionOptions): ExtractionService {
+  const { registry, host, clock, logger, cache } = options;
+  const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
+  const flights = createFlights<Kept>();
+  const walks = createFlights<string>();
+  const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
+  const audioLinks = new WeakMap<Extraction, AudioLink & { identity: object }>();
+  const postData = createValidator(PostDataSchema);
+  const productData = createValidator(ProductDataSchema);
+
+  const match = (url: unknown): Target => registry.matchLink(parseLinkText(url));
+
+  async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
+    const { contribution } = extractor;
+    const key = `${contribution.platform}:${link.id}`;
+    let leadsTo = walked.get(key);
+    if (leadsTo === undefined) {
+      leadsTo = await walks.join(key, signal, (walkSignal) =>
+        host.call(extractor.entry, walkSignal, async (callSignal) => {
+          if (!contribution.resolve)
+            throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
+          return (await contribution.resolve({ link, signal: callSignal })).href;
+        }),
+      );
+      walked.set(key, leadsTo);
+    }
+    try {
+      return match(leadsTo);
+    } catch (cause) {
+      throw new GatewayError(
+        'redirected_to_unsupported',
+        'The short link leads to something that is not an item of a supported platform.',
+        {
+          platform: contribution.platform,
+          cause,
+        },
+      );
+    }
+  }
+
+  function check(extraction: Extraction, platform: string): Extraction {
+    const checked = ('product' in extraction.data ? productData : postData).check(extraction.data);
+    if (checked.ok) return extraction;
+    const issue = checked.issues[0];
+    logger.error('an extractor returned a document that breaks its schema', {
+      platform,
+      member: `${issue?.path}: ${issue?.message}`,
+    });
+    throw new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { platform });
+  }
+
+  async function fetchAnew(
+    { extractor, link }: Target,
+    key: string,
+    extract: ExtractOptions,
+    signal: AbortSignal,
+  ): Promise<Kept> {
+    const { contribution, entry } = extractor;
+    const { platform } = contribution;
+    try {
+      const extraction = await host.call(entry, signal, (callSignal) =>
+        contribution.extract({ link, options: extract, signal: callSignal }),
+      );
+      return results.keep(key, check(extraction, platform));
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      const named = error.with({ platform });
+      results.keepRefusal(key, named);
+      throw named;
+    }
+  }
+
+  /** The link and the identity an encoder keys its memory on; both stay the same for as long as the link does. */
+  function audioLinkOf(kept: Kept, target: Target): (AudioLink & { identity: object }) | undefined {
+    if (!options.audioLinks || !target.extractor.contribution.audio || !kept.extraction.audio) return undefined;
+    const known = audioLinks.get(kept.extraction);
+    const link = options.audioLinks.sign(target.link.url, clock.now());
+    if (known?.url === link.url) return known;
+    const made = { ...link, identity: {} };
+    audioLinks.set(kept.extraction, made);
+    return made;
+  }
+
+  function answer(
+    request: ExtractRequest,
+    target: Target,
+    kept: Kept,
+    limitations: readonly string[],
+    ageMs: number,
+  ): ExtractResult {
+    const { extraction } = kept;
+    const audioLink = request.includeAudioMp3 === false ? undefined : audioLinkOf(kept, target);
+    return {
+      platform: target.extractor.contribution.platform,
+      inputUrl: request.url,
+      link: target.link,
+      method: extraction.method,
+      data: extraction.data,
+      limitations,
+      ...(audioLink && { audioLink: { url: audioLink.url, expiresAt: audioLink.expiresAt } }),
+      ageMs,
+      identity: audioLink?.identity ?? extraction,
+    };
+  }
+
+  return {
+    match,
+    async extract(request) {
+      let target = match(request.url);
+      for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
+        if (hops === MAX_SHORT_LINKS)
+          throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
+        target = await resolveShortLink(target, request.signal);
+      }
+      const extract: ExtractOptions = {
+        clipReviewLimit: request.clipReviewLimit ?? 10,
+        clipSort: request.clipSort ?? 'latest',
+        includeEmptyReviews: request.includeEmptyReviews ?? false,
+      };
+      const key = cacheKey(target, extract);
+      const fresh = await results.fresh(key);
+      if (fresh)
+        return answer(request, target, fresh, fresh.extraction.limitations ?? [], clock.now() - fresh.fetchedAt);
+      try {
+        const kept = await flights.join(key, request.signal, (signal) => fetchAnew(target, key, extract, signal));
+        return answer(request, target, kept, kept.extraction.limitations ?? [], 0);
+      } catch (error) {
+        const stale = isGatewayError(error) && isOutage(error) ? await results.stale(key) : undefined;
+        if (!stale) throw error;
+        return answer(
+          request,
+          target,
+          stale,
+          [...(stale.extraction.limitations ?? []), 'stale_cache'],
+          clock.now() - stale.fetchedAt,
+        );
+      }
+    },
+  };
+}
+
+/** Everything that changes the result is in the key, and nothing else: callers' tracking parameters are not. */
+function cacheKey({ extractor, link }: Target, extract: ExtractOptions): string {
+  const { platform, background } = extractor.contribution;
+  const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.id}:${link.region ?? ''}`;
+  return background ? `${item}:${extract.clipReviewLimit}:${extract.clipSort}:${extract.includeEmptyReviews}` : item;
+}
+
+/** The source failed us, which says nothing about the item: an older answer is better than none. */
+function isOutage(error: GatewayError): boolean {
+  return error.code === 'bot_check' || (error.code.startsWith('upstream_') && error.code !== 'upstream_auth_error');
+}

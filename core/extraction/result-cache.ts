@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache';
+import type { Extraction } from '../contracts/extractor.js';
+import type { Cache, Clock } from '../contracts/services.js';
+import { type ErrorCode, GatewayError } from '../errors.js';
+
+/** An extraction and when it was fetched. */
+export interface Kept {
+  extraction: Extraction;
+  /** Milliseconds since 1970. */
+  fetchedAt: number;
+}
+
+/** Results by link, in memory first and in the shared cache behind it. */
+export interface ResultCache {
+  /** Young enough to be answered as it is. @throws GatewayError where a definitive "no" was kept. */
+  fresh(key: string): Promise<Kept | undefined>;
+  /** At most a day old, for when the source cannot be reached. */
+  stale(key: string): Promise<Kept | undefined>;
+  keep(key: string, extraction: Extraction): Kept;
+  keepRefusal(key: string, error: GatewayError): void;
+}
+
+const MEMORY_BYTES = 32 * 1024 * 1024;
+const STALE_MS = 86_400_000;
+/** Partial results and refusals: long enough to stop a storm, short enough not to hold an error against a link. */
+const BRIEF_MS = 30_000;
+
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'removed',
+  'private',
+  'login_required',
+  'age_restricted',
+  'geo_blocked',
+  'members_only',
+  'paid',
+  'under_review',
+  'unavailable',
+  'short_link_dead',
+  'redirected_to_unsupported',
+]);
+
+export interface ResultCacheOptions {
+  cache: Cache;
+  clock: Clock;
+  /** Milliseconds that a whole result counts as fresh. */
+  ttlMs: number;
+}
+
+export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): ResultCache {
+  const memory = new LRUCache<string, Kept>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
+  const refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
+
+  const age = (kept: Kept) => clock.now() - kept.fetchedAt;
+  const isFresh = (kept: Kept) => age(kept) < (kept.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
+
+  async function load(key: string): Promise<Kept | undefined> {
+    const remembered = memory.get(key);
+    if (remembered) return remembered;
+    const stored = await cache.get<Kept>(key);
+    if (!stored) return undefined;
+    memory.set(key, stored);
+    return stored;
+  }
+
+  return {
+    async fresh(key) {
+      const refusal = refusals.get(key);
+      if (refusal) {
+        if (clock.now() < refusal.until) throw refusal.error;
+        refusals.delete(key);
+      }
+      const kept = await load(key);
+      return kept && isFresh(kept) ? kept : undefined;
+    },
+    async stale(key) {
+      const kept = await load(key);
+      return kept && age(kept) < STALE_MS ? kept : undefined;
+    },
+    keep(key, extraction) {
+      const kept = { extraction, fetchedAt: clock.now() };
+      memory.set(key, kept);
+      refusals.delete(key);
+      // The answer does not wait for the shared cache: a result that is not kept there is fetched again, nothing more.
+      void cache.set(key, kept, STALE_MS);
+      return kept;
+    },
+    keepRefusal(key, error) {
+      if (REFUSALS.has(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
+    },
+  };
+}
+
+/** Close enough for a bound: documents are mostly text. */
+function estimateBytes(kept: Kept): number {
+  return JSON.stringify(kept).length * 2;
+}

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import Type, { type Static } from 'typebox';
+import type { PluginEntry } from './gateway.js';
+import { createValidator } from './validation.js';
+
+const strict = { additionalProperties: false } as const;
+
+const EntrySchema = Type.Object(
+  {
+    id: Type.Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' })),
+    use: Type.String({ minLength: 1 }),
+    options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    enabled: Type.Optional(Type.Boolean()),
+    required: Type.Optional(Type.Boolean()),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
+    trustedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }))),
+  },
+  strict,
+);
+
+const ConfigSchema = Type.Object({ $schema: Type.Optional(Type.String()), plugins: Type.Array(EntrySchema) }, strict);
+
+const validator = createValidator(ConfigSchema);
+
+/** A plugins.config.json that cannot be used. The message names the file and the member. */
+export class PluginConfigError extends Error {
+  override readonly name = 'PluginConfigError';
+}
+
+/**
+ * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
+ * it is not set the member is left out, so the plugin's own default holds. Relative `use` paths become absolute.
+ * @throws PluginConfigError
+ */
+export async function readPluginConfig(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<PluginEntry[]> {
+  const config = await readJson(file);
+  const checked = validator.check(config);
+  if (!checked.ok) {
+    const issue = checked.issues[0];
+    throw new PluginConfigError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
+  }
+  const folder = path.dirname(path.resolve(file));
+  return checked.value.plugins.map((entry: Static<typeof EntrySchema>) => ({
+    ...entry,
+    use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,
+    ...(entry.options && { options: resolveEnvironment(entry.options, environment) as Record<string, unknown> }),
+  }));
+}
+
+async function readJson(file: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new PluginConfigError(`${file} cannot be read. PLUGINS_CONFIG names the file of plugin entries.`, { cause });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new PluginConfigError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
+  }
+}
+
+function resolveEnvironment(value: unknown, environment: Readonly<Record<string, string | undefined>>): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item) => resolveEnvironment(item, environment)).filter((item) => item !== undefined);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value);
+  if (members.length === 1 && members[0]?.[0] === '$env' && typeof members[0][1] === 'string') {
+    return environment[members[0][1]] || undefined;
+  }
+  return Object.fromEntries(
+    members
+      .map(([name, member]) => [name, resolveEnvironment(member, environment)] as const)
+      .filter(([, member]) => member !== undefined),
+  );
+}

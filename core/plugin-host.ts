@@ -1,0 +1,251 @@
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { EntryScope, RootScope } from './container.js';
+import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
+import type { Logger } from './contracts/services.js';
+import { withDeadline } from './deadline.js';
+import { createEntryContext } from './entry-services.js';
+import { GatewayError, isGatewayError } from './errors.js';
+import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
+import type { Registry } from './registry.js';
+import { createValidator } from './validation.js';
+
+const SETUP_MS = 10_000;
+const DISPOSE_MS = 5_000;
+const DEFAULT_CALL_MS = 30_000;
+
+export interface PluginHostOptions {
+  root: RootScope;
+  registry: Registry;
+  logger: Logger;
+  /** Let every entry reach these, besides its own. */
+  trustedOrigins: readonly string[];
+  baseFolder: string;
+  /** Why a need cannot be met on this machine; undefined where it can. */
+  unmet(need: 'browser' | 'ffmpeg'): string | undefined;
+}
+
+/** Loads entries, keeps their state, and is the only way into a plugin's code. */
+export interface PluginHost {
+  /** Loads all entries at the same time. @throws Error naming the entry where a required one failed. */
+  load(entries: readonly PluginEntry[]): Promise<void>;
+  status(): readonly PluginStatus[];
+  /**
+   * Runs a plugin's code under the entry's deadline.
+   * @throws GatewayError whatever the plugin threw; something else than a GatewayError becomes `upstream_changed`.
+   */
+  call<Result>(
+    entry: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result>;
+  /** In reverse order of the configuration. */
+  dispose(): Promise<void>;
+}
+
+interface Loaded {
+  id: string;
+  state: PluginState;
+  reason?: string;
+  plugin?: Plugin;
+  contributions?: Contributions;
+  scope?: EntryScope;
+  readonly lifetime: AbortController;
+  readonly entry: PluginEntry;
+}
+
+const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
+  extractor: 'extractors',
+  image: 'imageProviders',
+  audio: 'audioProviders',
+  text: 'textProviders',
+};
+
+export function createPluginHost(options: PluginHostOptions): PluginHost {
+  const { root, registry, logger } = options;
+  let all: Loaded[] = [];
+
+  async function prepare(loaded: Loaded): Promise<void> {
+    const { entry } = loaded;
+    const plugin = await importPlugin(entry.use, options.baseFolder);
+    loaded.plugin = plugin;
+    const checked = checkOptions(plugin, entry.options ?? {});
+    for (const need of plugin.needs ?? []) {
+      const reason = options.unmet(need);
+      if (reason) throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
+    }
+    const { scope, context } = createEntryContext(root, {
+      id: loaded.id,
+      options: checked,
+      needs: plugin.needs ?? [],
+      timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
+      trustedOrigins: [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])],
+      lifetime: loaded.lifetime.signal,
+    });
+    loaded.scope = scope;
+    const contributions = await withDeadline(
+      { timeoutMs: SETUP_MS, message: `setup did not finish within ${SETUP_MS / 1000} s` },
+      async () => plugin.setup(context),
+    );
+    checkContributions(plugin, contributions);
+    loaded.contributions = contributions;
+  }
+
+  function fail(loaded: Loaded, error: unknown): void {
+    loaded.state = 'failed';
+    loaded.reason = error instanceof Error ? error.message : String(error);
+    logger.error('plugin entry failed', { entry: loaded.id, error });
+  }
+
+  return {
+    async load(entries) {
+      all = entries.map((entry) => ({
+        id: entry.id ?? (typeof entry.use === 'string' ? path.basename(entry.use) : entry.use.name),
+        entry,
+        state: entry.enabled === false ? ('disabled' as const) : ('loading' as const),
+        lifetime: new AbortController(),
+      }));
+      const wanted = all.filter((loaded) => loaded.state === 'loading');
+      const outcomes = await Promise.allSettled(wanted.map(prepare));
+      // Registered one after the other, in the configuration's order, so that who wins a name does not depend on timing.
+      const ids = new Set<string>();
+      for (const [index, loaded] of wanted.entries()) {
+        const outcome = outcomes[index];
+        if (outcome?.status === 'rejected') {
+          fail(loaded, outcome.reason);
+        } else if (ids.has(loaded.id)) {
+          fail(loaded, new Error(`the id "${loaded.id}" is used by an entry before it`));
+        } else {
+          try {
+            registry.add(loaded.id, loaded.contributions ?? {});
+            loaded.state = 'ready';
+            ids.add(loaded.id);
+          } catch (error) {
+            fail(loaded, error);
+          }
+        }
+      }
+      const missing = wanted.find((loaded) => loaded.entry.required && loaded.state === 'failed');
+      if (missing) throw new Error(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
+    },
+
+    status: () =>
+      all.map((loaded) => ({
+        id: loaded.id,
+        plugin: loaded.plugin?.name ?? '',
+        summary: loaded.plugin?.summary ?? '',
+        state: loaded.state,
+        ...(loaded.reason !== undefined && { reason: loaded.reason }),
+        provides: loaded.plugin?.provides ?? [],
+        serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
+        required: loaded.entry.required ?? false,
+      })),
+
+    async call(entry, signal, work) {
+      const loaded = all.find((candidate) => candidate.id === entry && candidate.state === 'ready');
+      if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
+      const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
+      const timeoutMs = loaded.entry.timeoutMs ?? DEFAULT_CALL_MS;
+      try {
+        return await withDeadline(
+          { timeoutMs, signals, message: `No answer within ${timeoutMs / 1000} s.` },
+          // A plugin may throw before it returns a promise.
+          async (callSignal) => work(callSignal),
+        );
+      } catch (error) {
+        if (isGatewayError(error) || signals.some((one) => one.aborted && one.reason === error)) throw error;
+        logger.error('a plugin threw', { entry, error });
+        throw new GatewayError('upstream_changed', 'The answer of the source could not be understood.', {
+          cause: error,
+        });
+      }
+    },
+
+    async dispose() {
+      for (const loaded of [...all].reverse()) {
+        if (loaded.state !== 'ready' && loaded.state !== 'failed') continue;
+        registry.remove(loaded.id);
+        loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+        try {
+          const { contributions, scope } = loaded;
+          await withDeadline(
+            { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
+            async () => contributions?.dispose?.(),
+          );
+          await scope?.dispose();
+        } catch (error) {
+          logger.error('a plugin failed to dispose', { entry: loaded.id, error });
+        }
+        loaded.state = 'disposed';
+      }
+    },
+  };
+}
+
+async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
+  const candidate = typeof use === 'string' ? await importDefault(use, baseFolder) : use;
+  if (!isPlugin(candidate)) {
+    throw new Error('its default export is not a plugin (name, apiVersion, summary, provides, setup)');
+  }
+  if (candidate.apiVersion !== 1) {
+    throw new Error(`it speaks version ${candidate.apiVersion} of the plugin contract; this gateway speaks version 1`);
+  }
+  return candidate;
+}
+
+async function importDefault(use: string, baseFolder: string): Promise<unknown> {
+  const module: { default?: unknown } = await import(locate(use, baseFolder));
+  return module.default;
+}
+
+/** Where a module is: this package's own plugins by their public name, others as seen from the configuration's folder. */
+function locate(use: string, baseFolder: string): string {
+  if (path.isAbsolute(use)) return pathToFileURL(use).href;
+  if (use.startsWith('.')) return pathToFileURL(path.resolve(baseFolder, use)).href;
+  if (use.startsWith('mediagate/')) return use;
+  return pathToFileURL(createRequire(path.join(baseFolder, 'plugins.config.json')).resolve(use)).href;
+}
+
+function isPlugin(candidate: unknown): candidate is Plugin {
+  if (typeof candidate !== 'object' || candidate === null) return false;
+  const plugin = candidate as Partial<Plugin>;
+  return (
+    typeof plugin.name === 'string' &&
+    typeof plugin.apiVersion === 'number' &&
+    typeof plugin.summary === 'string' &&
+    Array.isArray(plugin.provides) &&
+    typeof plugin.setup === 'function'
+  );
+}
+
+function checkOptions(plugin: Plugin, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!plugin.options) {
+    const [first] = Object.keys(given);
+    if (first !== undefined) throw new Error(`it takes no options, and "${first}" was given`);
+    return Object.freeze({});
+  }
+  const checked = createValidator(plugin.options).check(given);
+  if (!checked.ok) {
+    const issue = checked.issues[0];
+    throw new Error(`option ${issue?.path || '(root)'} ${issue?.message ?? 'is not valid'}${allowed(issue?.params)}`);
+  }
+  return Object.freeze(checked.value as Record<string, unknown>);
+}
+
+function allowed(parameters: Readonly<Record<string, unknown>> = {}): string {
+  const { additionalProperty, allowedValues } = parameters;
+  if (typeof additionalProperty === 'string') return `: "${additionalProperty}" is not known`;
+  return Array.isArray(allowedValues) ? `: ${allowedValues.join(', ')}` : '';
+}
+
+function checkContributions(plugin: Plugin, contributions: Contributions): void {
+  if (typeof contributions !== 'object' || contributions === null) throw new Error('setup returned nothing');
+  for (const [kind, list] of Object.entries(LISTS) as [ContributionKind, (typeof LISTS)[ContributionKind]][]) {
+    const given = (contributions[list]?.length ?? 0) > 0;
+    if (given && !plugin.provides.includes(kind))
+      throw new Error(`setup returned ${list}, which "provides" does not name`);
+    if (!given && plugin.provides.includes(kind))
+      throw new Error(`"provides" names ${kind}, and setup returned no ${list}`);
+  }
+}

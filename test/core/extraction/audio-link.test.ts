@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { GatewayError } from '../../../core/errors.js';
+import { createAudioLinks } from '../../../core/extraction/audio-link.js';
+
+const baseUrl = 'http://gateway.example';
+const secret = (fill: number) => new Uint8Array(32).fill(fill);
+const NOW = Date.UTC(2026, 0, 1, 12, 3);
+const ITEM = 'https://invented.example/item/7';
+
+const nameOf = (url: string) => /\/([\w-]+)\.mp3$/.exec(url)?.[1] ?? '';
+const codeOf = (open: () => unknown) => {
+  try {
+    open();
+    return 'opened';
+  } catch (error) {
+    return error instanceof GatewayError ? error.code : String(error);
+  }
+};
+
+describe('audio links', () => {
+  const links = createAudioLinks({ baseUrl, secrets: [secret(1)] });
+
+  it('open to the item they were signed for until they expire', () => {
+    const { url, expiresAt } = links.sign(ITEM, NOW);
+    expect(Date.parse(expiresAt) - NOW).to.be.within(86_400_000, 86_400_000 + 600_000);
+    expect(links.open(nameOf(url), Date.parse(expiresAt) - 1)).to.deep.equal({
+      canonicalUrl: ITEM,
+      expiresAt: Date.parse(expiresAt),
+    });
+    expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
+  });
+
+  it('cannot be altered anywhere, nor made with another secret', () => {
+    const name = nameOf(links.sign(ITEM, NOW).url);
+    for (let index = 0; index < name.length; index += 1) {
+      const altered = name.slice(0, index) + (name[index] === 'A' ? 'B' : 'A') + name.slice(index + 1);
+      expect(
+        codeOf(() => links.open(altered, NOW)),
+        `character ${index}`,
+      ).to.equal('file_not_found');
+    }
+    const foreign = createAudioLinks({ baseUrl, secrets: [secret(2)] });
+    expect(codeOf(() => links.open(nameOf(foreign.sign(ITEM, NOW).url), NOW))).to.equal('file_not_found');
+    for (const odd of ['', '..', 'a'.repeat(600), `${name}=`, `${name}/x`, name.slice(0, 30)]) {
+      expect(
+        codeOf(() => links.open(odd, NOW)),
+        odd,
+      ).to.equal('file_not_found');
+    }
+  });
+
+  it('stay good while a secret is being replaced', () => {
+    const name = nameOf(links.sign(ITEM, NOW).url);
+    const rotated = createAudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
+    expect(rotated.open(name, NOW).canonicalUrl).to.equal(ITEM);
+  });
+});

@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import { type Cache, type Clock, createGateway, type Extractor, type Gateway, GatewayError } from 'mediagate';
+import { invented, inventedExtraction } from '../../support/invented-plugin.js';
+
+const LINK = 'https://invented.example/item/7';
+
+/** A gateway with one extractor whose behaviour and time the test decides. */
+async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: boolean } = {}) {
+  let now = Date.UTC(2026, 0, 1);
+  const clock: Clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  };
+  const gateway = await createGateway({
+    plugins: [{ use: invented(more) }],
+    services: { clock, ...(options.cache && { cache: options.cache }) },
+    cacheTtlMs: 600_000,
+    ...(options.audio && {
+      audioLinks: { baseUrl: 'http://gateway.example', secrets: [new Uint8Array(32).fill(7)] },
+    }),
+  });
+  return {
+    gateway,
+    pass: (ms: number) => {
+      now += ms;
+    },
+  };
+}
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof GatewayError ? error.code : String(error)),
+  );
+
+describe('extraction', () => {
+  let gateway: Gateway | undefined;
+  afterEach(async () => gateway?.close());
+
+  it('fetches a link once for everybody who asks at the same time, and then answers from the cache', async () => {
+    let fetches = 0;
+    const opened = await open({
+      extract: async ({ link }) => {
+        fetches += 1;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return inventedExtraction(link.id);
+      },
+    });
+    gateway = opened.gateway;
+    const links = [LINK, `${LINK}?utm_source=a`, `${LINK}#b`];
+    const results = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => opened.gateway.extract({ url: links[index % 3] ?? LINK })),
+    );
+    expect(fetches).to.equal(1);
+    expect(results.map((result) => result.inputUrl)).to.include.members(links);
+    await opened.gateway.extract({ url: LINK });
+    expect(fetches).to.equal(1);
+    opened.pass(600_000);
+    await opened.gateway.extract({ url: LINK });
+    expect(fetches).to.equal(2);
+  });
+
+  it('keeps partial results and refusals for 30 seconds only', async () => {
+    for (const extract of [
+      async () => inventedExtraction('7', { partial: true }),
+      async () => {
+        throw new GatewayError('private', 'This video is private.');
+      },
+    ]) {
+      let fetches = 0;
+      const opened = await open({
+        extract: () => {
+          fetches += 1;
+          return extract();
+        },
+      });
+      await codeOf(opened.gateway.extract({ url: LINK }));
+      opened.pass(29_999);
+      await codeOf(opened.gateway.extract({ url: LINK }));
+      expect(fetches).to.equal(1);
+      opened.pass(1);
+      await codeOf(opened.gateway.extract({ url: LINK }));
+      expect(fetches).to.equal(2);
+      await opened.gateway.close();
+    }
+  });
+
+  it('does not keep outages, and answers with an older result while one lasts', async () => {
+    let failing = false;
+    const opened = await open({
+      extract: async ({ link }) => {
+        if (failing) throw new GatewayError('bot_check', 'The source asks for a check.');
+        return inventedExtraction(link.id, { limitations: ['stats_rounded'] });
+      },
+    });
+    gateway = opened.gateway;
+    await opened.gateway.extract({ url: LINK });
+    failing = true;
+    opened.pass(700_000);
+    const result = await opened.gateway.extract({ url: LINK });
+    expect(result.limitations).to.deep.equal(['stats_rounded', 'stale_cache']);
+    expect(result.ageMs).to.equal(700_000);
+    opened.pass(86_400_000);
+    expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('bot_check');
+    failing = false;
+    expect((await opened.gateway.extract({ url: LINK })).limitations).to.deep.equal(['stats_rounded']);
+  });
+
+  it('refuses a document that breaks its schema', async () => {
+    const broken = inventedExtraction('7');
+    for (const damage of [
+      { title: '' },
+      { published_at: 'yesterday' },
+      { thumbnail: '/relative.jpg' },
+      { surprise: 1 },
+    ]) {
+      const opened = await open({
+        extract: async () => ({ ...broken, data: { ...broken.data, common: damage } }) as never,
+      });
+      expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
+      await opened.gateway.close();
+    }
+  });
+
+  it('follows a short link and matches where it leads again', async () => {
+    const walks: string[] = [];
+    const goals: Record<string, string> = {
+      good: LINK,
+      profile: 'https://elsewhere.example/@somebody',
+      loop: 'https://inv.example/loop',
+      other: 'https://inv.example/good',
+    };
+    const opened = await open({
+      resolve: async ({ link }) => {
+        walks.push(link.id);
+        return new URL(goals[link.id] ?? 'https://inv.example/');
+      },
+    });
+    gateway = opened.gateway;
+    const result = await opened.gateway.extract({ url: 'https://inv.example/good' });
+    expect(result.link.id).to.equal('7');
+    expect(result.inputUrl).to.equal('https://inv.example/good');
+    await opened.gateway.extract({ url: 'https://inv.example/good' });
+    expect(walks).to.deep.equal(['good']);
+    expect((await opened.gateway.extract({ url: 'https://inv.example/other' })).link.id).to.equal('7');
+    expect(await codeOf(opened.gateway.extract({ url: 'https://inv.example/profile' }))).to.equal(
+      'redirected_to_unsupported',
+    );
+    expect(await codeOf(opened.gateway.extract({ url: 'https://inv.example/loop' }))).to.equal('short_link_dead');
+  });
+
+  it('stops the work when nobody waits any more, and only then', async () => {
+    let aborted = 0;
+    const opened = await open({
+      extract: ({ signal }) =>
+        new Promise((resolve, reject) => {
+          const timer = setTimeout(() => resolve(inventedExtraction('7')), 100);
+          signal.addEventListener('abort', () => {
+            aborted += 1;
+            clearTimeout(timer);
+            reject(signal.reason);
+          });
+        }),
+    });
+    gateway = opened.gateway;
+    const [first, second] = [new AbortController(), new AbortController()];
+    const calls = [first, second].map(({ signal }) => codeOf(opened.gateway.extract({ url: LINK, signal })));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    first.abort(new Error('left'));
+    expect(await calls[0]).to.match(/left/);
+    expect(await calls[1]).to.equal('answered');
+    expect(aborted).to.equal(0);
+    opened.pass(600_000);
+    const third = new AbortController();
+    const last = codeOf(opened.gateway.extract({ url: LINK, signal: third.signal }));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    third.abort(new Error('left too'));
+    await last;
+    expect(aborted).to.equal(1);
+  });
+
+  it('offers an MP3 link where there is sound, the caller wants it and the platform has it', async () => {
+    const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
+    const opened = await open(sounding, { audio: true });
+    gateway = opened.gateway;
+    const { audioLink } = await opened.gateway.extract({ url: LINK });
+    expect(audioLink?.url).to.match(/^http:\/\/gateway\.example\/v1\/extract\/audio\/[\w-]+\.mp3$/);
+    expect(audioLink?.expiresAt).to.equal('2026-01-02T00:00:00.000Z');
+    expect((await opened.gateway.extract({ url: LINK, includeAudioMp3: false })).audioLink).to.equal(undefined);
+    const silent = await open({ audio: true }, { audio: true });
+    expect((await silent.gateway.extract({ url: LINK })).audioLink).to.equal(undefined);
+    await silent.gateway.close();
+  });
+
+  it('works on when the cache is of no use', async () => {
+    const broken: Cache = { get: async () => undefined, set: async () => {}, delete: async () => {} };
+    const opened = await open({}, { cache: broken });
+    gateway = opened.gateway;
+    expect((await opened.gateway.extract({ url: LINK })).link.id).to.equal('7');
+  });
+});

@@ -1,0 +1,54 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { readPluginConfig } from 'mediagate';
+
+describe('plugins.config.json', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-config-'));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  async function read(config: unknown, environment: Record<string, string> = {}) {
+    const file = path.join(folder, 'plugins.config.json');
+    await writeFile(file, typeof config === 'string' ? config : JSON.stringify(config));
+    return readPluginConfig(file, environment).catch((error: Error) => error.message);
+  }
+
+  it('resolves the environment and relative paths, and leaves out what is not set', async () => {
+    const entries = await read(
+      {
+        plugins: [
+          {
+            id: 'mine',
+            use: './mine/index.js',
+            options: {
+              key: { $env: 'MY_KEY' },
+              other: { $env: 'NOT_SET' },
+              list: [{ $env: 'MY_KEY' }, { $env: 'NOT_SET' }, 1],
+            },
+          },
+          { use: 'some-package' },
+        ],
+      },
+      { MY_KEY: 'value' },
+    );
+    expect(entries).to.deep.equal([
+      { id: 'mine', use: path.join(folder, 'mine/index.js'), options: { key: 'value', list: ['value', 1] } },
+      { use: 'some-package' },
+    ]);
+  });
+
+  it('names the file and the member that is wrong', async () => {
+    expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
+    expect(await read({})).to.match(/plugins must have required property/);
+    expect(await read({ plugins: [{ id: 'x' }] })).to.match(/plugins\.0\.use/);
+    expect(await read({ plugins: [{ use: 'x', timeoutMs: 5 }] })).to.match(/plugins\.0\.timeoutMs must be >= 1000/);
+    expect(await read({ plugins: [{ use: 'x', trustedOrigins: ['10.0.0.1'] }] })).to.match(/trustedOrigins/);
+    expect(await readPluginConfig(path.join(folder, 'none.json'), {}).catch((error: Error) => error.message)).to.match(
+      /cannot be read/,
+    );
+  });
+});
