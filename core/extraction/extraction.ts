@@ -3,7 +3,7 @@ import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
 import type { Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { AudioLink, ExtractRequest, ExtractResult } from '../gateway.js';
+import type { ExtractRequest, ExtractResult } from '../gateway.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
 import { createValidator } from '../validation.js';
@@ -45,7 +45,6 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const flights = createFlights<Kept>();
   const walks = createFlights<string>();
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
-  const audioLinks = new WeakMap<Extraction, AudioLink & { identity: object }>();
   const postData = createValidator(PostDataSchema);
   const productData = createValidator(ProductDataSchema);
 
@@ -111,17 +110,6 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  /** The link and the identity an encoder keys its memory on; both stay the same for as long as the link does. */
-  function audioLinkOf(kept: Kept, target: Target): (AudioLink & { identity: object }) | undefined {
-    if (!options.audioLinks || !target.extractor.contribution.audio || !kept.extraction.audio) return undefined;
-    const known = audioLinks.get(kept.extraction);
-    const link = options.audioLinks.sign(target.link.url, clock.now());
-    if (known?.url === link.url) return known;
-    const made = { ...link, identity: {} };
-    audioLinks.set(kept.extraction, made);
-    return made;
-  }
-
   function answer(
     request: ExtractRequest,
     target: Target,
@@ -130,17 +118,19 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     ageMs: number,
   ): ExtractResult {
     const { extraction } = kept;
-    const audioLink = request.includeAudioMp3 === false ? undefined : audioLinkOf(kept, target);
+    const { contribution } = target.extractor;
+    const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
+    const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
     return {
-      platform: target.extractor.contribution.platform,
+      platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
       data: extraction.data,
       limitations,
-      ...(audioLink && { audioLink: { url: audioLink.url, expiresAt: audioLink.expiresAt } }),
+      ...(audioLink && { audioLink }),
       ageMs,
-      identity: audioLink?.identity ?? extraction,
+      identity: extraction,
     };
   }
 

@@ -1,0 +1,155 @@
+import { chmod, open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type BetterSqlite3 from 'better-sqlite3';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+
+/** How long another process may hold the write lock before callers are told so. */
+const LOCK_PATIENCE_MS = 2_000;
+const LOCK_RETRY_MS = 10;
+/** More distinct statements than the gateway has. */
+const MAX_STATEMENTS = 500;
+
+/**
+ * SQLite in a file that only its owner can read. Unlike Kysely's own dialect this one begins transactions with the write
+ * lock (two writers then wait for each other instead of failing half-way), waits for that lock without holding up the
+ * event loop, and keeps its prepared statements.
+ */
+export async function openSqlite(file: string): Promise<Dialect> {
+  const { default: Sqlite } = await import('better-sqlite3');
+  // SQLite would make the file readable for all; its companions (-wal, -shm) take over the mode found here.
+  const handle = await open(file, 'a', 0o600);
+  await handle.close();
+  await chmod(file, 0o600);
+  const sqlite = new Sqlite(file, { timeout: LOCK_PATIENCE_MS });
+  try {
+    sqlite.pragma('journal_mode = WAL');
+    sqlite.pragma('synchronous = FULL');
+    sqlite.pragma('foreign_keys = ON');
+    // From here on locks are waited for in SqliteConnection, which leaves the thread free.
+    sqlite.pragma('busy_timeout = 0');
+  } catch (error) {
+    sqlite.close();
+    throw error;
+  }
+  return {
+    createAdapter: () => new LockingSqliteAdapter(),
+    createDriver: () => new SqliteDriver(sqlite),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+class LockingSqliteAdapter extends SqliteAdapter {
+  /** True of SQLite; and with it migrations run inside one transaction, whose lock keeps a second process waiting. */
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #sqlite: BetterSqlite3.Database;
+  readonly #connection: SqliteConnection;
+
+  constructor(sqlite: BetterSqlite3.Database) {
+    this.#sqlite = sqlite;
+    this.#connection = new SqliteConnection(sqlite);
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
+  }
+
+  async beginTransaction(): Promise<void> {
+    await this.#connection.run('begin immediate', []);
+  }
+
+  async commitTransaction(): Promise<void> {
+    await this.#connection.run('commit', []);
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    // A full disk has SQLite roll back by itself.
+    if (this.#sqlite.inTransaction) await this.#connection.run('rollback', []);
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#sqlite.close();
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #sqlite: BetterSqlite3.Database;
+  readonly #statements = new Map<string, BetterSqlite3.Statement>();
+  /** Since when the database has been found locked, in milliseconds of `performance.now()`. */
+  #lockedSince: number | undefined;
+
+  constructor(sqlite: BetterSqlite3.Database) {
+    this.#sqlite = sqlite;
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    return this.run<Row>(sql, parameters);
+  }
+
+  /**
+   * Once a lock has outlasted the patience, later callers get one attempt each until it is gone: a queue of them would
+   * otherwise wait its patience one after the other.
+   */
+  async run<Row>(sql: string, parameters: readonly unknown[]): Promise<QueryResult<Row>> {
+    for (;;) {
+      try {
+        const result = this.#runOnce<Row>(sql, parameters);
+        this.#lockedSince = undefined;
+        return result;
+      } catch (error) {
+        if (!isLocked(error)) throw error;
+        this.#lockedSince ??= performance.now();
+        if (performance.now() - this.#lockedSince >= LOCK_PATIENCE_MS) throw error;
+        await sleep(LOCK_RETRY_MS);
+      }
+    }
+  }
+
+  #runOnce<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+    const statement = this.#prepare(sql);
+    if (statement.reader) return { rows: statement.all(parameters) as Row[] };
+    const { changes } = statement.run(parameters);
+    return { numAffectedRows: BigInt(changes), rows: [] };
+  }
+
+  #prepare(sql: string): BetterSqlite3.Statement {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const statement = this.#sqlite.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  // biome-ignore lint/correctness/useYield: Kysely's interface wants a generator; nothing here streams
+  async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new Error('Rows are not streamed from SQLite.');
+  }
+}
+
+function isLocked(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    /^SQLITE_(BUSY|LOCKED)/.test(error.code)
+  );
+}

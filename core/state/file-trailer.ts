@@ -1,0 +1,56 @@
+import type { FileHandle } from 'node:fs/promises';
+import { GatewayError } from '../errors.js';
+
+/** What is known about a stored file. */
+export interface Trailer {
+  contentType: string;
+  /** Bytes of content, this trailer not counted. */
+  size: number;
+  /** Of the content, in lower-case hex. */
+  sha256: string;
+  /** Milliseconds since 1970. */
+  modifiedAt: number;
+}
+
+/*
+ * Layout: content, trailer as JSON, its length as 32-bit big-endian number, mark. Behind the content, where programs that
+ * open the file directly do not look for anything, and where it can be written when the content has gone by.
+ */
+const MARK = Buffer.from('mgfile01', 'latin1');
+const FOOT_BYTES = 4 + MARK.length;
+const MAX_TRAILER_BYTES = 4096;
+
+export function writeTrailer(trailer: Trailer): Buffer {
+  const json = Buffer.from(JSON.stringify(trailer));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([json, length, MARK]);
+}
+
+/** @throws GatewayError `internal_error` where the file was not written by this storage, or was damaged. */
+export async function readTrailer(handle: FileHandle): Promise<Trailer> {
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw damaged();
+  const window = Math.min(stats.size, MAX_TRAILER_BYTES + FOOT_BYTES);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, stats.size - window);
+  const foot = bytesRead - FOOT_BYTES;
+  if (foot >= 0 && buffer.subarray(foot + 4, bytesRead).equals(MARK)) {
+    const begin = foot - buffer.readUInt32BE(foot);
+    const trailer = begin >= 0 ? parse(buffer.toString('utf8', begin, foot)) : undefined;
+    if (trailer && trailer.size === stats.size - (bytesRead - begin)) return trailer;
+  }
+  throw damaged();
+}
+
+function damaged(): GatewayError {
+  return new GatewayError('internal_error', 'A stored file is damaged.');
+}
+
+function parse(text: string): Trailer | undefined {
+  try {
+    return JSON.parse(text) as Trailer;
+  } catch {
+    // Damage, which the caller reports.
+    return undefined;
+  }
+}

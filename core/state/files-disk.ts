@@ -1,0 +1,173 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { ByteRange, FileStat, Storage, StoredFile } from '../contracts/services.js';
+import { GatewayError } from '../errors.js';
+import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
+
+/** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
+const NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
+const CONTENT_TYPE = /^[\x20-\x7e]{1,255}$/;
+const INCOMING = '.incoming-';
+/** What a crash left of a file being written is removed once nobody can be writing it any more. */
+const ABANDONED_MS = 3_600_000;
+const CHUNK_BYTES = 64 * 1024;
+
+/**
+ * Files in one folder (0700). A file is written beside its name, synced and renamed, so that a name always leads to a whole
+ * file; what is known about it stands behind its content, so that both come and go together.
+ */
+export async function openDiskFiles(folder: string): Promise<Storage> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeAbandoned(folder);
+
+  async function openStored(name: string): Promise<FileHandle | undefined> {
+    try {
+      return await open(pathOf(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw storageError(error);
+    }
+  }
+
+  async function describe(name: string): Promise<FileStat | undefined> {
+    const handle = await openStored(name);
+    if (!handle) return undefined;
+    try {
+      return toStat(name, await readTrailer(handle));
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async function* contentOf(found: FileStat, range: ByteRange): AsyncGenerator<Uint8Array> {
+    const handle = await openStored(found.name);
+    if (!handle) throw new GatewayError('file_not_found', 'The file is gone.');
+    try {
+      const trailer = await readTrailer(handle);
+      if (toStat(found.name, trailer).etag !== found.etag)
+        throw new GatewayError('file_not_found', 'The file was replaced.');
+      let position = range.start;
+      while (position <= range.end) {
+        const length = Math.min(CHUNK_BYTES, range.end + 1 - position);
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
+        if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
+        position += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await handle.close();
+    }
+  }
+
+  return {
+    async write(file) {
+      const target = pathOf(folder, file.name);
+      if (!CONTENT_TYPE.test(file.contentType)) {
+        throw new GatewayError('invalid_value', 'That is not a media type.', { param: 'contentType' });
+      }
+      const incoming = path.join(folder, `${INCOMING}${randomUUID()}`);
+      try {
+        await writeWhole(incoming, file);
+        await rename(incoming, target);
+      } catch (error) {
+        await unlink(incoming).catch(() => undefined); // Best effort: the sweep at the next start gets what remains.
+        throw storageError(error);
+      }
+      await syncFolder(folder);
+    },
+    async read(name, range) {
+      const found = await describe(name);
+      if (!found) return undefined;
+      const start = range?.start ?? 0;
+      const end = Math.min(range?.end ?? found.size - 1, found.size - 1);
+      if (range && (start < 0 || start > end)) {
+        throw new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
+      }
+      return { ...found, body: contentOf(found, { start, end }) };
+    },
+    stat: describe,
+    async delete(name) {
+      try {
+        await unlink(pathOf(folder, name));
+      } catch (error) {
+        if (isMissing(error)) return;
+        throw storageError(error);
+      }
+      await syncFolder(folder);
+    },
+  };
+}
+
+async function writeWhole(target: string, { body, contentType }: StoredFile): Promise<void> {
+  const handle = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    const hash = createHash('sha256');
+    let size = 0;
+    for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+      hash.update(chunk);
+      await writeFully(handle, chunk);
+      size += chunk.byteLength;
+    }
+    await writeFully(handle, writeTrailer({ contentType, size, sha256: hash.digest('hex'), modifiedAt: Date.now() }));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeFully(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  let offset = 0;
+  while (offset < chunk.byteLength) {
+    offset += (await handle.write(chunk, offset, chunk.byteLength - offset)).bytesWritten;
+  }
+}
+
+/** A rename survives a power cut only when the folder has been synced as well. */
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot sync folders.
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(INCOMING)) continue;
+    const file = path.join(folder, name);
+    try {
+      if (Date.now() - (await stat(file)).mtimeMs > ABANDONED_MS) await unlink(file);
+    } catch (error) {
+      // Another process that starts now may have removed it first.
+      if (!isMissing(error)) throw storageError(error);
+    }
+  }
+}
+
+function pathOf(folder: string, name: string): string {
+  if (!NAME.test(name))
+    throw new GatewayError('invalid_value', 'That is not a file name of this storage.', { param: 'name' });
+  return path.join(folder, name);
+}
+
+function toStat(name: string, { contentType, size, sha256, modifiedAt }: Trailer): FileStat {
+  return { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+/** Full, read-only or broken: conditions of the disk, which may pass. What the caller's own body threw stays as it is. */
+function storageError(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO' || code === 'EMFILE') {
+    return new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,10 @@
+import type { Migration } from 'kysely/migration';
+import * as foundation from './0001-foundation.js';
+
+/**
+ * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
+ * leaves the schema usable by the release before it, so columns and tables go one release after their last reader.
+ */
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001-foundation': foundation,
+};

@@ -1,0 +1,67 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { link, mkdir, open, unlink } from 'node:fs/promises';
+import path from 'node:path';
+
+const SECRET_BYTES = 32;
+const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/**
+ * 32 random bytes that stay the same from start to start, kept in `dataDir/secrets/<name>` (0600, folder 0700) and made at
+ * the first call. Processes that make it at the same time end up with the same one.
+ */
+export async function loadSecret(dataDir: string, name: string): Promise<Uint8Array> {
+  if (!NAME.test(name)) throw new Error(`"${name}" cannot name a secret: lower-case letters, digits and hyphens only.`);
+  const folder = path.join(dataDir, 'secrets');
+  const file = path.join(folder, name);
+  const known = await readSecret(file);
+  if (known) return known;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await publish(folder, file);
+  const made = await readSecret(file);
+  if (!made) throw new Error(`The secret "${name}" vanished while it was being made.`);
+  return made;
+}
+
+async function readSecret(file: string): Promise<Uint8Array | undefined> {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      const bytes = await handle.readFile();
+      if (bytes.length !== SECRET_BYTES) {
+        throw new Error(
+          `${file} holds ${bytes.length} bytes where a secret has ${SECRET_BYTES}; restore it from a backup.`,
+        );
+      }
+      return new Uint8Array(bytes);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** A link, unlike a rename, fails where the name is taken: whoever comes second keeps what the first one made. */
+async function publish(folder: string, file: string): Promise<void> {
+  const draft = path.join(folder, `.${randomUUID()}`);
+  const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    await handle.writeFile(randomBytes(SECRET_BYTES));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(draft, file);
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error;
+  } finally {
+    await unlink(draft);
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import type { ApiKeyRecord } from '../../../core/state/api-keys.js';
+import type { State } from '../../../core/state/index.js';
+import { engines, ManualClock, type Place } from './engines.js';
+
+for (const engine of engines) {
+  describe(`API keys on ${engine.name}`, () => {
+    let place: Place;
+    let clock: ManualClock;
+    let state: State;
+    let count = 0;
+
+    before(async function () {
+      place = await engine.place(this);
+      clock = new ManualClock();
+      state = await place.open({ clock });
+    });
+
+    after(() => place?.remove());
+
+    async function insert(change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> {
+      count += 1;
+      const record: ApiKeyRecord = {
+        id: `key${count}`,
+        name: 'Robert\'); drop table "api_keys"; -- ключ',
+        hash: 'ab'.repeat(32),
+        pepperVersion: 1,
+        grants: ['images', 'extract'],
+        rpm: 15,
+        accountId: 'local',
+        createdAt: clock.now(),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+        ...change,
+      };
+      await state.keys.insert(record);
+      return record;
+    }
+
+    it('gives a record back as it was put in', async () => {
+      const limited = await insert({ expiresAt: clock.now() + 86_400_000 });
+      const unlimited = await insert({ rpm: null, grants: [] });
+      const refusing = await insert({ rpm: 0, lastUsedAt: 1 });
+      for (const record of [limited, unlimited, refusing]) {
+        expect(await state.keys.find(record.id)).to.deep.equal(record);
+        expect(await state.keys.list()).to.deep.include(record);
+      }
+      expect(await state.keys.find('nobody')).to.equal(undefined);
+    });
+
+    it('lists in the order of creation and refuses an id that is taken', async () => {
+      const late = await insert({ createdAt: clock.now() + 5 });
+      const early = await insert({ createdAt: 5 });
+      const ids = (await state.keys.list()).map(({ id }) => id);
+      expect(ids[0]).to.equal(early.id);
+      expect(ids.at(-1)).to.equal(late.id);
+      const refusal = await insert({ id: late.id }).catch((error: unknown) => error);
+      expect(refusal).to.be.an('error');
+      expect((await state.keys.find(late.id))?.createdAt).to.equal(late.createdAt);
+    });
+
+    it('revokes once, and says what changed since', async () => {
+      const record = await insert();
+      clock.advance(1_000);
+      const since = clock.now();
+      expect((await state.keys.changedSince(since)).map(({ id }) => id)).to.deep.equal([]);
+      expect(await state.keys.revoke(record.id, 123)).to.equal(true);
+      expect(await state.keys.revoke(record.id, 456)).to.equal(false);
+      expect(await state.keys.revoke('nobody', 456)).to.equal(false);
+      expect(await state.keys.changedSince(since)).to.deep.equal([{ ...record, revokedAt: 123 }]);
+      expect(await state.keys.changedSince(since + 1)).to.deep.equal([]);
+    });
+
+    it('notes last uses, several at once, never back in time, and not as a change', async () => {
+      const [first, second] = [await insert(), await insert({ lastUsedAt: 900 })];
+      clock.advance(1_000);
+      await state.keys.touch(
+        new Map([
+          [first.id, 500],
+          [second.id, 800],
+          ['nobody', 1],
+        ]),
+      );
+      await state.keys.touch(new Map());
+      expect((await state.keys.find(first.id))?.lastUsedAt).to.equal(500);
+      expect((await state.keys.find(second.id))?.lastUsedAt).to.equal(900);
+      expect(await state.keys.changedSince(clock.now())).to.deep.equal([]);
+    });
+  });
+}

@@ -1,0 +1,231 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect } from 'chai';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { openDatabase } from '../../../core/state/database.js';
+import type { State } from '../../../core/state/index.js';
+import { createPlace, engines, type Place } from './engines.js';
+
+const request = { keyId: 'key', family: 'image', slots: 1, limit: 5 } as const;
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  );
+}
+
+for (const engine of engines) {
+  describe(`state on ${engine.name}`, () => {
+    let place: Place;
+
+    beforeEach(async function () {
+      place = await engine.place(this);
+    });
+
+    afterEach(() => place?.remove());
+
+    it('is migrated once by many who open it at the same time, and opens again', async () => {
+      const states = await Promise.all(Array.from({ length: 4 }, () => place.open()));
+      for (const state of states) {
+        expect(state.engine).to.equal(engine.name);
+        await state.ping();
+      }
+      await (await place.open()).ping();
+    });
+
+    it('closes as often as it is told to, and then answers nobody', async () => {
+      const state = await place.open();
+      const begun = state.keys.list();
+      await Promise.all([state.close(), state.close()]);
+      await state.close();
+      expect(await begun).to.deep.equal([]);
+      for (const work of [state.ping(), state.keys.list(), state.windows.take(request)]) {
+        expect(await failure(work)).to.include({
+          code: 'upstream_unavailable',
+          message: 'The database did not answer.',
+        });
+      }
+    });
+  });
+}
+
+describe('state in a folder', () => {
+  let place: Place;
+
+  beforeEach(async () => {
+    place = await createPlace();
+  });
+
+  afterEach(() => place.remove());
+
+  it('is for its owner alone', async () => {
+    const dataDir = path.join(place.dataDir, 'made', 'here');
+    const state = await place.open({ dataDir });
+    expect((await stat(dataDir)).mode & 0o777).to.equal(0o700);
+    for (const name of ['state.sqlite', 'state.sqlite-wal', 'state.sqlite-shm']) {
+      expect((await stat(path.join(dataDir, name))).mode & 0o777, name).to.equal(0o600);
+    }
+    await state.close();
+  });
+
+  it('refuses settings that it cannot use', async () => {
+    expect(await failure(place.open({ filesUrl: 's3://key:hunter2@store/bucket' }))).to.include({
+      code: 'invalid_value',
+      param: 'filesUrl',
+    });
+    const refusal = await failure(place.open({ databaseUrl: 'mysql://user:hunter2@127.0.0.1/x' }));
+    expect(refusal).to.include({ code: 'invalid_value', param: 'databaseUrl' });
+    expect((refusal as Error).message).not.to.contain('hunter2');
+  });
+
+  it('tells everybody in time when another process holds the lock, without stopping the event loop', async () => {
+    const state = await place.open();
+    await state.windows.take(request);
+    const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
+    other.exec('begin immediate');
+    const begun = performance.now();
+    let turns = 0;
+    const counting = setInterval(() => {
+      turns += 1;
+    }, 20);
+    const takes = Array.from({ length: 10_000 }, () => failure(state.windows.take(request)));
+    const tooMany = await failure(state.windows.take(request));
+    expect(tooMany).to.include({ code: 'upstream_unavailable', message: 'Too many requests wait for the database.' });
+    const touch = failure(state.keys.touch(new Map([['key', 1]])));
+    const late = sleep(1_000).then(() => failure(state.windows.take({ ...request, keyId: 'other' })));
+    for (const outcome of [...(await Promise.all(takes)), await touch, await late]) {
+      expect(outcome).to.include({ code: 'upstream_unavailable' });
+    }
+    expect(performance.now() - begun).to.be.within(1_500, 5_000);
+    clearInterval(counting);
+    expect(turns).to.be.greaterThan(30);
+    expect(await state.keys.list()).to.deep.equal([]);
+
+    other.exec('rollback');
+    other.close();
+    expect(await state.windows.take(request)).to.include({ accepted: true, remaining: 3 });
+  });
+
+  it('says so when the disk is full, goes on reading, and recovers', async () => {
+    const database = await openDatabase({ dataDir: place.dataDir });
+    try {
+      const fill = () =>
+        database.transaction(async (transaction) => {
+          const value = 'x'.repeat(100_000);
+          await transaction
+            .insertInto('cache_entries')
+            .values({ key: `${Math.random()}`, value, expires_at: 1 })
+            .execute();
+        });
+      const count = () => database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
+      await sql`pragma max_page_count = 60`.execute(database.queries);
+      await fill();
+      const refusal = await failure(fill());
+      expect(refusal).to.include({ code: 'upstream_unavailable' });
+      expect(refusal).to.have.property('cause').with.property('code', 'SQLITE_FULL');
+      expect(await count()).to.have.length(1);
+      await sql`pragma max_page_count = 1000000`.execute(database.queries);
+      await fill();
+      expect(await count()).to.have.length(2);
+    } finally {
+      await database.close();
+    }
+  });
+
+  it('rolls back what was still under way when its caller was told that it failed', async () => {
+    const database = await openDatabase({ dataDir: place.dataDir });
+    try {
+      const late = database.transaction(
+        async (transaction) => {
+          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expires_at: 1 }).execute();
+          await sleep(120);
+        },
+        { patienceMs: 50 },
+      );
+      expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
+      const rows = await database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
+      expect(rows).to.deep.equal([]);
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+describe('state on a PostgreSQL that has troubles', () => {
+  let place: Place;
+  let state: State;
+  let observer: pg.Client;
+
+  beforeEach(async function () {
+    const postgres = engines.find(({ name }) => name === 'postgres');
+    if (!postgres) return;
+    place = await postgres.place(this);
+    state = await place.open();
+    observer = new pg.Client({ connectionString: place.databaseUrl });
+    await observer.connect();
+  });
+
+  afterEach(async () => {
+    await observer?.end();
+    await place?.remove();
+  });
+
+  async function backends(): Promise<number[]> {
+    const { rows } = await observer.query<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    return rows.map(({ pid }) => pid);
+  }
+
+  it('outlives connections that are ended while nobody uses them', async () => {
+    await Promise.all([state.ping(), state.ping(), state.keys.list()]);
+    const ended = await backends();
+    expect(ended).not.to.deep.equal([]);
+    for (const pid of ended) await observer.query('select pg_terminate_backend($1)', [pid]);
+    await sleep(100);
+    await state.ping();
+    expect(await state.windows.take(request)).to.include({ accepted: true });
+  });
+
+  it('tells callers in time when a connection is silent or a window locked, and recovers', async function () {
+    const other = await place.open();
+    await other.windows.take({ ...request, keyId: 'held' });
+    const inUse = await backends();
+    await state.ping();
+    const stopped = (await backends()).filter((pid) => !inUse.includes(pid));
+    expect(stopped).not.to.deep.equal([]);
+    await observer.query('begin');
+    await observer.query(`select * from rate_windows where key_id = 'held' for update`);
+    try {
+      for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+    } catch {
+      // A server that others started cannot be stopped by this user.
+      this.skip();
+    }
+    try {
+      const begun = performance.now();
+      const held = Array.from({ length: 20 }, () => failure(other.windows.take({ ...request, keyId: 'held' })));
+      const silent = failure(state.windows.take(request));
+      for (const outcome of await Promise.all([...held, silent])) {
+        expect(outcome).to.include({ code: 'upstream_unavailable' });
+      }
+      expect(performance.now() - begun).to.be.below(5_000);
+      await observer.query('rollback');
+      expect(await other.windows.take({ ...request, keyId: 'held' })).to.include({ accepted: true, remaining: 3 });
+      expect(await state.windows.take(request)).to.include({ accepted: true, remaining: 4 });
+    } finally {
+      for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    }
+  });
+
+  it('is not opened where nothing listens, and the password stays secret', async () => {
+    const error = await failure(place.open({ databaseUrl: 'postgres://user:hunter2@127.0.0.1:1/x' }));
+    expect(error).to.include({ code: 'upstream_unavailable', message: 'The database did not answer.' });
+    const shown = JSON.stringify({ ...(error as Error), cause: `${((error as Error).cause as Error).stack}` });
+    expect(shown).not.to.contain('hunter2');
+  });
+});

@@ -1,0 +1,187 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chown, mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.js';
+
+export interface TestPostgres {
+  /** Where it came from: `TEST_POSTGRES_URL`, the system, or the npm package. */
+  source: 'environment' | PostgresBinaries['source'];
+  /** Of the superuser, database `postgres`. */
+  url: string;
+  /** Makes an empty database and gives its URL. */
+  createDatabase(): Promise<string>;
+  dropDatabase(url: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface PostgresMissing {
+  /** Why there is none, for the title of the tests that are left out. */
+  unavailable: string;
+}
+
+export interface StartOptions {
+  /** Only that one. Default: whatever is found first. */
+  source?: TestPostgres['source'];
+}
+
+const READY_MS = 20_000;
+/** `nobody`: PostgreSQL refuses to run as root. */
+const UNPRIVILEGED = { uid: 65534, gid: 65534 };
+
+let shared: Promise<TestPostgres | PostgresMissing> | undefined;
+
+/** The one server of this test run. It ends with the process, however that ends. */
+export function sharedPostgres(): Promise<TestPostgres | PostgresMissing> {
+  shared ??= startPostgres();
+  return shared;
+}
+
+/** Starts a server of its own, or finds the one of `TEST_POSTGRES_URL`. */
+export async function startPostgres({ source }: StartOptions = {}): Promise<TestPostgres | PostgresMissing> {
+  const given = process.env.TEST_POSTGRES_URL;
+  if (given && (source === undefined || source === 'environment')) {
+    return { source: 'environment', url: given, ...databasesOf(given), stop: async () => undefined };
+  }
+  const reasons: string[] = [];
+  for (const binaries of findPostgresBinaries()) {
+    if (source !== undefined && binaries.source !== source) continue;
+    try {
+      return await startServer(binaries);
+    } catch (error) {
+      reasons.push(`${binaries.source}: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return { unavailable: reasons.join('; ') || 'no PostgreSQL was found' };
+}
+
+async function startServer(binaries: PostgresBinaries): Promise<TestPostgres> {
+  const user = process.getuid?.() === 0 ? UNPRIVILEGED : undefined;
+  // Root's own temporary folder may be closed to the other user.
+  const folder = await mkdtemp(path.join(user ? '/tmp' : tmpdir(), 'mediagate-postgres-'));
+  try {
+    if (user) await chown(folder, user.uid, user.gid);
+    const bin = await binaries.prepare(folder, user);
+    await initialise(bin, folder, user);
+    return await serve(binaries.source, bin, folder, user);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function initialise(bin: string, folder: string, user?: { uid: number; gid: number }): Promise<void> {
+  const parameters = [
+    '-D',
+    path.join(folder, 'data'),
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+  ];
+  await promisify(execFile)(path.join(bin, 'initdb'), parameters, {
+    ...user,
+    cwd: folder,
+    env: { LC_ALL: 'C', TZ: 'UTC' },
+  });
+}
+
+/**
+ * The shell beside the server waits for its input to end, which it does when this process ends, even by SIGKILL; then it
+ * stops the server and removes the folder.
+ */
+const KEEPER = `
+"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
+  -c shared_buffers=16MB -c max_connections=60 >"$2/log" 2>&1 &
+server=$!
+read -r _
+kill -QUIT $server
+wait $server
+cd / && rm -rf "$2"
+`;
+
+async function serve(
+  source: PostgresBinaries['source'],
+  bin: string,
+  folder: string,
+  user?: { uid: number; gid: number },
+): Promise<TestPostgres> {
+  const keeper = spawn('sh', ['-c', KEEPER, 'keeper', path.join(bin, 'postgres'), folder], {
+    ...user,
+    cwd: folder,
+    env: { LC_ALL: 'C', TZ: 'UTC', PATH: process.env.PATH },
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // Not in the terminal's process group: Ctrl-C ends the tests, and the end of the tests ends the server.
+    detached: true,
+  });
+  keeper.unref();
+  (keeper.stdin as Socket).unref();
+  const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`;
+
+  async function stop(): Promise<void> {
+    if (keeper.exitCode !== null || keeper.signalCode !== null) return;
+    const exited = once(keeper, 'exit');
+    keeper.ref();
+    keeper.stdin.end();
+    await exited;
+  }
+
+  try {
+    await waitUntilReady(url);
+  } catch (error) {
+    const log = await readFile(path.join(folder, 'log'), 'utf8').catch(() => '');
+    await stop();
+    throw new Error(`it did not start: ${log.trim().split('\n').at(-1)}`, { cause: error });
+  }
+  return { source, url, ...databasesOf(url), stop };
+}
+
+async function waitUntilReady(url: string): Promise<void> {
+  const deadline = Date.now() + READY_MS;
+  for (;;) {
+    try {
+      await execute(url, 'select 1');
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(20);
+    }
+  }
+}
+
+function databasesOf(url: string): Pick<TestPostgres, 'createDatabase' | 'dropDatabase'> {
+  return {
+    async createDatabase() {
+      const name = `mediagate_${randomBytes(8).toString('hex')}`;
+      await execute(url, `create database ${name}`);
+      const own = new URL(url);
+      own.pathname = `/${name}`;
+      return own.href;
+    },
+    async dropDatabase(own) {
+      await execute(url, `drop database ${new URL(own).pathname.slice(1)} with (force)`);
+    },
+  };
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  // A server that is stopped under a connection is no failure of the tests.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
