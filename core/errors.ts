@@ -89,7 +89,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 /** One rung that was tried for a link: names and outcomes only, never a URL or an address. */
 export interface Attempt {
   rung: string;
-  /** `ok`, `partial`, `skipped`, or the error code the rung ended with. */
+  /** `ok`, `skipped` (not usable, too dear or too late), `resting` (after failures), or the error code it ended with. */
   outcome: string;
   /** Whole milliseconds. */
   ms: number;

@@ -1,0 +1,83 @@
+/** Looking into JSON of unknown shape. Nothing here throws, whatever it is given. */
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** The member at the end of a path; undefined where the path leaves the value. Only own members count. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const step of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, step)) return undefined;
+    current = (current as Record<string | number, unknown>)[step];
+  }
+  return current;
+}
+
+/** An object that is not an array. */
+export function asRecord(value: unknown): JsonRecord | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+}
+
+export function asArray(value: unknown): readonly unknown[] | undefined {
+  return Array.isArray(value) ? value : undefined;
+}
+
+/** A string that is not empty. */
+export function asString(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A finite number, or a string that is a plain decimal number, which is how many platforms send their counters. */
+export function asNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  return typeof value === 'string' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
+}
+
+export function asBoolean(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+export interface FindLimits {
+  /** Objects, arrays and their members looked at. Default 50,000. */
+  maxNodes?: number;
+  /** Default 50. */
+  maxResults?: number;
+}
+
+/**
+ * Objects anywhere in the tree that pass the test, in the order of the document. `key` is the member name or the index
+ * under which the object stands. A found object is searched as well.
+ */
+export function findAll(
+  value: unknown,
+  test: (record: JsonRecord, key: string | undefined) => boolean,
+  { maxNodes = 50_000, maxResults = 50 }: FindLimits = {},
+): JsonRecord[] {
+  const found: JsonRecord[] = [];
+  const stack: { node: object; key: string | undefined }[] = [];
+  let seen = 0;
+  if (typeof value === 'object' && value !== null) stack.push({ node: value, key: undefined });
+  for (let next = stack.pop(); next && found.length < maxResults; next = stack.pop()) {
+    const { node, key } = next;
+    const record = asRecord(node);
+    if (record && test(record, key)) found.push(record);
+    const inner: typeof stack = [];
+    for (const name in node) {
+      seen += 1;
+      if (seen > maxNodes) break;
+      const child = (node as Record<string, unknown>)[name];
+      if (typeof child === 'object' && child !== null) inner.push({ node: child, key: name });
+    }
+    for (let index = inner.length - 1; index >= 0; index -= 1) stack.push(inner[index]!);
+  }
+  return found;
+}
+
+/** The first line that is not blank, cut at a word's end where it is longer than `max` characters. */
+export function firstLine(text: string, max = 120): string | undefined {
+  const line = /[^\s][^\r\n\u2028\u2029]*/.exec(text)?.[0].trim();
+  if (!line || line.length <= max) return line || undefined;
+  // One place is for the ellipsis; a cut through a surrogate pair would leave half a character.
+  const cut = line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '');
+  const space = cut.lastIndexOf(' ');
+  return `${(space > max / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;
+}

@@ -1,0 +1,231 @@
+import {
+  AuthorSchema,
+  type Common,
+  CommonSchema,
+  type Ids,
+  IdsSchema,
+  type MediaEntry,
+  type Metrics,
+  MetricsSchema,
+  type PostData,
+  PostDataSchema,
+  type PostMedia,
+  PostMediaSchema,
+  type Precision,
+  type Provenance,
+} from '../contracts/documents.js';
+import { fitSchema } from './fit-schema.js';
+import { firstLine } from './json-walk.js';
+import type { Part } from './ladder.js';
+
+/** What a rung of a post or video platform found: any part of the document. */
+export interface PartialPost {
+  common?: Partial<Common>;
+  ids?: Partial<Ids>;
+  metrics?: Partial<Metrics>;
+  media?: Partial<PostMedia>;
+  raw_stats?: PostData['raw_stats'];
+  /** Metric → how exact; `exact` where not named. */
+  precision?: Readonly<Record<string, Precision>>;
+  publishedAtSource?: 'id';
+  /** Whether the item has sound. */
+  audio?: boolean;
+}
+
+export type PostPart = Part<PartialPost>;
+export type { PostData };
+
+const TITLE_LENGTH = 120;
+/** Metrics that count something, and so have a precision. */
+const COUNTERS = [
+  'views',
+  'likes',
+  'comments',
+  'shares',
+  'saves',
+  'plays',
+  'concurrent_viewers',
+  'subscriber_count',
+] as const;
+const FINENESS: Readonly<Record<Precision, number>> = { exact: 2, rounded: 1, hidden: 0 };
+
+/** A part whose members are known to fit the schema. */
+interface FittedPart {
+  rung: string;
+  common: Common;
+  ids: Ids;
+  metrics: Metrics;
+  media: Partial<PostMedia>;
+  raw_stats: PostData['raw_stats'];
+  precision: Readonly<Record<string, Precision>>;
+  publishedAtSource?: 'id';
+}
+
+/**
+ * One document of several parts, given best first. Of each member the first part that has it wins; an exact count beats
+ * a rounded one, a stated time beats one computed from the id; media URLs are united in order. What does not fit the
+ * schema is left out member by member. `provenance` says which rung gave what. The parts are left as they are.
+ */
+export function mergePosts(parts: readonly PostPart[]): PostData {
+  const fitted = parts.map(fitPart);
+  const sources: Record<string, string> = {};
+  const precision: Record<string, Precision> = {};
+
+  const common = mergeCommon(fitted, sources);
+  const ids = takeFirst(fitted, 'ids', sources);
+  const metrics = mergeMetrics(fitted, sources, precision);
+  const media = mergeMedia(fitted, sources);
+  if (metrics.duration_seconds === undefined && common.duration_seconds !== undefined) {
+    metrics.duration_seconds = common.duration_seconds;
+    note(sources, 'metrics.duration_seconds', sources['common.duration_seconds']);
+  }
+  if (metrics.channel_id === undefined && ids.channel_id !== undefined) {
+    metrics.channel_id = ids.channel_id;
+    note(sources, 'metrics.channel_id', sources['ids.channel_id']);
+  }
+  const title = common.title === undefined && common.caption ? firstLine(common.caption, TITLE_LENGTH) : undefined;
+  if (title) {
+    common.title = title;
+    note(sources, 'common.title', sources['common.caption']);
+  }
+  const provenance: Provenance = { sources, precision };
+  const dated = fitted.find((part) => part.rung === sources['common.published_at'] && part.publishedAtSource);
+  if (dated) provenance.published_at_source = 'id';
+  const raw_stats = Object.assign({}, ...fitted.map((part) => part.raw_stats).reverse());
+  return { common, ids, metrics, media, raw_stats, provenance };
+}
+
+function fitPart({ rung, found }: PostPart): FittedPart {
+  return {
+    rung,
+    common: (fitSchema(CommonSchema, found.common) ?? {}) as Common,
+    ids: (fitSchema(IdsSchema, found.ids) ?? {}) as Ids,
+    metrics: (fitSchema(MetricsSchema, found.metrics) ?? {}) as Metrics,
+    media: {
+      image_urls: fitSchema(PostMediaSchema.properties.image_urls, found.media?.image_urls) as string[] | undefined,
+      video_urls: fitSchema(PostMediaSchema.properties.video_urls, found.media?.video_urls) as string[] | undefined,
+      entries: fitSchema(PostMediaSchema.properties.entries, found.media?.entries) as MediaEntry[] | undefined,
+    },
+    raw_stats: (fitSchema(PostDataSchema.properties.raw_stats, found.raw_stats) ?? {}) as PostData['raw_stats'],
+    precision: found.precision ?? {},
+    publishedAtSource: found.publishedAtSource,
+  };
+}
+
+function takeFirst<Group extends 'common' | 'ids' | 'metrics'>(
+  parts: readonly FittedPart[],
+  group: Group,
+  sources: Record<string, string>,
+): FittedPart[Group] {
+  const taken: Record<string, unknown> = {};
+  for (const part of parts) {
+    for (const [name, value] of Object.entries(part[group])) {
+      if (Object.hasOwn(taken, name)) continue;
+      taken[name] = value;
+      note(sources, `${group}.${name}`, part.rung);
+    }
+  }
+  // Every value came out of a part of this very type.
+  return taken as FittedPart[Group];
+}
+
+function mergeCommon(parts: readonly FittedPart[], sources: Record<string, string>): Common {
+  // A time that was stated anywhere beats one that was computed.
+  const stated = parts.some((part) => part.common.published_at && !part.publishedAtSource);
+  const usable = parts.map((part) => {
+    if (!stated || !part.publishedAtSource) return part;
+    const { published_at: _computed, ...rest } = part.common;
+    return { ...part, common: rest };
+  });
+  const common = takeFirst(usable, 'common', sources);
+  const author = mergeAuthor(parts, sources);
+  delete sources['common.author'];
+  if (author) common.author = author;
+  return common;
+}
+
+/** Members of one author from several parts, where nothing says that they are two persons. */
+function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, string>): Common['author'] {
+  const members = Object.keys(AuthorSchema.properties) as (keyof typeof AuthorSchema.properties)[];
+  let author: NonNullable<Common['author']> | undefined;
+  for (const part of parts) {
+    const other = part.common.author;
+    if (!other) continue;
+    const known: NonNullable<Common['author']> = author ?? {};
+    if (differ(known.id, other.id) || (!(known.id && other.id) && differ(known.username, other.username))) continue;
+    for (const member of members) {
+      if (known[member] === undefined && other[member] !== undefined) {
+        Object.assign(known, { [member]: other[member] });
+        note(sources, `common.author.${member}`, part.rung);
+      }
+    }
+    author = known;
+  }
+  return author;
+}
+
+function differ(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && one.toLowerCase() !== other.toLowerCase();
+}
+
+function mergeMetrics(
+  parts: readonly FittedPart[],
+  sources: Record<string, string>,
+  precision: Record<string, Precision>,
+): Metrics {
+  const metrics = takeFirst(parts, 'metrics', sources);
+  for (const counter of COUNTERS) {
+    let best = -1;
+    for (const part of parts) {
+      const value = part.metrics[counter];
+      const fineness = part.precision[counter] ?? (value === undefined ? undefined : 'exact');
+      // "Hidden" is known of a counter that has no value; a part that says nothing of it does not count.
+      if (fineness === undefined || FINENESS[fineness] <= best || (value === undefined && fineness !== 'hidden'))
+        continue;
+      best = FINENESS[fineness];
+      precision[counter] = fineness;
+      if (value === undefined) continue;
+      metrics[counter] = value;
+      note(sources, `metrics.${counter}`, part.rung);
+    }
+  }
+  return metrics;
+}
+
+function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string>): PostMedia {
+  const unite = <Item>(
+    name: keyof PostMedia,
+    key: (item: Item) => string,
+    of: (part: FittedPart) => readonly Item[] | undefined,
+  ) => {
+    const united = new Map<string, Item>();
+    for (const part of parts) {
+      const items = of(part) ?? [];
+      if (items.length > 0 && united.size === 0) note(sources, `media.${name}`, part.rung);
+      for (const item of items) if (!united.has(key(item))) united.set(key(item), item);
+    }
+    return [...united.values()];
+  };
+  const entries = unite(
+    'entries',
+    (entry: MediaEntry) => entry.url,
+    (part) => part.media.entries,
+  );
+  return {
+    image_urls: unite(
+      'image_urls',
+      (url: string) => url,
+      (part) => part.media.image_urls,
+    ),
+    video_urls: unite(
+      'video_urls',
+      (url: string) => url,
+      (part) => part.media.video_urls,
+    ),
+    ...(entries.length > 0 && { entries }),
+  };
+}
+
+function note(sources: Record<string, string>, member: string, rung: string | undefined): void {
+  if (rung !== undefined) sources[member] = rung;
+}

@@ -1,0 +1,112 @@
+import { createRequire } from 'node:module';
+import type { CheerioAPI, load } from 'cheerio/slim';
+
+/** Characters of tags that are handed to the HTML parser; pages have a tenth of it. */
+const MAX_TAGS = 256 * 1024;
+const MAX_TAG = 16 * 1024;
+/** Elements whose text is not markup. */
+const RAW_TEXT = new Set(['script', 'style', 'noscript', 'template', 'textarea']);
+const TAG_NAME = /[a-z][a-z0-9-]{0,20}/iy;
+
+let parser: { load: typeof load } | undefined;
+
+function parseHtml(html: string): CheerioAPI {
+  parser ??= createRequire(import.meta.url)('cheerio/slim') as { load: typeof load };
+  return parser.load(html);
+}
+
+/**
+ * What a page says about itself in its tags: `property`, `name` or `itemprop` → content (`href` or `src` where there is
+ * none), first value each; besides `title` (the title element, unless a tag of that name came first), `canonical`. Properties of an
+ * inner item bear its name in front: `author.name`. Only the tags are parsed, never the page; script text is jumped over.
+ */
+export function metaTags(html: string): ReadonlyMap<string, string> {
+  const $ = parseHtml(collectTags(html));
+  const found = new Map<string, string>();
+  const add = (key: string | undefined, value: string | undefined) => {
+    const text = value?.trim();
+    // A copy: a slice would keep the whole page in memory for as long as the value lives.
+    if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
+  };
+  $('meta, link, [itemprop]').each((_index, element) => {
+    const tag = $(element);
+    const value = tag.attr('content') ?? tag.attr('href') ?? tag.attr('src');
+    add(tag.attr('property') ?? tag.attr('name'), value);
+    if (tag.attr('rel')?.toLowerCase() === 'canonical') add('canonical', value);
+    const property = tag.attr('itemprop');
+    if (!property || tag.attr('itemscope') !== undefined) return;
+    const owner = tag.parent().closest('[itemprop][itemscope]').attr('itemprop');
+    add(owner ? `${owner}.${property}` : property, value);
+  });
+  add('title', $('title').first().text());
+  return found;
+}
+
+/** Text with its character references (`&amp;`, `&#39;`) put as characters. */
+export function decodeEntities(text: string): string {
+  return text.includes('&') ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : text;
+}
+
+/** The few tags that say something, in their order; of the title also its text. */
+function collectTags(html: string): string {
+  let tags = '';
+  let from = 0;
+  let titled = false;
+  while (tags.length < MAX_TAGS) {
+    const open = html.indexOf('<', from);
+    if (open < 0) break;
+    from = open + 1;
+    if (html.startsWith('!--', from)) {
+      from = after(html, '-->', from);
+      continue;
+    }
+    const closing = html[from] === '/';
+    TAG_NAME.lastIndex = closing ? from + 1 : from;
+    const written = TAG_NAME.exec(html)?.[0];
+    if (!written) continue;
+    const name = written.toLowerCase();
+    const end = tagEnd(html, from);
+    if (end === undefined) {
+      from = after(html, '>', from);
+      continue;
+    }
+    from = end;
+    const tag = html.slice(open, end);
+    if (!closing && RAW_TEXT.has(name)) {
+      const close = html.indexOf(`</${written}`, end);
+      if (close < 0) break;
+      from = close + written.length + 2;
+    } else if (name === 'title' && !closing) {
+      if (titled) continue;
+      titled = true;
+      const close = html.indexOf('</', end);
+      const text = close < 0 ? '' : html.slice(end, Math.min(close, end + MAX_TAG));
+      tags += `${tag}${text}</title>`;
+    } else if (name === 'meta' || name === 'link' || name === 'span' || (!closing && /\sitemprop\s*=/i.test(tag))) {
+      tags += tag;
+    }
+  }
+  return tags;
+}
+
+function after(html: string, text: string, from: number): number {
+  const index = html.indexOf(text, from);
+  return index < 0 ? html.length : index + text.length;
+}
+
+/** Index after the `>` that ends a tag; one inside a quoted attribute value does not. */
+function tagEnd(html: string, from: number): number | undefined {
+  const limit = Math.min(html.length, from + MAX_TAG);
+  let quote = '';
+  for (let index = from; index < limit; index += 1) {
+    const character = html[index]!;
+    if (quote) {
+      if (character === quote) quote = '';
+    } else if (character === '"' || character === "'") {
+      quote = character;
+    } else if (character === '>') {
+      return index + 1;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,98 @@
+import type { Clock, Logger } from '../contracts/services.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../errors.js';
+import type { DefinitiveCode, Outcome, Rung, TransientCode } from './ladder.js';
+
+export interface RungRun<Found> {
+  outcome: Outcome<Found>;
+  /** Whole milliseconds. */
+  ms: number;
+  /** True where our own deadline ended it. */
+  cut: boolean;
+}
+
+export interface RungRunOptions<Found, Call> {
+  rung: Rung<Found, Call>;
+  call: Call;
+  signal: AbortSignal;
+  limitMs: number;
+  clock: Clock;
+  logger: Logger;
+  platform: string;
+}
+
+const DEFINITIVE: ReadonlySet<ErrorCode> = new Set<DefinitiveCode>([
+  'removed',
+  'private',
+  'login_required',
+  'age_restricted',
+  'geo_blocked',
+  'members_only',
+  'paid',
+  'under_review',
+  'unavailable',
+  'short_link_dead',
+  'redirected_to_unsupported',
+]);
+
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set<TransientCode>([
+  'bot_check',
+  'upstream_rate_limited',
+  'upstream_refused',
+  'upstream_changed',
+  'upstream_error',
+  'upstream_timeout',
+]);
+
+/**
+ * One rung under its deadline. Whatever the rung does, there is an outcome, and in time: a rung that ignores its signal is
+ * left behind.
+ * @throws the reason of the caller's signal, at once, and nothing else.
+ */
+export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
+  const { rung, call, signal, limitMs, clock, logger, platform } = options;
+  const start = clock.monotonic();
+  const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
+  const ending = new AbortController();
+  const timer = new AbortController();
+  let stop = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    stop = () => ending.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    ending.signal.addEventListener('abort', () => reject(ending.signal.reason), { once: true });
+  });
+  // Rejects when the rung ends first, which is the usual case and not worth a word.
+  clock.sleep(limitMs, timer.signal).then(
+    () => ending.abort(late),
+    () => {},
+  );
+
+  let outcome: Outcome<Found>;
+  try {
+    // A rung may throw before it returns a promise.
+    outcome = await Promise.race([ended, (async () => rung.run(call, ending.signal))()]);
+  } catch (error) {
+    signal.throwIfAborted();
+    outcome = readFailure(ending.signal.aborted ? late : error);
+  } finally {
+    timer.abort();
+    signal.removeEventListener('abort', stop);
+  }
+  const ms = Math.round(clock.monotonic() - start);
+  if (outcome.kind === 'transient') {
+    const fields = { platform, rung: rung.name, code: outcome.code, ms, error: outcome.cause };
+    if (outcome.code === 'upstream_changed') logger.warn('a rung could not be understood', fields);
+    else logger.debug('a rung failed', fields);
+  }
+  return { outcome, ms, cut: ending.signal.aborted };
+}
+
+function readFailure(error: unknown): Outcome<never> {
+  if (isGatewayError(error)) {
+    const { code, reason, retryAfterSeconds } = error;
+    if (DEFINITIVE.has(code)) return { kind: 'definitive', code: code as DefinitiveCode, reason };
+    if (TRANSIENT.has(code)) {
+      return { kind: 'transient', code: code as TransientCode, reason, retryAfterSeconds, cause: error };
+    }
+  }
+  return { kind: 'transient', code: 'upstream_changed', cause: error };
+}

@@ -1,0 +1,18 @@
+/** Pure readers for extractors: data in, data out, and never a throw on what a page may hold. */
+export { type Count, parseCount } from './counts.js';
+export { parseDuration, toIsoTime } from './dates.js';
+export { type FoundJson, findJsonAfter } from './json-in-script.js';
+export { parseJson } from './json-text.js';
+export {
+  asArray,
+  asBoolean,
+  asNumber,
+  asRecord,
+  asString,
+  at,
+  type FindLimits,
+  findAll,
+  firstLine,
+  type JsonRecord,
+} from './json-walk.js';
+export { decodeEntities, metaTags } from './meta-tags.js';

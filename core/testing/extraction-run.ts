@@ -1,0 +1,110 @@
+import assert from 'node:assert';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
+import type { Extraction, LinkRef } from '../contracts/extractor.js';
+import type { HttpClient } from '../contracts/services.js';
+import { type GatewayError, isGatewayError } from '../errors.js';
+import { createValidator } from '../validation.js';
+import type { ExtractorDefinition, Sample } from './extractor-definition.js';
+import { type Exchange, pluginFolder, readFixture } from './fixtures.js';
+import { show } from './matchers.js';
+import { extractorOf, setUpPlugin, type TestSetup } from './setup.js';
+
+export interface ExtractionRun {
+  setup: TestSetup;
+  link?: LinkRef;
+  extraction?: Extraction;
+  error?: unknown;
+}
+
+/** One sample's link through a plugin that was set up for it alone: nothing rests or is remembered from another run. */
+export async function runSample(
+  definition: ExtractorDefinition,
+  sample: Sample,
+  http: HttpClient,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ExtractionRun> {
+  const options = sample.options ?? definition.options;
+  const setup = await setUpPlugin({ plugin: definition.plugin, http, options, now: definition.now });
+  const extractor = extractorOf(setup);
+  const run: ExtractionRun = { setup };
+  try {
+    run.link = extractor.match(new URL(sample.url));
+    if (run.link?.kind === 'short_link' && extractor.resolve) {
+      run.link = extractor.match(await extractor.resolve({ link: run.link, signal }));
+    }
+    assert(run.link, `${sample.url} does not match`);
+    run.extraction = await extractor.extract({
+      link: run.link,
+      options: { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false },
+      signal,
+    });
+  } catch (error) {
+    run.error = error;
+  }
+  await setup.contributions.dispose?.();
+  return run;
+}
+
+export function fixtureFolder(definition: ExtractorDefinition, sample: Sample): string {
+  return path.join(pluginFolder(definition.folder), 'fixtures', sample.fixture ?? sample.name);
+}
+
+export function exchangesOf(definition: ExtractorDefinition, sample: Sample): Exchange[] {
+  return readFixture(fixtureFolder(definition, sample));
+}
+
+/** The GatewayError a run ended with; any other error fails the check. */
+export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
+  if (run.error === undefined || isGatewayError(run.error)) return run.error;
+  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(run.error)}` });
+}
+
+const postData = createValidator(PostDataSchema);
+const productData = createValidator(ProductDataSchema);
+const MEMBERS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
+
+/** What in a result breaks the contract, one line each. */
+export function schemaProblems(extraction: Extraction): string[] {
+  const problems = Object.keys(extraction)
+    .filter((name) => !MEMBERS.has(name))
+    .map((name) => `${name}: no such member of an extraction`);
+  if (!/^[a-z0-9_]+(?:\+[a-z0-9_]+)*$/.test(extraction.method)) problems.push(`method: ${show(extraction.method)}`);
+  for (const limitation of extraction.limitations ?? []) {
+    if (!/^[a-z][a-z0-9_]*(?:: .+)?$/.test(limitation)) problems.push(`limitations: ${show(limitation)}`);
+  }
+  const checked = 'product' in extraction.data ? productData.check(extraction.data) : postData.check(extraction.data);
+  if (!checked.ok) {
+    problems.push(
+      ...checked.issues.map(({ path: member, message, params }) => `data.${member} ${message} ${show(params)}`),
+    );
+  }
+  return [...problems, ...emptyMembers(extraction.data, 'data')];
+}
+
+/** Members that say nothing; JSON has no NaN, so a number that is none would reach the client as null. */
+function emptyMembers(value: unknown, at: string): string[] {
+  if (value === null || value === '' || Number.isNaN(value)) return [`${at}: ${String(value) || 'empty text'}`];
+  if (typeof value !== 'object') return [];
+  return Object.entries(value).flatMap(([name, member]) => emptyMembers(member, `${at}.${name}`));
+}
+
+/** Every id that a result names, by member. */
+export function idsOf({ data }: Extraction): Readonly<Record<string, string | undefined>> {
+  return 'product' in data ? { product_id: data.product.product_id } : { ...data.ids };
+}
+
+/** Which secrets show in what somebody else may get to see of a run. */
+export function leaks(definition: ExtractorDefinition, { extraction, error, setup }: ExtractionRun): string[] {
+  const text = inspect([extraction, error, setup.logs], { depth: 20, maxStringLength: null, maxArrayLength: null });
+  return (definition.secrets ?? []).flatMap((secret, index) =>
+    text.includes(secret) ? [`secret ${index + 1} shows in the result, the error or the log`] : [],
+  );
+}
+
+export function outcomeOf({ extraction, error }: ExtractionRun): string {
+  if (extraction) return 'a result';
+  const code = error && typeof error === 'object' && 'code' in error ? `${error.code}: ` : '';
+  return `${code}${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,75 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** `exchanges.json` of a fixture folder; bodies lie beside it. */
+export interface FixtureFile {
+  exchanges: FixtureExchange[];
+}
+
+export interface FixtureExchange {
+  request: {
+    method: string;
+    /** Origin and path must be equal; each query parameter named here must be there, and others may be. */
+    url: string;
+    /** Texts that the request body must contain. Default: none. */
+    bodyIncludes?: string[];
+  };
+  response: {
+    status: number;
+    headers?: Record<string, string>;
+    /** File beside exchanges.json with the body; or else `text`; or else the body is empty. */
+    file?: string;
+    text?: string;
+  };
+}
+
+export interface Exchange {
+  /** As the report names it. */
+  name: string;
+  method: string;
+  url: URL;
+  bodyIncludes: readonly string[];
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+}
+
+/**
+ * The source folder of a plugin, by the `import.meta.url` of a file in its `test` folder: compiled tests lie under
+ * `dist/`, fixtures beside the sources.
+ */
+export function pluginFolder(testFileUrl: string): string {
+  const file = fileURLToPath(testFileUrl);
+  const root = packageRoot(path.dirname(file));
+  const [top, ...rest] = path.relative(root, path.dirname(path.dirname(file))).split(path.sep);
+  return top === 'dist' ? path.join(root, ...rest) : path.join(root, top ?? '', ...rest);
+}
+
+function packageRoot(folder: string): string {
+  if (existsSync(path.join(folder, 'package.json'))) return folder;
+  const above = path.dirname(folder);
+  if (above === folder) throw new Error('There is no package.json above the test file.');
+  return packageRoot(above);
+}
+
+/** @throws Error that says how to make the fixture where there is none. */
+export function readFixture(folder: string): Exchange[] {
+  const file = path.join(folder, 'exchanges.json');
+  if (!existsSync(file)) {
+    throw new Error(`There is no ${file}. RECORD=${path.basename(folder)} records it from the network.`);
+  }
+  const { exchanges } = JSON.parse(readFileSync(file, 'utf8')) as FixtureFile;
+  return exchanges.map(({ request, response }) => ({
+    name: `${request.method} ${request.url}${request.bodyIncludes ? ` ${request.bodyIncludes.join(' ')}` : ''}`,
+    method: request.method,
+    url: new URL(request.url),
+    bodyIncludes: request.bodyIncludes ?? [],
+    status: response.status,
+    headers: response.headers ?? {},
+    body:
+      response.file === undefined
+        ? Buffer.from(response.text ?? '')
+        : readFileSync(path.join(folder, path.basename(response.file))),
+  }));
+}

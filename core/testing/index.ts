@@ -1,0 +1,26 @@
+/** `mediagate/testing`: what a plugin's tests are made of. */
+export { type Check, reportAll } from './check.js';
+export { describeExtractor, extractorChecks } from './extractor-checks.js';
+export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extractor-definition.js';
+export { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';
+export { type Exchange, type FixtureExchange, type FixtureFile, pluginFolder, readFixture } from './fixtures.js';
+export { createManualClock, type ManualClock } from './manual-clock.js';
+export {
+  absent,
+  approximately,
+  atLeast,
+  compare,
+  containing,
+  count,
+  isoTime,
+  type Matcher,
+  matching,
+  oneOf,
+  present,
+  startsWith,
+} from './matchers.js';
+export { createMemoryCache, createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
+export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
+export { createRecording, type Recording } from './recording.js';
+export { createReplay, type Replay } from './replay.js';
+export { extractorOf, setUpPlugin, type TestSetup, type TestSetupOptions } from './setup.js';

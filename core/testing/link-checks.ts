@@ -1,0 +1,103 @@
+import assert from 'node:assert';
+import type { Extractor, LinkRef } from '../contracts/extractor.js';
+import { isGatewayError } from '../errors.js';
+import { type Check, reportAll } from './check.js';
+import type { ExtractorDefinition } from './extractor-definition.js';
+import { hostileLinks } from './hostile-links.js';
+import { show } from './matchers.js';
+
+/** Matching alone: no request is made. */
+export function linkChecks(definition: ExtractorDefinition, whole: () => Promise<Extractor>): Check[] {
+  const { links, foreign, unsupported = [] } = definition;
+  const each = async (
+    texts: Iterable<string | URL>,
+    problem: (extractor: Extractor, url: URL) => string | undefined,
+  ) => {
+    const extractor = await whole();
+    const problems = Array.from(texts, (text) => {
+      const url = new URL(text);
+      const says = problem(extractor, url);
+      return says === undefined ? [] : [`${abridged(url)}: ${says}`];
+    });
+    reportAll(problems.flat());
+  };
+
+  return [
+    {
+      name: 'matches its links to their ids',
+      run: () =>
+        each(Object.keys(links), (extractor, url) => {
+          const before = url.href;
+          const { link, error } = tryMatch(extractor, url);
+          if (url.href !== before) return 'match changed the URL it was given';
+          const id = links[before] ?? Object.entries(links).find(([text]) => new URL(text).href === before)?.[1];
+          return link?.id === id ? undefined : `expected ${show(id)}, got ${error ?? show(link?.id)}`;
+        }),
+    },
+    {
+      name: 'matches a canonical link to the same item again',
+      run: () =>
+        each(Object.keys(links), (extractor, url) => {
+          const { link } = tryMatch(extractor, url);
+          if (!link) return undefined;
+          const again = URL.canParse(link.url) ? tryMatch(extractor, new URL(link.url)) : { error: 'not a URL' };
+          if (new URL(link.url).protocol !== 'https:') return `${link.url} is not https`;
+          return isSame(link, again.link) ? undefined : `${link.url} gives ${again.error ?? show(again.link)}`;
+        }),
+    },
+    {
+      name: 'refuses its own links that are not items',
+      run: () =>
+        each(unsupported, (extractor, url) => {
+          const { link, code } = tryMatch(extractor, url);
+          return code === 'unsupported_link' ? undefined : `expected unsupported_link, got ${code ?? show(link)}`;
+        }),
+    },
+    {
+      name: 'leaves the links of others alone',
+      run: () =>
+        each(foreign, (extractor, url) => {
+          const { link, error } = tryMatch(extractor, url);
+          return error ?? (link && `matched ${show(link)}`);
+        }),
+    },
+    {
+      name: 'is not fooled by hostile links',
+      async run() {
+        const hostile = hostileLinks(Object.keys(links));
+        assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
+        await each(hostile.foreign, (extractor, url) => {
+          const { link, error } = tryMatch(extractor, url);
+          return error ?? (link && `matched ${show(link)}`);
+        });
+        await each(hostile.own, (extractor, url) => {
+          const { link, error, code } = tryMatch(extractor, url);
+          return code === 'unsupported_link' ? undefined : (error ?? (link && `matched ${show(link)}`));
+        });
+      },
+    },
+  ];
+}
+
+interface Tried {
+  link?: LinkRef;
+  /** What was thrown, in words. */
+  error?: string;
+  code?: string;
+}
+
+function tryMatch(extractor: Extractor, url: URL): Tried {
+  try {
+    return { link: extractor.match(url) };
+  } catch (error) {
+    return { error: `threw ${error}`, ...(isGatewayError(error) && { code: error.code }) };
+  }
+}
+
+function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
+  return one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
+}
+
+function abridged(url: URL): string {
+  return url.href.length > 200 ? `${url.href.slice(0, 200)}… (${url.href.length} characters)` : url.href;
+}

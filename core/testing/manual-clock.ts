@@ -1,0 +1,71 @@
+import type { Clock } from '../contracts/services.js';
+
+/** A clock that stands still until it is told to go on. */
+export interface ManualClock extends Clock {
+  /** Moves time on and wakes, in order, the sleepers whose time has come. Resolves when what they do at once is done. */
+  advance(ms: number): Promise<void>;
+  /** Sleepers waiting now. */
+  readonly sleepers: number;
+}
+
+interface Sleeper {
+  due: number;
+  wake(): void;
+}
+
+/** @param start - milliseconds since 1970, or a text that `Date` reads. Default 2026-01-01. */
+export function createManualClock(start: number | string = '2026-01-01T00:00:00Z'): ManualClock {
+  const origin = new Date(start).getTime();
+  const sleepers = new Set<Sleeper>();
+  let elapsed = 0;
+
+  return {
+    now: () => origin + elapsed,
+    monotonic: () => elapsed,
+    get sleepers() {
+      return sleepers.size;
+    },
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const end = () => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener('abort', leave);
+        };
+        const leave = () => {
+          end();
+          reject(signal?.reason);
+        };
+        const sleeper = {
+          due: elapsed + ms,
+          wake: () => {
+            end();
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        signal?.addEventListener('abort', leave, { once: true });
+      });
+    },
+    async advance(ms) {
+      const end = elapsed + ms;
+      for (;;) {
+        await settle();
+        const next = [...sleepers].filter((sleeper) => sleeper.due <= end).sort((a, b) => a.due - b.due)[0];
+        if (!next) break;
+        elapsed = Math.max(elapsed, next.due);
+        next.wake();
+      }
+      elapsed = end;
+      await settle();
+    },
+  };
+}
+
+/** Lets promise chains that are ready run to their next wait. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { Cache, Clock, LogFields, Logger, Storage } from '../contracts/services.js';
+import { systemClock } from '../services/clock.js';
+
+/** A cache in memory that keeps JSON, as the real ones do, and forgets by the given clock. */
+export function createMemoryCache(clock: Clock = systemClock): Cache & { readonly size: number } {
+  const entries = new Map<string, { json: string; until: number }>();
+  return {
+    get size() {
+      return entries.size;
+    },
+    async get<Value>(key: string) {
+      const entry = entries.get(key);
+      return entry && clock.now() < entry.until ? (JSON.parse(entry.json) as Value) : undefined;
+    },
+    async set(key, value, ttlMs) {
+      entries.set(key, { json: JSON.stringify(value), until: clock.now() + ttlMs });
+    },
+    async delete(key) {
+      entries.delete(key);
+    },
+  };
+}
+
+/** Files in memory. */
+export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {
+  const files = new Map<string, { bytes: Buffer; contentType: string; modifiedAt: Date; etag: string }>();
+  const statOf = (name: string) => {
+    const file = files.get(name);
+    if (!file) return undefined;
+    const { bytes, contentType, modifiedAt, etag } = file;
+    return { name, contentType, modifiedAt, etag, size: bytes.length };
+  };
+  return {
+    get names() {
+      return [...files.keys()];
+    },
+    async write({ name, contentType, body }) {
+      const chunks: Uint8Array[] = [];
+      if (body instanceof Uint8Array) chunks.push(body);
+      else for await (const chunk of body) chunks.push(chunk);
+      const bytes = Buffer.concat(chunks);
+      const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
+      files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag });
+    },
+    async read(name, range) {
+      const stat = statOf(name);
+      const bytes = files.get(name)?.bytes;
+      if (!stat || !bytes) return undefined;
+      const part = range ? bytes.subarray(range.start, range.end + 1) : bytes;
+      return { ...stat, body: oneChunk(part) };
+    },
+    stat: async (name) => statOf(name),
+    async delete(name) {
+      files.delete(name);
+    },
+  };
+}
+
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+export interface LogLine {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  message: string;
+  fields: LogFields;
+}
+
+/** Keeps every line. */
+export function createRecordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
+  const lines: LogLine[] = [];
+  const at =
+    (level: LogLine['level']) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields });
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

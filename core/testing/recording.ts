@@ -1,0 +1,102 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
+import type { FixtureExchange } from './fixtures.js';
+import { oneChunk } from './memory-services.js';
+
+/** Response fields worth keeping; all others (cookies, keys, traces) are left out. */
+const KEPT_FIELDS = new Set(['content-type', 'location', 'retry-after', 'content-language']);
+/** Query parameters that carry a credential or a visitor, whatever the platform. */
+const SECRET_PARAMETER = /key|token|secret|password|signature|session|visitor|^(?:sig|auth|code|pot)$/i;
+/** Members of bodies that do; the value is struck out. */
+const SECRET_MEMBER =
+  /("(?:[a-z0-9_]*(?:token|visitor_?data|secret|password|session_?id|api_?key)|cookie|authorization|remotehost)"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+const EXTENSIONS: readonly [type: RegExp, extension: string][] = [
+  [/json/, 'json'],
+  [/html/, 'html'],
+  [/xml/, 'xml'],
+  [/text|javascript/, 'txt'],
+];
+
+export interface Recording extends HttpClient {
+  /** Writes `exchanges.json` and the bodies beside it. */
+  save(folder: string): void;
+}
+
+interface Recorded {
+  request: HttpRequest;
+  response: HttpResponse;
+}
+
+/** Passes requests on to a client and keeps what came back, without credentials. */
+export function createRecording(client: HttpClient, secrets: readonly string[] = []): Recording {
+  const recorded: Recorded[] = [];
+
+  async function request(wanted: HttpRequest): Promise<HttpResponse> {
+    const response = await client.request(wanted);
+    recorded.push({ request: wanted, response });
+    return response;
+  }
+
+  const scrub = (text: string) =>
+    secrets.reduce((clean, secret) => clean.replaceAll(secret, 'removed'), text.replace(SECRET_MEMBER, '$1"removed"'));
+
+  return {
+    request,
+    async stream(wanted) {
+      const { status, headers, url, body } = await request(wanted);
+      return { status, headers, url, body: oneChunk(body) };
+    },
+    save(folder) {
+      mkdirSync(folder, { recursive: true });
+      const exchanges = recorded.map(({ request: asked, response }, index): FixtureExchange => {
+        const type = response.headers['content-type'] ?? '';
+        const extension = EXTENSIONS.find(([pattern]) => pattern.test(type))?.[1];
+        const file = `${index + 1}.${extension ?? 'bin'}`;
+        if (response.body.length > 0) {
+          writeFileSync(path.join(folder, file), extension ? scrub(response.text()) : response.body);
+        }
+        const others = recorded.filter((other) => other.request !== asked && sameAddress(other.request, asked));
+        const distinct = distinctText(
+          asked,
+          others.map((other) => other.request),
+        );
+        return {
+          request: {
+            method: asked.method ?? 'GET',
+            url: scrub(withoutSecrets(asked.url)),
+            ...(distinct && { bodyIncludes: [scrub(distinct)] }),
+          },
+          response: {
+            status: response.status,
+            headers: Object.fromEntries(
+              Object.entries(response.headers)
+                .filter(([name]) => KEPT_FIELDS.has(name))
+                .map(([name, value]) => [name, scrub(value)]),
+            ),
+            ...(response.body.length > 0 && { file }),
+          },
+        };
+      });
+      writeFileSync(path.join(folder, 'exchanges.json'), `${JSON.stringify({ exchanges }, null, 2)}\n`);
+    },
+  };
+}
+
+/** A parameter that the fixture does not name may have any value at replay. */
+function withoutSecrets(address: string | URL): string {
+  const url = new URL(address);
+  for (const name of [...url.searchParams.keys()]) if (SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
+  return url.href;
+}
+
+function sameAddress(one: HttpRequest, other: HttpRequest): boolean {
+  return (one.method ?? 'GET') === (other.method ?? 'GET') && withoutSecrets(one.url) === withoutSecrets(other.url);
+}
+
+/** A member that only this request's JSON body has, e.g. `"clientName":"WEB"`, so that replay tells requests apart. */
+function distinctText(asked: HttpRequest, others: readonly HttpRequest[]): string | undefined {
+  if (others.length === 0 || typeof asked.body !== 'string') return undefined;
+  const members = asked.body.match(/"\w+":"[^"\\]{1,80}"/g) ?? [];
+  return members.find((member) => others.every(({ body }) => !String(body ?? '').includes(member)));
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert';
+import type { Extractor } from '../contracts/extractor.js';
+import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
+import type { Browser, Clock, HttpClient } from '../contracts/services.js';
+import { GatewayError } from '../errors.js';
+import { systemClock } from '../services/clock.js';
+import { createValidator } from '../validation.js';
+import { createMemoryCache, createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
+
+export interface TestSetupOptions {
+  plugin: Plugin;
+  /** As in an entry of plugins.config.json; defaults are filled in. Default `{}`. */
+  options?: Readonly<Record<string, unknown>>;
+  http: HttpClient;
+  /** What `clock.now()` says throughout; waiting takes real time. Default 2026-06-15T12:00:00Z. */
+  now?: string;
+}
+
+/** A plugin set up as the gateway would, with everything it may touch replaced. */
+export interface TestSetup {
+  contributions: Contributions;
+  context: PluginContext;
+  logs: readonly LogLine[];
+  /** Uses of services that the plugin does not declare in `needs`. */
+  undeclared: readonly string[];
+}
+
+const NOW = '2026-06-15T12:00:00Z';
+
+/** @throws what `setup` throws, and Error where the options do not fit the plugin's schema. */
+export async function setUpPlugin({ plugin, options = {}, http, now = NOW }: TestSetupOptions): Promise<TestSetup> {
+  const logger = createRecordingLogger();
+  const undeclared: string[] = [];
+  const instant = Date.parse(now);
+  const clock: Clock = { ...systemClock, now: () => instant };
+  const browser: Browser = {
+    available: false,
+    run() {
+      if (!plugin.needs?.includes('browser')) undeclared.push('browser');
+      return Promise.reject(new GatewayError('plugin_unavailable', 'There is no browser in this test.'));
+    },
+  };
+  const context: PluginContext = {
+    id: plugin.name,
+    options: fillOptions(plugin, options) as PluginContext['options'],
+    http,
+    browser,
+    cache: createMemoryCache(clock),
+    storage: createMemoryStorage(clock),
+    logger,
+    clock,
+  };
+  const contributions = await plugin.setup(context);
+  return { contributions, context, logs: logger.lines, undeclared };
+}
+
+function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!plugin.options) return Object.freeze({ ...options });
+  const checked = createValidator(plugin.options).check(options);
+  if (!checked.ok) {
+    const [issue] = checked.issues;
+    throw new Error(`The options do not fit the schema of ${plugin.name}: ${issue?.path} ${issue?.message}`);
+  }
+  return Object.freeze(checked.value as Record<string, unknown>);
+}
+
+export function extractorOf({ contributions }: TestSetup): Extractor {
+  const [extractor] = contributions.extractors ?? [];
+  assert(extractor, 'setup returned no extractor');
+  return extractor;
+}

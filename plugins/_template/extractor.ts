@@ -1,0 +1,77 @@
+import {
+  createLadder,
+  type ExtractCall,
+  type Extraction,
+  type Extractor,
+  type HttpResponse,
+  mergePosts,
+  type Outcome,
+  type PartialPost,
+  type PluginContext,
+} from 'mediagate';
+import facts from './facts.json' with { type: 'json' };
+import { matchLink } from './links.js';
+import { readApiReply, readPage } from './parse.js';
+
+type Found = Outcome<PartialPost>;
+
+export function createReelboxExtractor(context: PluginContext<{ apiKey?: string; language: string }>): Extractor {
+  const { http, options, clock, logger } = context;
+
+  async function fromApi({ link }: ExtractCall, signal: AbortSignal): Promise<Found> {
+    const response = await http.request({
+      url: `${facts.apiUrl}${link.id}?lang=${options.language}`,
+      headers: { 'user-agent': facts.userAgent, 'x-api-key': options.apiKey ?? '' },
+      signal,
+    });
+    return readStatus(response) ?? readApiReply(response.json(), link.id);
+  }
+
+  async function fromPage({ link }: ExtractCall, signal: AbortSignal): Promise<Found> {
+    const response = await http.request({
+      url: `${facts.pageUrl}${link.id}`,
+      headers: { 'user-agent': facts.userAgent, 'accept-language': options.language },
+      signal,
+    });
+    return readStatus(response) ?? readPage(response.text(), link.id);
+  }
+
+  const ladder = createLadder<PartialPost, ExtractCall>({
+    platform: '_template',
+    clock,
+    logger,
+    rungs: [
+      { name: 'api', cost: 1, authority: true, usable: () => options.apiKey !== undefined, run: fromApi },
+      { name: 'page', cost: 2, authority: false, run: fromPage },
+    ],
+    isEnough: (parts) => parts.some(({ found }) => found.metrics?.views !== undefined && found.media?.video_urls),
+    isWorthwhile: (parts) => parts.some(({ found }) => found.common?.title !== undefined),
+  });
+
+  return {
+    platform: '_template',
+    displayName: 'Reelbox',
+    linkForms: ['https://reelbox.example/clip/<id>', 'https://m.reelbox.example/c/<id>'],
+    match: matchLink,
+    async extract(call): Promise<Extraction> {
+      const { parts, limitations, partial } = await ladder.climb(call, call.signal);
+      return {
+        method: parts.map(({ rung }) => rung).join('+'),
+        data: mergePosts(parts),
+        limitations,
+        partial,
+      };
+    },
+  };
+}
+
+/** What the status alone says; undefined where the body must be read. */
+function readStatus({ status, headers }: HttpResponse): Found | undefined {
+  if (status === 429) {
+    const retryAfterSeconds = Number(headers['retry-after']) || undefined;
+    return { kind: 'transient', code: 'upstream_rate_limited', retryAfterSeconds };
+  }
+  if (status >= 500) return { kind: 'transient', code: 'upstream_error', reason: `HTTP ${status}` };
+  if (status === 404) return { kind: 'definitive', code: 'removed' };
+  return status === 200 ? undefined : { kind: 'transient', code: 'upstream_refused', reason: `HTTP ${status}` };
+}

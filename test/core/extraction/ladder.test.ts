@@ -1,0 +1,423 @@
+import { expect } from 'chai';
+import { GatewayError, isGatewayError } from '../../../core/errors.js';
+import {
+  type Climb,
+  createLadder,
+  type LadderOptions,
+  type Outcome,
+  type Rung,
+} from '../../../core/extraction/ladder.js';
+import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
+
+interface Facts {
+  title?: string;
+  views?: number;
+}
+type Result = Outcome<Facts>;
+
+const never = new AbortController().signal;
+const full: Result = { kind: 'found', found: { title: 'T', views: 1 } };
+const titled: Result = { kind: 'found', found: { title: 'T' } };
+const scrap: Result = { kind: 'found', found: { views: 1 } };
+const failing = (code: Extract<Result, { kind: 'transient' }>['code'], retryAfterSeconds?: number): Result => ({
+  kind: 'transient',
+  code,
+  retryAfterSeconds,
+});
+const no = (code: Extract<Result, { kind: 'definitive' }>['code'], found?: Facts): Result => ({
+  kind: 'definitive',
+  code,
+  reason: 'so they say',
+  found,
+});
+
+type Answer = Result | Error | (() => Result | Promise<Result>) | ((signal: AbortSignal) => Promise<Result>);
+
+function rung(
+  name: string,
+  answer: Answer,
+  more: Partial<Rung<Facts, string>> = {},
+): Rung<Facts, string> & { runs: number } {
+  const made = {
+    name,
+    cost: 1,
+    authority: true,
+    runs: 0,
+    ...more,
+    async run(_call: string, signal: AbortSignal): Promise<Result> {
+      made.runs += 1;
+      if (answer instanceof Error) throw answer;
+      return typeof answer === 'function' ? answer(signal) : answer;
+    },
+  };
+  return made;
+}
+
+function ladderOf(rungs: readonly Rung<Facts, string>[], more: Partial<LadderOptions<Facts, string>> = {}) {
+  const clock = createManualClock();
+  const logger = createRecordingLogger();
+  const ladder = createLadder<Facts, string>({
+    rungs,
+    clock,
+    logger,
+    platform: 'invented',
+    isEnough: (parts) => parts.some(({ found }) => found.title && found.views),
+    isWorthwhile: (parts) => parts.some(({ found }) => found.title),
+    random: () => 1,
+    ...more,
+  });
+  return { clock, logger, climb: (signal = never) => ladder.climb('call', signal) };
+}
+
+async function failureOf(climb: Promise<Climb<Facts>>): Promise<GatewayError> {
+  try {
+    await climb;
+  } catch (error) {
+    if (isGatewayError(error)) return error;
+    throw error;
+  }
+  throw new Error('the climb did not fail');
+}
+
+const outcomes = (of: { attempts?: readonly { rung: string; outcome: string }[] }) =>
+  of.attempts?.map((attempt) => `${attempt.rung} ${attempt.outcome}`);
+
+describe('ladder', () => {
+  describe('order', () => {
+    it('stops at the first rung that gives enough', async () => {
+      const second = rung('second', full);
+      const climb = await ladderOf([rung('first', full), second]).climb();
+      expect(climb.parts).to.deep.equal([{ rung: 'first', found: { title: 'T', views: 1 } }]);
+      expect(climb.partial).to.equal(false);
+      expect(outcomes(climb)).to.deep.equal(['first ok']);
+      expect(second.runs).to.equal(0);
+    });
+
+    it('adds rungs until there is enough and keeps the order of the list', async () => {
+      let release = (): void => {};
+      const slow = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const one = rung('one', () => slow.then(() => titled), { group: 'pair' });
+      const two = rung(
+        'two',
+        () => {
+          release();
+          return { kind: 'found', found: { views: 2 }, limitations: ['rough'] } as const;
+        },
+        { group: 'pair' },
+      );
+      const { climb } = ladderOf([one, two], {
+        isEnough: (parts) => parts.length === 2,
+      });
+      const climbed = await climb();
+      expect(climbed.parts.map((part) => part.rung)).to.deep.equal(['one', 'two']);
+      expect(climbed.limitations).to.deep.equal(['rough']);
+    });
+
+    it('tries rungs of different groups one after the other', async () => {
+      const order: string[] = [];
+      const noted = (name: string, group: string) =>
+        rung(
+          name,
+          async () => {
+            order.push(`${name} starts`);
+            await Promise.resolve();
+            order.push(`${name} ends`);
+            return failing('upstream_error');
+          },
+          { group },
+        );
+      await failureOf(ladderOf([noted('a', 'x'), noted('b', 'y')]).climb());
+      expect(order).to.deep.equal(['a starts', 'a ends', 'b starts', 'b ends']);
+    });
+
+    it('skips what cannot be used and what costs too much', async () => {
+      const unusable = rung('unusable', full, { usable: () => false });
+      const dear = rung('dear', full, { cost: 10 });
+      const cheap = rung('cheap', titled);
+      const climb = await ladderOf([unusable, dear, cheap], { maxCost: 5 }).climb();
+      expect(outcomes(climb)).to.deep.equal(['unusable skipped', 'dear skipped', 'cheap ok']);
+      expect([unusable.runs, dear.runs]).to.deep.equal([0, 0]);
+      expect(climb.partial).to.equal(false);
+    });
+
+    it('says so where no rung can be used', async () => {
+      const error = await failureOf(ladderOf([rung('only', full, { usable: () => false })]).climb());
+      expect(error.code).to.equal('plugin_unavailable');
+    });
+  });
+
+  describe('outcomes', () => {
+    it('ends at an authority that says no', async () => {
+      const next = rung('next', full);
+      const error = await failureOf(ladderOf([rung('first', no('geo_blocked')), next]).climb());
+      expect(error).to.include({ code: 'geo_blocked', reason: 'so they say', platform: 'invented', retryable: false });
+      expect(outcomes(error)).to.deep.equal(['first geo_blocked']);
+      expect(next.runs).to.equal(0);
+    });
+
+    it('answers with data and the verdict where the same group had data', async () => {
+      const rungs = [
+        rung('player', no('age_restricted'), { group: 'pair' }),
+        rung('next', titled, { group: 'pair' }),
+        rung('page', full),
+      ];
+      const climb = await ladderOf(rungs).climb();
+      expect(climb.verdict).to.deep.equal({ code: 'age_restricted', reason: 'so they say' });
+      expect(climb.parts.map((part) => part.rung)).to.deep.equal(['next']);
+    });
+
+    it('shows nothing of what an authority calls private or removed', async () => {
+      for (const code of ['private', 'removed'] as const) {
+        const rungs = [rung('one', full, { group: 'pair' }), rung('two', no(code, { title: 'T' }), { group: 'pair' })];
+        expect((await failureOf(ladderOf(rungs).climb())).code).to.equal(code);
+      }
+    });
+
+    it('counts the data that came with a no', async () => {
+      const climb = await ladderOf([rung('only', no('members_only', { title: 'T' }))]).climb();
+      expect(climb.parts).to.deep.equal([{ rung: 'only', found: { title: 'T' } }]);
+      expect(climb.verdict?.code).to.equal('members_only');
+    });
+
+    it('does not let a vote taint data', async () => {
+      const climb = await ladderOf([rung('vote', no('removed'), { authority: false }), rung('page', full)]).climb();
+      expect(climb).to.not.have.property('verdict');
+      expect(climb.partial).to.equal(false);
+    });
+
+    it('never says removed on one vote while an authority could not be asked', async () => {
+      const rungs = [rung('page', failing('bot_check')), rung('vote', no('removed'), { authority: false })];
+      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('bot_check');
+    });
+
+    it('believes one vote for removed where no authority failed', async () => {
+      const rungs = [
+        rung('a', failing('upstream_error'), { authority: false }),
+        rung('b', no('removed'), { authority: false }),
+      ];
+      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('removed');
+    });
+
+    it('believes two votes that agree', async () => {
+      const vote = (name: string) => rung(name, no('removed'), { authority: false });
+      const rungs = [rung('page', failing('bot_check')), vote('a'), vote('b')];
+      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('removed');
+    });
+
+    it('tells the most informative failure', async () => {
+      const order = [
+        'upstream_timeout',
+        'upstream_error',
+        'upstream_refused',
+        'upstream_changed',
+        'upstream_rate_limited',
+        'bot_check',
+      ] as const;
+      for (let upTo = 1; upTo <= order.length; upTo += 1) {
+        const rungs = order.slice(0, upTo).map((code) => rung(code, failing(code)));
+        expect((await failureOf(ladderOf(rungs).climb())).code).to.equal(order[upTo - 1]);
+      }
+    });
+
+    it('is partial where a failing rung left something out', async () => {
+      const climb = await ladderOf([rung('first', failing('upstream_error')), rung('second', titled)]).climb();
+      expect(climb.partial).to.equal(true);
+      expect(outcomes(climb)).to.deep.equal(['first upstream_error', 'second ok']);
+    });
+
+    it('calls data that is not worth an answer a change of the platform', async () => {
+      expect((await failureOf(ladderOf([rung('only', scrap)]).climb())).code).to.equal('upstream_changed');
+    });
+  });
+
+  describe('throwing rungs', () => {
+    it('takes the code of a GatewayError', async () => {
+      const private_ = new GatewayError('private', 'no', { reason: 'theirs' });
+      expect(await failureOf(ladderOf([rung('only', private_)]).climb())).to.include({
+        code: 'private',
+        reason: 'theirs',
+      });
+      const refused = new GatewayError('upstream_refused', 'no');
+      const error = await failureOf(ladderOf([rung('only', refused)]).climb());
+      expect(error.code).to.equal('upstream_refused');
+      expect(error.cause).to.equal(refused);
+    });
+
+    it('logs anything else as a change of the platform and keeps the cause', async () => {
+      const broken = new TypeError('x is not a function');
+      const { climb, logger } = ladderOf([rung('only', broken)]);
+      const error = await failureOf(climb());
+      expect(error.code).to.equal('upstream_changed');
+      expect(error.message).to.not.include('function');
+      expect(error.cause).to.equal(broken);
+      expect(logger.lines).to.deep.include({
+        level: 'warn',
+        message: 'a rung could not be understood',
+        fields: { platform: 'invented', rung: 'only', code: 'upstream_changed', ms: 0, error: broken },
+      });
+    });
+  });
+
+  describe('time', () => {
+    const deaf = () => new Promise<Result>(() => {});
+
+    it('leaves behind a rung that ignores its signal', async () => {
+      const { climb, clock } = ladderOf([rung('deaf', deaf), rung('second', full)], { rungMs: 1000 });
+      const climbed = climb();
+      await clock.advance(1000);
+      expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
+    });
+
+    it('ends within its budget', async () => {
+      const rungs = ['a', 'b', 'c', 'd'].map((name) => rung(name, deaf));
+      const { climb, clock } = ladderOf(rungs, { rungMs: 1000, budgetMs: 2500 });
+      const failed = failureOf(climb());
+      await clock.advance(2500);
+      const error = await failed;
+      expect(error.code).to.equal('upstream_timeout');
+      expect(outcomes(error)).to.deep.equal([
+        'a upstream_timeout',
+        'b upstream_timeout',
+        'c upstream_timeout',
+        'd skipped',
+      ]);
+      expect(error.attempts?.map((attempt) => attempt.ms)).to.deep.equal([1000, 1000, 500, 0]);
+    });
+
+    it('rejects at once with the reason of a caller who leaves, and tells the rung', async () => {
+      let told: unknown;
+      const listening = rung('listening', (signal: AbortSignal) => {
+        signal.addEventListener('abort', () => {
+          told = signal.reason;
+        });
+        return deaf();
+      });
+      const second = rung('second', full);
+      const caller = new AbortController();
+      const climbed = ladderOf([listening, second]).climb(caller.signal);
+      await Promise.resolve();
+      const reason = new Error('left');
+      caller.abort(reason);
+      const caught = await climbed.catch((error: unknown) => error);
+      expect(caught).to.equal(reason);
+      expect(told).to.equal(reason);
+      expect(second.runs).to.equal(0);
+    });
+
+    it('does not begin for a caller who left before', async () => {
+      const only = rung('only', full);
+      const caught = await ladderOf([only])
+        .climb(AbortSignal.abort('gone'))
+        .catch((error: unknown) => error);
+      expect(caught).to.equal('gone');
+      expect(only.runs).to.equal(0);
+    });
+
+    it('leaves no sleeper behind', async () => {
+      const { climb, clock } = ladderOf([rung('only', full)]);
+      await climb();
+      expect(clock.sleepers).to.equal(0);
+    });
+  });
+
+  describe('resting', () => {
+    it('rests a rate-limited rung for as long as the platform asks, and answers at once meanwhile', async () => {
+      const limited = rung('limited', failing('upstream_rate_limited', 40));
+      const { climb, clock } = ladderOf([limited]);
+      expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 40 });
+      await clock.advance(30_000);
+      const error = await failureOf(climb());
+      expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 10 });
+      expect(outcomes(error)).to.deep.equal(['limited resting']);
+      expect(limited.runs).to.equal(1);
+      await clock.advance(10_000);
+      await failureOf(climb());
+      expect(limited.runs).to.equal(2);
+    });
+
+    it('doubles the rest of a rung that stays limited, up to ten minutes', async () => {
+      const { climb, clock } = ladderOf([rung('limited', failing('upstream_rate_limited'))]);
+      const waits: (number | undefined)[] = [];
+      for (let round = 0; round < 8; round += 1) {
+        const { retryAfterSeconds } = await failureOf(climb());
+        waits.push(retryAfterSeconds);
+        await clock.advance((retryAfterSeconds ?? 0) * 1000);
+      }
+      expect(waits).to.deep.equal([10, 20, 40, 80, 160, 320, 600, 600]);
+    });
+
+    it('goes on without a resting rung', async () => {
+      const limited = rung('limited', failing('upstream_rate_limited', 60));
+      const { climb } = ladderOf([limited, rung('second', titled)]);
+      await climb();
+      const climbed = await climb();
+      expect(outcomes(climbed)).to.deep.equal(['limited resting', 'second ok']);
+      expect(climbed.partial).to.equal(true);
+    });
+
+    it('rests a rung after five unreadable answers, and probes it where nothing else helps', async () => {
+      const refusing = rung('refusing', failing('bot_check'));
+      const { climb } = ladderOf([refusing, rung('second', titled)]);
+      for (let round = 0; round < 5; round += 1) await climb();
+      expect(refusing.runs).to.equal(5);
+      expect(outcomes(await climb())).to.deep.equal(['refusing resting', 'second ok']);
+
+      const alone = rung('alone', failing('bot_check'));
+      const lonely = ladderOf([alone]);
+      for (let round = 0; round < 6; round += 1) await failureOf(lonely.climb());
+      expect(alone.runs).to.equal(6);
+    });
+
+    it('probes with one call at a time; the others are answered at once', async () => {
+      let answer = (_outcome: Result): void => {};
+      let waits = false;
+      const only = rung('only', () =>
+        waits
+          ? new Promise<Result>((resolve) => {
+              answer = resolve;
+            })
+          : failing('upstream_refused'),
+      );
+      const { climb, clock } = ladderOf([only]);
+      for (let round = 0; round < 5; round += 1) await failureOf(climb());
+      waits = true;
+      const probe = climb();
+      await clock.advance(0);
+      const other = await failureOf(climb());
+      expect(other).to.include({ code: 'upstream_refused', retryAfterSeconds: 30 });
+      expect(only.runs).to.equal(6);
+      answer(full);
+      expect((await probe).parts).to.have.length(1);
+      waits = false;
+      await failureOf(climb());
+      expect(only.runs).to.equal(7);
+    });
+
+    it('forgets failures after an answer that says something', async () => {
+      const replies: Result[] = [...Array(4).fill(failing('upstream_changed')), full];
+      const moody = rung('moody', () => replies.shift() ?? failing('upstream_changed'));
+      const { climb } = ladderOf([moody, rung('second', titled)]);
+      for (let round = 0; round < 9; round += 1) await climb();
+      expect(moody.runs).to.equal(9);
+      expect(outcomes(await climb())).to.deep.equal(['moody upstream_changed', 'second ok']);
+      expect(outcomes(await climb())).to.deep.equal(['moody resting', 'second ok']);
+    });
+
+    it('does not hold it against a rung that the caller left', async () => {
+      const deaf = rung('deaf', () => new Promise<Result>(() => {}));
+      const { climb, clock } = ladderOf([deaf], { rungMs: 1000 });
+      for (let round = 0; round < 6; round += 1) {
+        const caller = new AbortController();
+        const climbed = climb(caller.signal).catch(() => 'left');
+        await clock.advance(0);
+        caller.abort(new Error('left'));
+        await climbed;
+      }
+      const failed = failureOf(climb());
+      await clock.advance(1000);
+      expect(outcomes(await failed)).to.deep.equal(['deaf upstream_timeout']);
+    });
+  });
+});
