@@ -10,6 +10,7 @@ export * from './extraction/merge.js';
 export * from './extraction/scraping.js';
 export * from './gateway.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
+export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export { systemClock } from './services/clock.js';
 export type * from './state/api-keys.js';
 export { openState, type State, type StateSettings } from './state/index.js';

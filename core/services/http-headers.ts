@@ -1,0 +1,49 @@
+/** Fields that describe the connection or the framing, which are the transport's business. */
+const OURS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What the transport can undo. */
+const ACCEPT_ENCODING = 'gzip, deflate, br, zstd';
+
+/** Fields by which a caller proves who it is; only the origin they were meant for may see them. */
+const CREDENTIAL = /auth|cookie|token|secret|session|signature|credential|passw|(?:^|[-_])key(?:$|[-_])|apikey/;
+
+export type HeaderFields = Readonly<Record<string, string>>;
+
+/** The caller's fields as they will be sent. */
+export function requestFields(headers: HeaderFields = {}): Record<string, string> {
+  const fields = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    'accept-encoding': ACCEPT_ENCODING,
+    ...Object.fromEntries(fields.filter(([name]) => !OURS.has(name))),
+  };
+}
+
+export function withoutCredentials(headers: HeaderFields): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !CREDENTIAL.test(name)));
+}
+
+/** For a request that has lost its body. */
+export function withoutContentFields(headers: HeaderFields): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
+}
+
+/** Fields of one name in one string. Commas occur inside cookies, so those are kept apart by line feeds. */
+export function responseFields(received: Readonly<Record<string, string | string[] | undefined>>): HeaderFields {
+  const joined = Object.entries(received).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(name === 'set-cookie' ? '\n' : ', ') : (value ?? ''),
+  ]);
+  return Object.fromEntries(joined);
+}
