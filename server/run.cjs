@@ -57,7 +57,9 @@ function compile(node) {
   const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
   const newest = Math.max(
     fs.statSync(config).mtimeMs,
-    ...SOURCES.map((name) => path.join(root, name)).filter(fs.existsSync).map(newestSource),
+    ...SOURCES.map((name) => path.join(root, name))
+      .filter(fs.existsSync)
+      .map(newestSource),
   );
   if (built > newest) return;
   const result = spawnSync(node, [compiler, '-p', root], { stdio: ['ignore', 2, 2] });
@@ -90,4 +92,9 @@ if (command === '--build') process.exit(0);
 else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
 else if (command === '--bench') run(node, ['--expose-gc', dist('bench', 'index.js'), ...rest]);
-else run(node, [dist('server', 'cli.js'), ...(command === 'start' ? ['serve', '--first-run'] : process.argv.slice(2)), ...(command === 'start' ? rest : [])]);
+else
+  run(node, [
+    dist('server', 'cli.js'),
+    ...(command === 'start' ? ['serve', '--first-run'] : process.argv.slice(2)),
+    ...(command === 'start' ? rest : []),
+  ]);

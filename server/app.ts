@@ -1,0 +1,80 @@
+import Router from '@koa/router';
+import Koa from 'koa';
+import { type Clock, type Gateway, GatewayError, type Logger, type Windows } from 'mediagate';
+import { createAuthFailures } from './auth-failures.js';
+import type { Health } from './health.js';
+import type { KeyTable } from './key-table.js';
+import { createAuth } from './middleware/auth.js';
+import { createBodyBudget } from './middleware/body.js';
+import { answerErrors } from './middleware/errors.js';
+import { requestIdOf } from './middleware/request-id.js';
+import { logRequest } from './middleware/request-log.js';
+import type { Next, RequestContext, RequestState } from './middleware/request-state.js';
+import { setSecurityHeaders } from './middleware/response-headers.js';
+import { addExtractRoutes } from './routes/extract.js';
+import { addHealthRoutes } from './routes/health.js';
+
+export interface AppDependencies {
+  gateway: Gateway;
+  windows: Windows;
+  keys: KeyTable;
+  health: Health;
+  logger: Logger;
+  clock: Clock;
+  /** Where keys are made; named in errors about missing keys. Default: not named. */
+  siteUrl?: string;
+}
+
+/**
+ * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
+ * → body → fields → link → slot → work.
+ */
+export function createApp(dependencies: AppDependencies): Koa<RequestState> {
+  const { logger } = dependencies;
+  const app = new Koa<RequestState>();
+  // Connections that break while an answer is on its way; the request's own failures never come here.
+  app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
+  const router = createRouter(dependencies);
+  app.use(receive(dependencies));
+  app.use(answerErrors(logger));
+  app.use(router.routes());
+  app.use(refuseUnrouted);
+  return app;
+}
+
+/** Every route. README's table is held to it. */
+export function createRouter({
+  gateway,
+  windows,
+  keys,
+  health,
+  clock,
+  siteUrl,
+}: AppDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  const auth = createAuth({ keys, failures: createAuthFailures({ clock }), siteUrl });
+  addHealthRoutes(router, health);
+  addExtractRoutes(router, { gateway, windows, auth, bodies: createBodyBudget() });
+  return router;
+}
+
+function receive({ clock, health, logger }: AppDependencies) {
+  return async (context: RequestContext & { _matchedRoute?: string | RegExp }, next: Next): Promise<void> => {
+    const startedAt = clock.monotonic();
+    const requestId = requestIdOf(context.req);
+    context.state.requestId = requestId;
+    context.res.setHeader('x-request-id', requestId);
+    setSecurityHeaders(context.res);
+    await next();
+    if (health.draining && !context.headerSent) context.res.setHeader('Connection', 'close');
+    logRequest(logger, context, context._matchedRoute?.toString(), clock.monotonic() - startedAt);
+  };
+}
+
+function refuseUnrouted(context: RequestContext & { matched?: readonly { methods: readonly string[] }[] }): never {
+  const { method, matched = [] } = context;
+  if (matched.length === 0) throw new GatewayError('route_not_found', `There is no ${method} ${context.path}.`);
+  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
+  context.res.setHeader('Allow', allowed);
+  throw new GatewayError('method_not_allowed', `${context.path} accepts ${allowed}.`);
+}

@@ -1,0 +1,43 @@
+import type { PluginStatus } from 'mediagate';
+import { describeEntry } from './plugin-table.js';
+import type { Settings } from './settings.js';
+
+const SAMPLE_LINK = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
+const NEW_KEY = 'npm run -s mediagate -- keys create --name NAME --grant extract';
+
+export interface Banner {
+  address: string;
+  settings: Settings;
+  engine: 'sqlite' | 'postgres';
+  plugins: readonly PluginStatus[];
+  /** The key that was made just now; undefined where there were keys before. */
+  newKey?: string;
+}
+
+/** What `npm start` says once it listens. */
+export function renderBanner({ address, settings, engine, plugins, newKey }: Banner): string {
+  const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  return [
+    '',
+    `mediagate listens on ${address}`,
+    '',
+    `  data     ${settings.dataDir} (${database})`,
+    ...plugins.map((status, index) => `  ${index === 0 ? 'plugins' : '       '}  ${describeEntry(status)}`),
+    '',
+    ...(newKey ? firstKey(address, newKey) : [`Keys exist already. For another one: ${NEW_KEY}`]),
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ].join('\n');
+}
+
+function firstKey(address: string, key: string): string[] {
+  return [
+    'There was no API key yet, so here is one named "local". It is shown this once; try it:',
+    '',
+    `curl -s ${address}/v1/extract \\`,
+    `  -H 'Authorization: Bearer ${key}' \\`,
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '${JSON.stringify({ url: SAMPLE_LINK })}'`,
+  ];
+}

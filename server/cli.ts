@@ -1,0 +1,116 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { print, runCommand } from './commands/output.js';
+import { SETTING_DESCRIPTIONS } from './settings.js';
+import { PACKAGE_VERSION } from './version.js';
+
+/** Every command loads what it needs and nothing else: `keys list` opens no plugin, `--help` no database. */
+function createProgram(): Command {
+  const program = new Command('mediagate')
+    .description('Public links into structured data, over HTTP or from the command line.')
+    .version(PACKAGE_VERSION)
+    .addHelpText('after', settingsHelp)
+    .showHelpAfterError('(mediagate --help lists the commands)')
+    .exitOverride();
+
+  program
+    .command('serve')
+    .description('start the server')
+    .addOption(new Option('--first-run', 'make a key where there is none, and say how to use it').default(false))
+    .action(async ({ firstRun }: { firstRun: boolean }) => {
+      await runCommand(async (settings) => {
+        const { serve } = await import('./main.js');
+        return serve({ settings, environment: process.env, firstRun, print });
+      });
+      // Everything was closed; whatever a plugin left running must not keep the process.
+      process.exit();
+    });
+
+  addKeyCommands(program);
+
+  program
+    .command('extract')
+    .description('extract one link without a server and print the JSON')
+    .argument('<url>', 'link of a supported platform')
+    .option('--clip-review-limit <number>', 'reviews per star group, 1 to 100', wholeNumber)
+    .option('--clip-sort <order>', 'latest or recommended')
+    .option('--include-empty-reviews', 'also reviews without text')
+    .option('--no-include-audio-mp3', 'offer no MP3 link')
+    .option('--async-mode', 'accepted as the route accepts it')
+    .option('--force-async', 'accepted as the route accepts it')
+    .action((url: string, flags) =>
+      runCommand(async (settings) => (await import('./commands/extract.js')).extractCommand(settings, url, flags)),
+    );
+
+  program
+    .command('plugins')
+    .description('list the plugin entries and how they fare')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/plugins.js')).pluginsCommand(settings, options)),
+    );
+
+  program
+    .command('doctor')
+    .description('check what this machine has and what is missing')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/doctor.js')).doctorCommand(settings, options)),
+    );
+
+  return program;
+}
+
+function addKeyCommands(program: Command): void {
+  const keys = program.command('keys').description('make, list and revoke API keys');
+  keys
+    .command('create')
+    .description('make a key; it is shown this once')
+    .option('--name <name>', 'what the key is for', 'key')
+    .option(
+      '--grant <grant>',
+      'images, extract, text or audio; once for each (default: extract)',
+      (one: string, all: string[] = []) => [...all, one],
+    )
+    .option('--rpm <number>', 'requests per minute and route family, or unlimited', '30')
+    .option('--expires <date>', 'when it ends, e.g. 2030-12-31 (default: never)')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/keys.js')).createKeyCommand(settings, options)),
+    );
+  keys
+    .command('list')
+    .description('list all keys, without their secrets')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/keys.js')).listKeysCommand(settings, options)),
+    );
+  keys
+    .command('revoke')
+    .description('revoke a key by its id')
+    .argument('<id>', 'the 8 characters that "keys list" shows')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./commands/keys.js')).revokeKeyCommand(settings, id, options)),
+    );
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+function settingsHelp(): string {
+  const width = Math.max(...SETTING_DESCRIPTIONS.map(({ name }) => name.length));
+  const lines = SETTING_DESCRIPTIONS.map(
+    (one) => `  ${one.name.padEnd(width)}  ${one.description} Default: ${one.default}.`,
+  );
+  return `\nEnvironment:\n${lines.join('\n').replaceAll('`', '')}`;
+}
+
+try {
+  await createProgram().parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  // Commander has said what is wrong; asking for help or the version is no mistake.
+  process.exitCode = error.exitCode === 0 ? 0 : 2;
+}

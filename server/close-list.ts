@@ -1,0 +1,24 @@
+/** Things to close, last opened first. */
+export interface CloseList {
+  add(close: () => unknown): void;
+  /** Closes all of them, whatever one throws. @throws the first failure, after everything was closed. */
+  close(): Promise<void>;
+}
+
+export function createCloseList(): CloseList {
+  const closers: (() => unknown)[] = [];
+  return {
+    add: (close) => void closers.push(close),
+    async close() {
+      const failures: unknown[] = [];
+      for (let close = closers.pop(); close; close = closers.pop()) {
+        try {
+          await close();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}

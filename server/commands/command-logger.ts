@@ -1,0 +1,9 @@
+import { createLogger } from 'mediagate';
+import { secretsOf } from '../secrets.js';
+import type { Settings } from '../settings.js';
+
+/** Logger of a command that ends by itself: its person wants the result, so what went well is not logged. */
+export function openCommandLogger(settings: Settings) {
+  const level = settings.logLevel === 'info' ? 'warn' : settings.logLevel;
+  return createLogger({ level, secrets: secretsOf(settings) });
+}

@@ -1,0 +1,35 @@
+import { systemClock } from 'mediagate';
+import type { Finding } from '../doctor/check.js';
+import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
+import { checkDatabase, checkPlugins, checkProxy } from '../doctor/services.js';
+import type { Settings } from '../settings.js';
+import { openCommandLogger } from './command-logger.js';
+import { print, printJson } from './output.js';
+
+/** Says what works and what to install. Exit code 1 where the gateway would not work. */
+export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const logger = openCommandLogger({ ...settings, logLevel: settings.logLevel === 'debug' ? 'debug' : 'silent' });
+  try {
+    const { env } = process;
+    const findings = await Promise.all([
+      checkNode(),
+      checkDatabase(settings, logger),
+      checkDataFolder(settings),
+      checkBrowser(settings, env.PATH),
+      checkFfmpeg(settings, env.PATH),
+      checkProxy(settings),
+      checkClock(systemClock.now()),
+      checkPlugins(settings, env, logger),
+    ]);
+    if (json) printJson(findings);
+    else print(findings.map(render).join(''));
+    return findings.some(({ level }) => level === 'fail') ? 1 : 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+function render({ name, level, detail, advice }: Finding): string {
+  const line = `${level.padEnd(4)}  ${name.padEnd(12)}  ${detail}\n`;
+  return advice ? `${line}${' '.repeat(20)}${advice}\n` : line;
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { findChromium, findFfmpeg } from '../executables.js';
+import type { Settings } from '../settings.js';
+import { API_VERSION } from '../version.js';
+import { type Finding, messageOf } from './check.js';
+
+const MINIMUM_NODE = [22, 19] as const;
+const DAY_MS = 86_400_000;
+const MEBIBYTE = 1024 * 1024;
+const LOW_DISK = 1024 * MEBIBYTE;
+const NO_DISK = 100 * MEBIBYTE;
+
+export function checkNode(version = process.versions.node): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
+  const finding: Finding = { name: 'node', level: enough ? 'ok' : 'fail', detail: version };
+  return enough ? finding : { ...finding, advice: `Install Node ${MINIMUM_NODE.join('.')} or newer.` };
+}
+
+/** Keys and links expire by the clock; one that is far off makes them end too early or never. */
+export async function checkClock(now: number): Promise<Finding> {
+  const detail = new Date(now).toISOString();
+  const advice = 'Set the clock, best by NTP.';
+  if (now < Date.parse(API_VERSION))
+    return { name: 'clock', level: 'fail', detail: `${detail} is in the past`, advice };
+  const { mtimeMs } = await stat(new URL('../../../package.json', import.meta.url));
+  if (mtimeMs > now + DAY_MS)
+    return { name: 'clock', level: 'warn', detail: `${detail} is earlier than this installation`, advice };
+  return { name: 'clock', level: 'ok', detail };
+}
+
+export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
+  const name = 'data folder';
+  const trial = path.join(dataDir, `.doctor-${randomUUID()}`);
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await writeFile(trial, 'x');
+    await rm(trial);
+  } catch (error) {
+    return {
+      name,
+      level: 'fail',
+      detail: messageOf(error),
+      advice: 'Set DATA_DIR to a folder that this user may write.',
+    };
+  }
+  const { bavail, bsize } = await statfs(dataDir);
+  const free = bavail * bsize;
+  const detail = `${dataDir}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
+  const advice = 'Free some space, or set DATA_DIR to a larger disk.';
+  if (free < NO_DISK) return { name, level: 'fail', detail, advice };
+  return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
+}
+
+export async function checkBrowser({ browser, browserPath }: Settings, searchPath?: string): Promise<Finding> {
+  if (!browser) return { name: 'browser', level: 'ok', detail: 'switched off by BROWSER=off' };
+  const found = await findChromium({ configured: browserPath, searchPath });
+  if (found) return { name: 'browser', level: 'ok', detail: found };
+  return missing('browser', browserPath, 'Chromium or Chrome', 'apt-get install chromium', 'BROWSER_PATH');
+}
+
+export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string): Promise<Finding> {
+  const found = await findFfmpeg({ configured: ffmpegPath, searchPath });
+  if (found) return { name: 'ffmpeg', level: 'ok', detail: found };
+  return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
+}
+
+function missing(
+  name: string,
+  configured: string | undefined,
+  program: string,
+  command: string,
+  setting: string,
+): Finding {
+  const detail = configured ? `${configured} cannot be run` : `${program} was not found; plugins that need it stay off`;
+  return { name, level: 'warn', detail, advice: `Install it (${command}), or name it in ${setting}.` };
+}

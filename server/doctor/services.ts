@@ -1,0 +1,89 @@
+import { connect } from 'node:net';
+import { type Logger, openState, systemClock } from 'mediagate';
+import { openGateway } from '../open-gateway.js';
+import type { Settings } from '../settings.js';
+import { type Finding, messageOf } from './check.js';
+
+const CONNECT_MS = 3_000;
+
+export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
+  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
+  const name = 'database';
+  try {
+    const state = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+    try {
+      await state.ping();
+      return { name, level: 'ok', detail: state.engine === 'sqlite' ? 'SQLite in the data folder' : 'PostgreSQL' };
+    } finally {
+      await state.close();
+    }
+  } catch (error) {
+    const advice = databaseUrl
+      ? 'Check DATABASE_URL and that the database runs.'
+      : 'Check that DATA_DIR may be written.';
+    return { name, level: 'fail', detail: messageOf(error), advice };
+  }
+}
+
+export async function checkProxy({ egressProxyUrl }: Settings): Promise<Finding> {
+  const name = 'egress proxy';
+  if (!egressProxyUrl) return { name, level: 'ok', detail: 'none: plugins connect directly' };
+  const { hostname, port } = new URL(egressProxyUrl);
+  // The address alone: the URL may hold a password.
+  const address = `${hostname}:${port || '80'}`;
+  try {
+    await canConnect(hostname.replace(/^\[|\]$/g, ''), Number(port || '80'));
+    return { name, level: 'ok', detail: `${address} accepts connections` };
+  } catch (error) {
+    const detail = `${address} cannot be reached (${messageOf(error)})`;
+    return { name, level: 'fail', detail, advice: 'Check EGRESS_PROXY_URL and that the proxy runs.' };
+  }
+}
+
+function canConnect(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, timeout: CONNECT_MS });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('timeout', () => socket.destroy(new Error('no answer in time')));
+    socket.once('error', reject);
+  });
+}
+
+export async function checkPlugins(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  logger: Logger,
+): Promise<Finding> {
+  const name = 'plugins';
+  try {
+    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '' });
+    try {
+      const entries = gateway.plugins().filter(({ state }) => state !== 'disabled');
+      const failed = entries.filter(({ state }) => state !== 'ready');
+      const ready = entries.filter(({ state }) => state === 'ready').map(({ id }) => id);
+      const detail = [
+        ready.length > 0 ? `${ready.join(', ')} ready` : 'none is ready',
+        ...failed.map(({ id, reason }) => `${id} failed: ${reason ?? 'no reason given'}`),
+      ].join('; ');
+      const level = failed.length > 0 || ready.length === 0 ? 'warn' : 'ok';
+      return {
+        name,
+        level,
+        detail,
+        ...(level === 'warn' && { advice: 'Check the plugins file that PLUGINS_CONFIG names.' }),
+      };
+    } finally {
+      await gateway.close();
+    }
+  } catch (error) {
+    return {
+      name,
+      level: 'fail',
+      detail: messageOf(error),
+      advice: 'Check the plugins file that PLUGINS_CONFIG names.',
+    };
+  }
+}

@@ -1,0 +1,59 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+
+const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'msedge'];
+const CHROMIUM_PATHS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  darwin: [
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    '/Applications/Chromium.app/Contents/MacOS/Chromium',
+    '/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge',
+  ],
+  win32: [
+    'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+    'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
+    'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',
+  ],
+};
+
+export interface ExecutableSearch {
+  /** Looked at alone where given. */
+  configured?: string;
+  /** The PATH variable. */
+  searchPath?: string;
+}
+
+/** The Chromium or Chrome to use; undefined where there is none. */
+export function findChromium(search: ExecutableSearch): Promise<string | undefined> {
+  return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
+}
+
+/** The ffmpeg to use; undefined where there is none. */
+export function findFfmpeg(search: ExecutableSearch): Promise<string | undefined> {
+  return find(search, ['ffmpeg'], []);
+}
+
+async function find(
+  { configured, searchPath = '' }: ExecutableSearch,
+  names: readonly string[],
+  places: readonly string[],
+): Promise<string | undefined> {
+  if (configured !== undefined) return (await isExecutable(configured)) ? configured : undefined;
+  const extension = process.platform === 'win32' ? '.exe' : '';
+  const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name + extension)));
+  for (const candidate of [...candidates, ...places]) {
+    if (await isExecutable(candidate)) return candidate;
+  }
+  return undefined;
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return true;
+  } catch {
+    // Not there, or not ours to run: either way not the one.
+    return false;
+  }
+}

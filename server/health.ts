@@ -1,0 +1,100 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Clock, Gateway } from 'mediagate';
+import { PACKAGE_VERSION } from './version.js';
+
+const FRESH_MS = 1_000;
+const PATIENCE_MS = 2_000;
+/** A loop that was held up this long has made callers wait; below it, it is ordinary work. */
+const STALL_MS = 1_000;
+
+export interface HealthOptions {
+  gateway: Pick<Gateway, 'plugins'>;
+  clock: Clock;
+  /** Named checks that resolve when all is well, e.g. a database ping. Each is asked at most once a second. */
+  checks: Readonly<Record<string, () => Promise<unknown>>>;
+}
+
+export interface CheckResult {
+  ok: boolean;
+  ms: number;
+}
+
+export interface Health {
+  /** Body of `/health`. */
+  report(): Promise<object>;
+  /** Body of `/health/ready`; `ok` is false where requests should go elsewhere. */
+  readiness(): Promise<{ ok: boolean; status: string }>;
+  /** From now on the gateway is not ready: it is finishing. */
+  startDraining(): void;
+  readonly draining: boolean;
+  close(): void;
+}
+
+export function createHealth({ gateway, clock, checks }: HealthOptions): Health {
+  const startedAt = clock.monotonic();
+  const loop = monitorEventLoopDelay({ resolution: 100 });
+  loop.enable();
+  let draining = false;
+  let asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
+
+  async function check(run: () => Promise<unknown>): Promise<CheckResult> {
+    const begun = clock.monotonic();
+    const patience = new AbortController();
+    const tooLong = clock.sleep(PATIENCE_MS, patience.signal).then(() => false);
+    const answered = run().then(
+      () => true,
+      () => false,
+    );
+    // The sleep rejects when it is no longer needed, which is its only way to fail.
+    tooLong.catch(() => undefined);
+    const ok = await Promise.race([answered, tooLong]);
+    patience.abort();
+    return { ok, ms: Math.round(clock.monotonic() - begun) };
+  }
+
+  function runChecks(): Promise<Record<string, CheckResult>> {
+    if (asked && clock.monotonic() - asked.at < FRESH_MS) return asked.results;
+    const names = Object.entries(checks).map(async ([name, run]) => [name, await check(run)] as const);
+    asked = { at: clock.monotonic(), results: Promise.all(names).then(Object.fromEntries) };
+    return asked.results;
+  }
+
+  return {
+    async report() {
+      const results = await runChecks();
+      const stalledMs = Math.round(loop.max / 1e6);
+      loop.reset();
+      const plugins = gateway
+        .plugins()
+        .filter(({ state }) => state !== 'disabled')
+        .map(({ id, state, reason }) => ({ id, state, ...(reason && { reason }) }));
+      const wellPlugins = plugins.every(({ state }) => state === 'ready');
+      const well = wellPlugins && stalledMs < STALL_MS && Object.values(results).every(({ ok }) => ok);
+      return {
+        ok: true,
+        status: well ? 'ok' : 'degraded',
+        version: PACKAGE_VERSION,
+        uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
+        checks: {
+          plugins: { ok: wellPlugins, entries: plugins },
+          ...results,
+          event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
+        },
+      };
+    },
+    async readiness() {
+      if (draining) return { ok: false, status: 'shutting_down' };
+      const failed = Object.entries(await runChecks()).find(([, { ok }]) => !ok);
+      return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
+    },
+    startDraining() {
+      draining = true;
+    },
+    get draining() {
+      return draining;
+    },
+    close() {
+      loop.disable();
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { createLogger, type Logger, openState, type State, systemClock } from 'mediagate';
+import { type Banner, renderBanner } from './banner.js';
+import { type CloseList, createCloseList } from './close-list.js';
+import { drain } from './drain.js';
+import { openKeyTable } from './key-table.js';
+import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
+import { openGateway } from './open-gateway.js';
+import { loadPeppers, secretsOf } from './secrets.js';
+import type { Settings } from './settings.js';
+
+const FIRST_KEY_RPM = 30;
+/** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
+const SAME_SIGNAL_MS = 500;
+
+export interface ServeOptions {
+  settings: Settings;
+  environment: NodeJS.ProcessEnv;
+  /** Makes a key where there is none, and prints everything a newcomer needs. Default false: prints the address alone. */
+  firstRun?: boolean;
+  print(text: string): void;
+}
+
+/** A gateway that is serving. */
+export interface Serving {
+  readonly logger: Logger;
+  /** Where it listens, e.g. `http://127.0.0.1:8787`. */
+  address: string;
+  /** Finishes what is in flight and closes everything. True where nothing had to be cut off. */
+  stop(): Promise<boolean>;
+}
+
+/** Opens state and plugins, then listens. Whatever fails on the way, what was opened before is closed. */
+export async function startServing(options: ServeOptions): Promise<Serving> {
+  const opened = createCloseList();
+  try {
+    return await open(options, opened);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
+  const { settings, environment, firstRun = false } = options;
+  const { dataDir, databaseUrl, filesUrl, cacheUrl, siteUrl } = settings;
+  const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
+  opened.add(() => logger.close());
+  // Koa takes longest to load, so it loads while the database opens.
+  const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
+  const [state, peppers] = await Promise.all([
+    openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger }),
+    loadPeppers(settings),
+  ]);
+  opened.add(() => state.close());
+
+  let address = '';
+  const services = { cache: state.cache, storage: state.files };
+  const baseUrl = () => settings.baseUrl ?? address;
+  const gateway = await openGateway({ settings, environment, logger, services, baseUrl });
+  opened.add(() => gateway.close());
+  const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
+  const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });
+  opened.add(() => keys.close());
+
+  const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
+  const checks = { database: () => state.ping(), data_folder: () => stat(dataDir) };
+  const health = createHealth({ gateway, clock: systemClock, checks });
+  opened.add(() => health.close());
+  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
+  const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
+  address = await listen(server, settings);
+  announce(options, { address, settings, engine: state.engine, plugins: gateway.plugins(), newKey });
+  return {
+    logger,
+    address,
+    async stop() {
+      health.startDraining();
+      const drained = await drain(server, settings.shutdownSeconds * 1000);
+      await opened.close();
+      return drained;
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: Settings): Promise<string> {
+  server.listen(port, host);
+  await once(server, 'listening');
+  const bound = server.address();
+  const actual = typeof bound === 'object' && bound ? bound.port : port;
+  // Nobody can connect to "all addresses"; this machine's own is one that works.
+  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${isIPv6(shown) ? `[${shown}]` : shown}:${actual}`;
+}
+
+async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {
+  if ((await state.keys.list()).length > 0) return undefined;
+  const wanted = { name: 'local', grants: GRANTS, rpm: FIRST_KEY_RPM, expiresAt: null };
+  const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
+  await state.keys.insert(record);
+  return key;
+}
+
+function announce({ firstRun, print }: ServeOptions, banner: Banner): void {
+  print(firstRun ? renderBanner(banner) : `mediagate listens on ${banner.address}\n`);
+}
+
+/** Serves until a signal says stop. Resolves with the exit code. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const serving = await startServing(options);
+  const exitCode = await untilItEnds(serving);
+  if (exitCode === 0) options.print('\nFinishing what is in flight; another Ctrl-C ends it at once.\n');
+  await serving.stop();
+  return exitCode;
+}
+
+/** 0 for a signal; 1 where something was thrown outside of any request, after which nothing can be relied on. */
+function untilItEnds({ logger }: Serving): Promise<number> {
+  return new Promise((resolve) => {
+    let stoppedAt: number | undefined;
+    const stop = () => {
+      const now = systemClock.monotonic();
+      if (stoppedAt === undefined) {
+        stoppedAt = now;
+        resolve(0);
+      } else if (now - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+    // A plugin's forgotten promise is that plugin's failure; the others go on.
+    process.on('unhandledRejection', (error) => logger.error('a promise failed and nobody waited for it', { error }));
+    process.on('uncaughtException', (error) => {
+      logger.error('something was thrown outside of any request; the process ends', { error });
+      resolve(1);
+    });
+  });
+}

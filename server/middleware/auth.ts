@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { GatewayError, type Grant, isGatewayError } from 'mediagate';
+import type { AuthFailures } from '../auth-failures.js';
+import type { KeyTable } from '../key-table.js';
+import type { Next, RequestContext } from './request-state.js';
+
+export interface AuthOptions {
+  keys: KeyTable;
+  failures: AuthFailures;
+  /** Page where keys are made, named in errors. */
+  siteUrl?: string;
+}
+
+export interface RouteAuth {
+  grant: Grant;
+  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
+  allowApiKeyHeader?: boolean;
+}
+
+/** Checks the key and its grant. Stands before anything that reads the body. */
+export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
+  const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
+
+  return ({ grant, allowApiKeyHeader = false }: RouteAuth) =>
+    async (context: RequestContext, next: Next): Promise<void> => {
+      const address = context.req.socket.remoteAddress ?? '';
+      const blockedFor = failures.blockedFor(address);
+      try {
+        const shown = shownKey(context.req, allowApiKeyHeader);
+        if (shown === undefined) {
+          const accepted = allowApiKeyHeader
+            ? 'Authorization: Bearer <key> or X-API-Key: <key>'
+            : 'Authorization: Bearer <key>';
+          throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
+        }
+        context.state.key = await keys.verify(shown);
+      } catch (error) {
+        if (blockedFor !== undefined) {
+          throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
+            retryAfterSeconds: blockedFor,
+            cause: error,
+          });
+        }
+        // A forgotten key is no guess, and a database that is away is not the caller's doing.
+        if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
+        throw error;
+      }
+      const { grants, rpm } = context.state.key;
+      if (!grants.includes(grant) || rpm === 0) {
+        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${grant}).`);
+      }
+      await next();
+    };
+}
+
+function shownKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {
+  const { authorization } = request.headers;
+  const header = allowApiKeyHeader ? request.headers['x-api-key'] : undefined;
+  const apiKey = typeof header === 'string' && header !== '' ? header : undefined;
+  if (authorization === undefined) return apiKey;
+  const bearer = authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7).trim() : undefined;
+  if (!bearer) throw new GatewayError('invalid_api_key', 'The Authorization header must read "Bearer <key>".');
+  if (apiKey !== undefined && apiKey !== bearer) {
+    throw new GatewayError('invalid_api_key', 'Authorization and X-API-Key name two different keys.');
+  }
+  return bearer;
+}

@@ -1,0 +1,113 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayError, Logger } from 'mediagate';
+import { ERROR_CLASSES, encodeError, encodeProblem, errorHeaders, toGatewayError } from '../wire/errors.js';
+import { checkRawHeaders } from './raw-headers.js';
+import type { Next, RequestContext } from './request-state.js';
+
+const DRAIN_BYTES = 65_536;
+const DRAIN_MS = 1_000;
+
+/** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
+export function answerErrors(logger: Logger) {
+  return async (context: RequestContext, next: Next): Promise<void> => {
+    try {
+      checkRawHeaders(context.req);
+      await next();
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      context.state.errorCode = error.code;
+      logFailure(logger, error, context.state.requestId);
+      if (context.headerSent) return;
+      // Also where nobody is left to read it: the log line says how it ended.
+      context.status = ERROR_CLASSES[error.code].status;
+      if (!context.writable) return;
+      const body = writeHead(context, error);
+      if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
+      else context.body = body;
+    }
+  };
+}
+
+/** What the client is not told: why something of ours failed. */
+function logFailure(logger: Logger, error: GatewayError, requestId: string): void {
+  if (error.cause === undefined) return;
+  const fields = { requestId, code: error.code, error: error.cause };
+  if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
+  else if (ERROR_CLASSES[error.code].status >= 500) logger.warn('a request failed', fields);
+}
+
+function writeHead(context: RequestContext, error: GatewayError): string {
+  const { requestId, link } = context.state;
+  const problem = wantsProblem(context.req);
+  const details = { requestId, path: context.path, ...(link && { link }) };
+  for (const [name, value] of Object.entries(errorHeaders(error))) context.res.setHeader(name, value);
+  context.res.setHeader('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
+  return problem ? encodeProblem(error, details) : encodeError(error, details);
+}
+
+/** Only a client that names the type gets it; wildcards mean the usual shape. */
+function wantsProblem(request: IncomingMessage): boolean {
+  const accept = request.headers.accept;
+  if (!accept?.includes('application/problem+json')) return false;
+  return accept
+    .split(',')
+    .map((part) => part.split(';').map((piece) => piece.trim()))
+    .some(
+      ([type, ...parameters]) =>
+        type === 'application/problem+json' && !parameters.some((one) => /^q=0(\.0*)?$/.test(one)),
+    );
+}
+
+function hasUnreadBody(request: IncomingMessage): boolean {
+  if (request.complete || request.destroyed) return false;
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Answers a request whose body was not read. Closing at once would reset the connection, and a client that is still
+ * sending would then never see why; reading on without end would let anybody send for ever. So the answer goes out, at
+ * most 64 KB more are read in at most a second, and then the connection ends.
+ */
+async function endAfterDraining(context: RequestContext, body: string): Promise<void> {
+  const { req: request, res: response } = context;
+  context.respond = false;
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  const unasked = request.headers.expect !== undefined;
+  const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES;
+  if (tooLong) response.setHeader('Connection', 'close');
+  if (context.method !== 'HEAD') response.write(body);
+  else response.flushHeaders();
+  if (!unasked) await drain(request);
+  response.end();
+  if (!request.complete) closeWhenSent(request, response);
+}
+
+async function drain(request: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  const timeout = new AbortController();
+  const enough = new Promise<void>((resolve) => {
+    request.on('data', (chunk: Uint8Array) => {
+      bytes += chunk.length;
+      if (bytes > DRAIN_BYTES) {
+        request.pause();
+        resolve();
+      }
+    });
+    request
+      .once('end', resolve)
+      .once('close', resolve)
+      .once('error', () => resolve());
+    request.resume();
+  });
+  // Aborting is the only way the sleep fails, and then nobody waits for it.
+  const tooLong = sleep(DRAIN_MS, undefined, { signal: timeout.signal }).catch(() => undefined);
+  await Promise.race([enough, tooLong]);
+  timeout.abort();
+}
+
+function closeWhenSent(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  if (response.writableFinished) socket.destroySoon();
+  else response.once('finish', () => socket.destroySoon());
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import { GatewayError } from 'mediagate';
+
+/** Fields whose repetition means that two readers of the request could see two different requests. */
+const SINGLE = new Set([
+  'host',
+  'authorization',
+  'x-api-key',
+  'content-type',
+  'content-length',
+  'idempotency-key',
+  'transfer-encoding',
+]);
+const LENGTHS = new Set([...SINGLE].map((name) => name.length));
+
+/**
+ * Refuses what Node's parser lets through although RFC 9112 or common sense does not: two Host fields or none,
+ * two Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, an
+ * HTTP version in the request line that this is not, and methods that reflect or tunnel.
+ * @throws GatewayError `bad_request`, `method_not_allowed`.
+ */
+export function checkRawHeaders(request: IncomingMessage): void {
+  const { method, httpVersionMajor, httpVersionMinor, rawHeaders } = request;
+  if (method === 'TRACE' || method === 'CONNECT') {
+    throw new GatewayError('method_not_allowed', `${method} is not supported.`);
+  }
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) {
+    throw new GatewayError('bad_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
+  }
+  let seen: Set<string> | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const raw = rawHeaders[index] ?? '';
+    if (!LENGTHS.has(raw.length)) continue;
+    const name = raw.toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    seen ??= new Set();
+    if (seen.has(name)) throw new GatewayError('bad_request', `The ${name} header is sent twice.`);
+    seen.add(name);
+  }
+  if (httpVersionMinor === 1 && !seen?.has('host'))
+    throw new GatewayError('bad_request', 'The host header is missing.');
+  const { 'transfer-encoding': coding, expect } = request.headers;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw new GatewayError('bad_request', 'The only transfer coding accepted is chunked.');
+  }
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    throw new GatewayError('bad_request', 'The only expectation accepted is 100-continue.');
+  }
+}

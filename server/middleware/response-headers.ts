@@ -1,0 +1,15 @@
+import type { ServerResponse } from 'node:http';
+
+/** On every answer, errors of the parser included. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+};
+
+const entries = Object.entries(SECURITY_HEADERS);
+
+export function setSecurityHeaders(response: ServerResponse): void {
+  for (const [name, value] of entries) response.setHeader(name, value);
+}

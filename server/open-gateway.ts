@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayServices,
+  type Logger,
+  readPluginConfig,
+  systemClock,
+} from 'mediagate';
+import { findFfmpeg } from './executables.js';
+import { loadLinkSecrets } from './secrets.js';
+import type { Settings } from './settings.js';
+
+export interface OpenGatewayOptions {
+  settings: Settings;
+  environment: NodeJS.ProcessEnv;
+  logger: Logger;
+  /** Shared state where there is some; the rest is the gateway's own. */
+  services?: Pick<GatewayServices, 'cache' | 'storage'>;
+  /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
+  baseUrl(): string;
+}
+
+/** The plugins.config.json to read. */
+export function pluginsConfigOf(settings: Settings): string {
+  if (settings.pluginsConfig) return settings.pluginsConfig;
+  const local = path.resolve('plugins.config.json');
+  return existsSync(local) ? local : fileURLToPath(new URL('../../plugins.config.json', import.meta.url));
+}
+
+/** A gateway as the settings and the plugins file describe it. */
+export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
+  const { settings, environment, logger, services } = options;
+  const file = pluginsConfigOf(settings);
+  const [plugins, secrets, ffmpegPath] = await Promise.all([
+    readPluginConfig(file, environment),
+    loadLinkSecrets(settings),
+    findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
+  ]);
+  return createGateway({
+    plugins,
+    baseFolder: path.dirname(file),
+    services: { ...services, logger, clock: systemClock },
+    egressProxyUrl: settings.egressProxyUrl,
+    trustedOrigins: settings.trustedOrigins,
+    cacheTtlMs: settings.extractCacheSeconds * 1000,
+    ffmpegPath,
+    audioLinks: {
+      get baseUrl() {
+        return options.baseUrl();
+      },
+      secrets,
+      ttlMs: settings.audioLinkHours * 3_600_000,
+    },
+  });
+}

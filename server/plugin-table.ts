@@ -1,0 +1,32 @@
+import type { PluginStatus } from 'mediagate';
+
+/** One entry in one line: id, state, and what it serves or why it does not. */
+export function describeEntry({ id, state, serves, reason }: PluginStatus): string {
+  const detail = state === 'ready' ? serves.join(', ') : (reason ?? '');
+  return `${id.padEnd(18)} ${state.padEnd(8)} ${detail}`.trimEnd();
+}
+
+/** Entries as a table for a terminal. */
+export function renderPluginTable(plugins: readonly PluginStatus[]): string {
+  const rows = plugins.map(({ id, state, provides, serves, reason }) => [
+    id,
+    state,
+    provides.join(', '),
+    state === 'ready' ? serves.join(', ') : (reason ?? ''),
+  ]);
+  return renderTable(['ENTRY', 'STATE', 'PROVIDES', 'SERVES'], rows);
+}
+
+/** Columns as wide as their widest cell, two spaces apart. */
+export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

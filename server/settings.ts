@@ -1,0 +1,222 @@
+import path from 'node:path';
+import { hostName, list, oneOf, origin, secrets, urlOf, webAddress, wholeNumber } from './setting-values.js';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+/** The environment, checked. */
+export interface Settings {
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  /** Without a trailing slash. Default: made from host and port once the server listens. */
+  baseUrl?: string;
+  siteUrl?: string;
+  /** Absolute. */
+  dataDir: string;
+  databaseUrl?: string;
+  filesUrl?: string;
+  cacheUrl?: string;
+  /** Default: plugins.config.json of the working folder, else the one that comes with the package. */
+  pluginsConfig?: string;
+  egressProxyUrl?: string;
+  trustedOrigins: readonly string[];
+  browser: boolean;
+  browserPath?: string;
+  ffmpegPath?: string;
+  logLevel: LogLevel;
+  /** Newest first; empty: one is kept in the data folder. */
+  keyPeppers: readonly string[];
+  /** Newest first; empty: one is kept in the data folder. */
+  linkSecrets: readonly string[];
+  extractCacheSeconds: number;
+  audioLinkHours: number;
+  maxConnections: number;
+  shutdownSeconds: number;
+}
+
+/** One environment variable. */
+export interface SettingDescription {
+  name: string;
+  /** What holds when it is not set, in words. */
+  default: string;
+  description: string;
+}
+
+interface Setting extends SettingDescription {
+  /** The variable's part of the settings. @throws Error whose message says what is accepted. */
+  read(text: string): Partial<Settings>;
+}
+
+const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
+
+/** Every environment variable there is. README's table is this one. */
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'HOST',
+    default: '127.0.0.1',
+    description: 'Address to listen on; `0.0.0.0` for all.',
+    read: (text) => ({ host: hostName(text) }),
+  },
+  {
+    name: 'PORT',
+    default: '8787',
+    description: 'Port to listen on; `0` takes any free one.',
+    read: (text) => ({ port: wholeNumber(text, 0, 65_535) }),
+  },
+  {
+    name: 'BASE_URL',
+    default: 'http://HOST:PORT',
+    description: 'Public address of this gateway, for the links it hands out.',
+    read: (text) => ({ baseUrl: webAddress(text) }),
+  },
+  {
+    name: 'SITE_URL',
+    default: 'none',
+    description: 'Public address of the account site; errors about keys name it.',
+    read: (text) => ({ siteUrl: webAddress(text) }),
+  },
+  {
+    name: 'DATA_DIR',
+    default: './data',
+    description: 'Folder of everything that is kept: database, files, secrets.',
+    read: (text) => ({ dataDir: path.resolve(text) }),
+  },
+  {
+    name: 'DATABASE_URL',
+    default: 'SQLite in DATA_DIR',
+    description: '`postgres://…` keeps the state in PostgreSQL, shared by several nodes.',
+    read: (text) => ({ databaseUrl: urlOf(text, ['postgres:', 'postgresql:']) }),
+  },
+  {
+    name: 'FILES_URL',
+    default: 'DATA_DIR/files',
+    description: 'Object store for files. Not supported yet: only the default works.',
+    read: (text) => ({ filesUrl: urlOf(text, ['s3:']) }),
+  },
+  {
+    name: 'CACHE_URL',
+    default: 'the database',
+    description: '`redis://…` or `rediss://…` keeps the cache there.',
+    read: (text) => ({ cacheUrl: urlOf(text, ['redis:', 'rediss:']) }),
+  },
+  {
+    name: 'PLUGINS_CONFIG',
+    default: './plugins.config.json, else the one of the package',
+    description: 'File that lists the plugins to load.',
+    read: (text) => ({ pluginsConfig: path.resolve(text) }),
+  },
+  {
+    name: 'EGRESS_PROXY_URL',
+    default: 'none',
+    description: 'HTTP forward proxy (`http://user:password@host:port`) that all plugin traffic leaves through.',
+    read: (text) => ({ egressProxyUrl: urlOf(text, ['http:']) }),
+  },
+  {
+    name: 'TRUSTED_ORIGINS',
+    default: 'none',
+    description: 'Origins, separated by commas, that plugins may reach although their addresses are private.',
+    read: (text) => ({ trustedOrigins: list(text).map(origin) }),
+  },
+  {
+    name: 'BROWSER',
+    default: 'on',
+    description: '`off` never starts a browser; ways that need one are skipped.',
+    read: (text) => ({ browser: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
+    name: 'BROWSER_PATH',
+    default: 'searched for',
+    description: 'Chromium or Chrome executable.',
+    read: (text) => ({ browserPath: path.resolve(text) }),
+  },
+  {
+    name: 'FFMPEG_PATH',
+    default: 'searched for',
+    description: 'ffmpeg executable.',
+    read: (text) => ({ ffmpegPath: path.resolve(text) }),
+  },
+  {
+    name: 'LOG_LEVEL',
+    default: 'info',
+    description: `How much is logged, to standard error: ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}.`,
+    read: (text) => ({ logLevel: oneOf(text, LOG_LEVELS) }),
+  },
+  {
+    name: 'KEY_PEPPER',
+    default: 'made once, kept in DATA_DIR/secrets',
+    description:
+      'Secret mixed into stored key hashes, 32 characters or more; several, newest first, separated by commas.',
+    read: (text) => ({ keyPeppers: secrets(text) }),
+  },
+  {
+    name: 'LINK_SECRET',
+    default: 'made once, kept in DATA_DIR/secrets',
+    description: 'Secret that signs MP3 links, 32 characters or more; several, newest first, separated by commas.',
+    read: (text) => ({ linkSecrets: secrets(text) }),
+  },
+  {
+    name: 'EXTRACT_CACHE_SECONDS',
+    default: '600',
+    description: 'How long an extraction is answered from the cache.',
+    read: (text) => ({ extractCacheSeconds: wholeNumber(text, 0, 86_400) }),
+  },
+  {
+    name: 'AUDIO_LINK_HOURS',
+    default: '24',
+    description: 'How long an MP3 link is honoured.',
+    read: (text) => ({ audioLinkHours: wholeNumber(text, 1, 720) }),
+  },
+  {
+    name: 'MAX_CONNECTIONS',
+    default: '10000',
+    description: 'Client connections open at the same time; more are closed at once.',
+    read: (text) => ({ maxConnections: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
+    name: 'SHUTDOWN_SECONDS',
+    default: '25',
+    description: 'How long requests in flight may take to finish after SIGTERM or Ctrl-C.',
+    read: (text) => ({ shutdownSeconds: wholeNumber(text, 0, 600) }),
+  },
+];
+
+/** For README and `--help`: every variable, without values. */
+export const SETTING_DESCRIPTIONS: readonly SettingDescription[] = SETTINGS;
+
+/** Settings that cannot be used; the message has one line for each. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/**
+ * Reads the environment. An empty variable counts as not set.
+ * @throws SettingsError with everything that is wrong. Values are not repeated: some are secret.
+ */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const settings: Settings = {
+    host: '127.0.0.1',
+    port: 8787,
+    dataDir: path.resolve('data'),
+    trustedOrigins: [],
+    browser: true,
+    logLevel: 'info',
+    keyPeppers: [],
+    linkSecrets: [],
+    extractCacheSeconds: 600,
+    audioLinkHours: 24,
+    maxConnections: 10_000,
+    shutdownSeconds: 25,
+  };
+  const problems: string[] = [];
+  for (const { name, read } of SETTINGS) {
+    const text = environment[name]?.trim();
+    if (!text) continue;
+    try {
+      Object.assign(settings, read(text));
+    } catch (error) {
+      problems.push(`${name} must be ${error instanceof Error ? error.message : String(error)}.`);
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems.join('\n'));
+  return settings;
+}

@@ -1,0 +1,171 @@
+import { STATUS_CODES } from 'node:http';
+import { type ErrorCode, GatewayError, isGatewayError } from 'mediagate';
+
+/** How an error code looks on the wire. */
+export interface ErrorClass {
+  /** HTTP status. */
+  status: number;
+  /** `error.type`: clients class errors by it. */
+  type: string;
+  /** False where asking again with the same request cannot help: `x-should-retry: false` says so to SDKs. */
+  shouldRetry?: false;
+}
+
+const final = { shouldRetry: false } as const;
+const badRequest = { status: 400, type: 'invalid_request_error' };
+const unauthenticated = { status: 401, type: 'authentication_error' };
+const forbidden = { status: 403, type: 'permission_error', ...final };
+const notFound = { status: 404, type: 'not_found_error' };
+const conflict = { status: 409, type: 'conflict_error', ...final };
+const gone = { status: 410, type: 'gone' };
+const notExtractable = { status: 422, type: 'extraction_failed' };
+const sourceFailed = { status: 502, type: 'source_failed' };
+const sourceTimeout = { status: 504, type: 'source_timeout' };
+const overloaded = { status: 503, type: 'overloaded_error' };
+
+/** The one table from error code to HTTP status and `error.type`. */
+export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
+  invalid_json: badRequest,
+  invalid_value: badRequest,
+  missing_required_parameter: badRequest,
+  unsupported_parameter: badRequest,
+  unsupported_value: badRequest,
+  invalid_url: badRequest,
+  unsupported_platform: badRequest,
+  unsupported_link: badRequest,
+  too_many_images: badRequest,
+  invalid_image_url: badRequest,
+  invalid_base64_image: badRequest,
+  unsupported_image_media_type: badRequest,
+  image_file_too_large: badRequest,
+  image_too_large: badRequest,
+  model_not_supported: badRequest,
+  invalid_idempotency_key: badRequest,
+  moderation_blocked: { status: 400, type: 'image_generation_user_error' },
+  bad_request: badRequest,
+  missing_api_key: unauthenticated,
+  invalid_api_key: unauthenticated,
+  expired_api_key: unauthenticated,
+  revoked_api_key: unauthenticated,
+  route_not_allowed: forbidden,
+  model_not_allowed: forbidden,
+  ip_not_allowed: forbidden,
+  account_suspended: forbidden,
+  model_not_found: notFound,
+  job_not_found: notFound,
+  file_not_found: notFound,
+  route_not_found: notFound,
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  link_expired: gone,
+  file_expired: gone,
+  job_expired: gone,
+  job_already_terminal: conflict,
+  idempotency_in_progress: { status: 409, type: 'conflict_error' },
+  idempotency_key_reused: { status: 422, type: 'invalid_request_error', ...final },
+  price_not_configured: conflict,
+  too_many_open_orders: conflict,
+  request_timeout: { status: 408, type: 'timeout_error' },
+  request_too_large: { status: 413, type: 'invalid_request_error' },
+  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
+  daily_image_limit_reached: { status: 429, type: 'rate_limit_error', ...final },
+  insufficient_quota: { status: 429, type: 'insufficient_quota', ...final },
+  queue_full: overloaded,
+  shutting_down: overloaded,
+  removed: notExtractable,
+  private: notExtractable,
+  login_required: notExtractable,
+  age_restricted: notExtractable,
+  geo_blocked: notExtractable,
+  members_only: notExtractable,
+  paid: notExtractable,
+  under_review: notExtractable,
+  unavailable: notExtractable,
+  short_link_dead: notExtractable,
+  redirected_to_unsupported: notExtractable,
+  bot_check: sourceFailed,
+  upstream_rate_limited: sourceFailed,
+  upstream_refused: sourceFailed,
+  upstream_changed: sourceFailed,
+  upstream_error: sourceFailed,
+  upstream_timeout: sourceTimeout,
+  upstream_auth_error: sourceFailed,
+  upstream_unavailable: overloaded,
+  audio_unavailable: sourceFailed,
+  audio_timeout: sourceTimeout,
+  plugin_unavailable: overloaded,
+  internal_error: { status: 500, type: 'server_error' },
+};
+
+/** What is known about the request that failed. */
+export interface ErrorContext {
+  requestId: string;
+  /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
+  link?: { inputUrl?: string };
+  /** Path of the request, for `instance` of a problem body. */
+  path?: string;
+}
+
+/** Anything thrown, as the error that the client is told. What nobody foresaw becomes `internal_error`. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (isGatewayError(error)) return error;
+  return new GatewayError('internal_error', 'The gateway failed. The request id names this failure in its log.', {
+    cause: error,
+  });
+}
+
+/** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
+export function encodeError(error: GatewayError, context: ErrorContext): string {
+  const { status, type } = ERROR_CLASSES[error.code];
+  const body = {
+    message: error.message,
+    type,
+    param: error.param ?? null,
+    code: error.code,
+    request_id: context.requestId,
+  };
+  if (!context.link) return JSON.stringify({ error: body });
+  const told = status === 422 || status === 502 || status === 504;
+  return JSON.stringify({
+    ok: false,
+    error: told ? { ...body, reason: error.reason, retryable: error.retryable, attempts: error.attempts } : body,
+    platform: error.platform,
+    input_url: context.link.inputUrl,
+  });
+}
+
+/** The same failure as RFC 9457 has it, for clients that ask for `application/problem+json`. */
+export function encodeProblem(error: GatewayError, context: ErrorContext): string {
+  const { status } = ERROR_CLASSES[error.code];
+  const overQuota = status === 429;
+  return JSON.stringify({
+    type: overQuota ? 'https://iana.org/assignments/http-problem-types#quota-exceeded' : 'about:blank',
+    title: STATUS_CODES[status],
+    status,
+    detail: error.message,
+    instance: context.path,
+    code: error.code,
+    param: error.param ?? null,
+    request_id: context.requestId,
+    ...(overQuota && { 'violated-policies': ['rpm'] }),
+    ...(context.link && {
+      platform: error.platform,
+      input_url: context.link.inputUrl,
+      reason: error.reason,
+      retryable: error.retryable,
+      attempts: error.attempts,
+    }),
+  });
+}
+
+/** Header fields that go with an error, besides the content type. */
+export function errorHeaders(error: GatewayError): Record<string, string> {
+  const { status, shouldRetry } = ERROR_CLASSES[error.code];
+  const headers: Record<string, string> = {};
+  // A 503 of ours passes quickly; one second is the least that Retry-After can say.
+  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
+  if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
+  if (shouldRetry === false) headers['x-should-retry'] = 'false';
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  return headers;
+}

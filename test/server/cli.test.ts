@@ -1,0 +1,266 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { type Environment, runCommand, startCommand } from '../support/command-line.js';
+
+/** A plugin as a file of its own, found by a path relative to the configuration. */
+const PLUGIN = `export default {
+  name: 'paper',
+  apiVersion: 1,
+  summary: 'An invented platform.',
+  provides: ['extractor'],
+  setup: () => ({ extractors: [{
+    platform: 'paper', displayName: 'Paper', linkForms: ['https://paper.example/<id>'],
+    match: (url) => url.hostname === 'paper.example' ? { kind: 'post', id: url.pathname.slice(1), url: url.href } : undefined,
+    extract: async ({ link }) => ({ method: 'invented', data: {
+      common: { title: 'Item ' + link.id }, ids: {}, metrics: {}, media: { image_urls: [], video_urls: [] }, raw_stats: {},
+    } }),
+  }] }),
+};`;
+
+describe('the command line', () => {
+  let folder: string;
+  let environment: Environment;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-cli-'));
+    await writeFile(path.join(folder, 'paper.mjs'), PLUGIN);
+    const entries = [
+      { id: 'paper', use: './paper.mjs' },
+      { id: 'gone', use: './gone.mjs' },
+    ];
+    await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins: entries }));
+    environment = {
+      DATA_DIR: path.join(folder, 'data'),
+      PLUGINS_CONFIG: path.join(folder, 'plugins.config.json'),
+      PORT: '0',
+      BROWSER: 'off',
+    };
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const run = (...args: string[]) => runCommand(args, environment);
+
+  it('makes, lists and revokes keys', async () => {
+    const made = await run(
+      'keys',
+      'create',
+      '--name',
+      'one',
+      '--grant',
+      'extract',
+      '--grant',
+      'text',
+      '--rpm',
+      '7',
+      '--expires',
+      '2999-01-31',
+      '--json',
+    );
+    expect(made.code, made.stderr).to.equal(0);
+    const key = JSON.parse(made.stdout);
+    expect(key).to.have.all.keys('id', 'key', 'name', 'grants', 'rpm', 'expires_at');
+    expect(key).to.include({ name: 'one', rpm: 7, expires_at: '2999-01-31T00:00:00.000Z' });
+    expect(key.grants).to.deep.equal(['extract', 'text']);
+
+    const bare = await run('keys', 'create', '--rpm', 'unlimited');
+    expect(bare.stdout).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}\n$/);
+
+    const list = await run('keys', 'list', '--json');
+    expect(
+      JSON.parse(list.stdout).map(({ name, rpm, state }: Record<string, unknown>) => [name, rpm, state]),
+    ).to.have.deep.members([
+      ['one', 7, 'good'],
+      ['key', null, 'good'],
+    ]);
+    const table = await run('keys', 'list');
+    for (const { stdout } of [list, table]) {
+      expect(stdout).to.contain(key.id).and.not.to.contain(key.key).and.not.to.contain(key.key.slice(15, 47));
+    }
+
+    expect((await run('keys', 'revoke', key.id)).stdout).to.contain('is revoked');
+    expect((await run('keys', 'revoke', key.id)).code).to.equal(0);
+    const unknown = await run('keys', 'revoke', 'nobody00');
+    expect([unknown.code, unknown.stdout]).to.deep.equal([1, '']);
+    expect(unknown.stderr).to.contain('no key with the id nobody00');
+  });
+
+  it('says what is wrong with a command and ends with 2', async () => {
+    const cases: [string[], string][] = [
+      [['frobnicate'], 'frobnicate'],
+      [['keys', 'create', '--grant', 'everything'], 'everything'],
+      [['keys', 'create', '--rpm', '-5'], '--rpm'],
+      [['keys', 'create', '--expires', 'tomorrow'], '--expires'],
+      [['keys', 'create', '--expires', '2001-01-01'], 'past'],
+      [['keys', 'list', '--nonsense'], '--nonsense'],
+      [['extract'], 'url'],
+    ];
+    await Promise.all(
+      cases.map(async ([args, said]) => {
+        const { code, stdout, stderr } = await run(...args);
+        expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
+        expect(stderr).to.contain(said).and.not.to.contain('    at ');
+      }),
+    );
+  });
+
+  it('extracts a link without a server, as the route would answer', async () => {
+    const { code, stdout, stderr } = await run('extract', 'https://paper.example/7', '--clip-sort', 'latest');
+    expect(code, stderr).to.equal(0);
+    const body = JSON.parse(stdout);
+    expect(body).to.include({ ok: true, platform: 'paper', input_url: 'https://paper.example/7' });
+    expect(body.data.common.title).to.equal('Item 7');
+    expect(body.data.metrics.views).to.equal(null);
+    expect(body.limitations).to.deep.equal(['review_options_ignored: only shop links have reviews']);
+    const refused = await run('extract', 'https://other.example/7');
+    expect(refused.code).to.equal(1);
+    expect(JSON.parse(refused.stdout)).to.nested.include({ ok: false, 'error.code': 'unsupported_platform' });
+  });
+
+  it('lists the plugin entries with their states', async () => {
+    const table = await run('plugins');
+    expect(table.stdout)
+      .to.match(/paper +ready/)
+      .and.to.match(/gone +failed/);
+    const states = JSON.parse((await run('plugins', '--json')).stdout).map(({ id, state }: Record<string, string>) => [
+      id,
+      state,
+    ]);
+    expect(states).to.deep.equal([
+      ['paper', 'ready'],
+      ['gone', 'failed'],
+    ]);
+  });
+
+  it('examines the machine', async () => {
+    const { code, stdout, stderr } = await run('doctor', '--json');
+    expect(code, stdout + stderr).to.equal(0);
+    const findings = new Map(JSON.parse(stdout).map((one: { name: string }) => [one.name, one]));
+    expect([...findings.keys()]).to.deep.equal([
+      'node',
+      'database',
+      'data folder',
+      'browser',
+      'ffmpeg',
+      'egress proxy',
+      'clock',
+      'plugins',
+    ]);
+    expect(findings.get('plugins')).to.include({ level: 'warn' });
+    expect(findings.get('browser')).to.include({ level: 'ok' });
+    // Nothing listens on port 1; the password must not be shown.
+    const shut = await runCommand(['doctor'], { ...environment, EGRESS_PROXY_URL: 'http://user:canary@127.0.0.1:1' });
+    expect(shut.code).to.equal(1);
+    expect(shut.stdout)
+      .to.match(/fail +egress proxy +127\.0\.0\.1:1 /)
+      .and.not.to.contain('canary');
+  });
+
+  it('refuses settings that cannot be used, all at once, with 2', async () => {
+    const { code, stdout, stderr } = await runCommand(['serve'], { ...environment, PORT: 'x', LOG_LEVEL: 'loud' });
+    expect([code, stdout]).to.deep.equal([2, '']);
+    expect(stderr).to.contain('PORT must be').and.to.contain('LOG_LEVEL must be').and.not.to.contain('    at ');
+  });
+
+  it('says in one line why it cannot start', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1');
+    await once(blocker, 'listening');
+    const address = blocker.address();
+    const port = typeof address === 'object' && address ? String(address.port) : '';
+    await mkdir(path.join(folder, 'file'), { recursive: true });
+    await writeFile(path.join(folder, 'file', 'plain'), '');
+    const cases: [Environment, number, string][] = [
+      [{ PORT: port }, 1, `Port ${port}`],
+      [{ DATA_DIR: path.join(folder, 'file', 'plain') }, 1, 'DATA_DIR'],
+      [{ PLUGINS_CONFIG: path.join(folder, 'none.json') }, 2, 'none.json'],
+      [{ FILES_URL: 's3://bucket' }, 2, 'object store'],
+    ];
+    await Promise.all(
+      cases.map(async ([change, exitCode, said]) => {
+        const { code, stdout, stderr } = await runCommand(['serve'], {
+          ...environment,
+          LOG_LEVEL: 'silent',
+          ...change,
+        });
+        expect([code, stdout], `${JSON.stringify(change)}: ${stderr}`).to.deep.equal([exitCode, '']);
+        expect(stderr).to.contain(said).and.not.to.contain('    at ');
+        expect(stderr.trim().split('\n')).to.have.length(1);
+      }),
+    );
+    blocker.close();
+  });
+});
+
+describe('the process', () => {
+  let folder: string;
+  let environment: Environment;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-process-'));
+    await writeFile(path.join(folder, 'paper.mjs'), PLUGIN);
+    await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins: [{ use: './paper.mjs' }] }));
+    environment = {
+      DATA_DIR: path.join(folder, 'data'),
+      PLUGINS_CONFIG: path.join(folder, 'plugins.config.json'),
+      PORT: '0',
+    };
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  function start(...args: string[]) {
+    const child = startCommand(args, environment);
+    const said = { stdout: '', stderr: '' };
+    child.stdout?.on('data', (chunk) => {
+      said.stdout += chunk;
+    });
+    child.stderr?.on('data', (chunk) => {
+      said.stderr += chunk;
+    });
+    const ended = once(child, 'close') as Promise<[number | null]>;
+    const until = async (pattern: RegExp): Promise<string> => {
+      for (let waited = 0; waited < 15_000; waited += 10) {
+        const found = pattern.exec(said.stdout)?.[1];
+        if (found !== undefined) return found;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      throw new Error(`the process never said ${pattern}: ${said.stdout} ${said.stderr}`);
+    };
+    return { child, said, ended, until };
+  }
+
+  it('prints a curl with its first key that works, once, and drains on SIGINT', async () => {
+    const first = start('serve', '--first-run');
+    const key = await first.until(/Bearer (sk-mg-[0-9A-Za-z-]+)'/);
+    const address = await first.until(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+    expect(first.said.stdout)
+      .to.contain('"https://')
+      .and.to.contain('paper')
+      .and.to.contain(environment.DATA_DIR ?? '');
+    const answer = await fetch(`${address}/v1/extract`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: 'https://paper.example/7' }),
+    });
+    expect([answer.status, answer.headers.get('ratelimit-policy')]).to.deep.equal([200, '"rpm";q=30;w=60']);
+    await answer.text();
+
+    const beside = await runCommand(['keys', 'create', '--json'], environment);
+    const made = JSON.parse(beside.stdout).key;
+    const capabilities = await fetch(`${address}/v1/capabilities`, { headers: { 'x-api-key': made } });
+    expect(capabilities.status, 'a key made beside the server works at once').to.equal(200);
+    await capabilities.text();
+
+    first.child.kill('SIGINT');
+    expect((await first.ended)[0]).to.equal(0);
+    expect(first.said.stderr).not.to.contain(key);
+
+    const second = start('serve', '--first-run');
+    await second.until(/(keys create)/);
+    expect(second.said.stdout).not.to.contain('sk-mg-');
+    second.child.kill('SIGTERM');
+    expect((await second.ended)[0]).to.equal(0);
+  });
+});

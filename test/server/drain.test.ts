@@ -1,0 +1,80 @@
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { drain } from '../../server/drain.js';
+import { inventedExtraction } from '../support/invented-plugin.js';
+import { LINK, type ListeningApp, startApp } from './listening-app.js';
+
+describe('draining', () => {
+  let app: ListeningApp;
+  let release: (() => void) | undefined;
+  let began: Promise<void>;
+
+  beforeEach(async () => {
+    let begin = () => {};
+    began = new Promise((resolve) => {
+      begin = resolve;
+    });
+    app = await startApp({
+      extractor: {
+        extract: async ({ link }) => {
+          const released = new Promise<void>((resolve) => {
+            release = resolve;
+          });
+          begin();
+          await released;
+          return inventedExtraction(link.id);
+        },
+      },
+    });
+  });
+  afterEach(async () => {
+    release?.();
+    await app.close();
+  });
+
+  it('finishes what is in flight, says goodbye, and accepts nothing new', async () => {
+    const key = await app.makeKey();
+    const running = app.extract(key, { url: LINK });
+    await began;
+    app.health.startDraining();
+    const ready = await app.request('/health/ready');
+    expect([ready.status, ready.json.status]).to.deep.equal([503, 'shutting_down']);
+    expect(ready.headers.get('connection')).to.equal('close');
+    const drained = drain(app.server, 10_000);
+    await new Promise<void>((resolve, reject) => {
+      const socket = connect(app.port, '127.0.0.1');
+      socket.on('connect', () => reject(new Error('a new connection was accepted')));
+      socket.on('error', () => resolve());
+    });
+    release?.();
+    const answer = await running;
+    expect(answer.status).to.equal(200);
+    expect(answer.headers.get('connection')).to.equal('close');
+    expect(await drained).to.equal(true);
+  });
+
+  it('takes a client that went away for what it is, and goes on serving', async () => {
+    const key = await app.makeKey();
+    const leaving = new AbortController();
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ url: LINK });
+    const abandoned = app
+      .request('/v1/extract', { method: 'POST', headers, body, signal: leaving.signal })
+      .catch(() => 'gone');
+    await began;
+    leaving.abort();
+    expect(await abandoned).to.equal('gone');
+    const line = () => app.log.find(({ fields }) => fields.route === '/v1/extract');
+    for (let waited = 0; !line() && waited < 5_000; waited += 10)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(line()?.fields).to.include({ status: 400, code: 'bad_request' });
+    expect((await app.request('/health')).status).to.equal(200);
+  });
+
+  it('cuts off what does not finish in time', async () => {
+    const running = app.extract(await app.makeKey(), { url: LINK }).catch(() => 'cut off');
+    await began;
+    expect(await drain(app.server, 100)).to.equal(false);
+    expect(await running).to.equal('cut off');
+  });
+});

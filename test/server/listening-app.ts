@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  type ApiKeyRecord,
+  type Clock,
+  createGateway,
+  type Extractor,
+  type Gateway,
+  type HttpClient,
+  type Logger,
+  openState,
+  type State,
+  systemClock,
+} from 'mediagate';
+import {
+  createApp,
+  createHealth,
+  createHttpServer,
+  createKeyRecord,
+  createPepper,
+  type Health,
+  type HttpServerOptions,
+  type KeyTable,
+  type NewKey,
+  openKeyTable,
+} from 'mediagate/server';
+import { invented } from '../support/invented-plugin.js';
+
+export const LINK = 'https://invented.example/item/7';
+
+export interface ListeningAppOptions {
+  extractor?: Partial<Extractor>;
+  server?: Omit<HttpServerOptions, 'handler'>;
+  siteUrl?: string;
+  clock?: Clock;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read members of many shapes and assert on what they find
+  json: any;
+}
+
+/** The real app over a real gateway and a real SQLite state, listening on a free port. */
+export interface ListeningApp {
+  readonly url: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly state: State;
+  readonly keys: KeyTable;
+  readonly gateway: Gateway;
+  readonly health: Health;
+  readonly server: Server;
+  /** Log lines so far: message and fields. */
+  readonly log: readonly { message: string; fields: Readonly<Record<string, unknown>> }[];
+  /** Stores a key; default: good for extraction, unlimited. */
+  makeKey(wanted?: Partial<NewKey>, change?: Partial<ApiKeyRecord>): Promise<string>;
+  request(target: string, init?: RequestInit): Promise<Answer>;
+  extract(key: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends bytes as they are and gives back what comes until there are so many answers (1) or the connection ends. */
+  raw(bytes: string | Uint8Array, answers?: number): Promise<string>;
+  close(): Promise<void>;
+}
+
+const noHttp: HttpClient = {
+  request: () => Promise.reject(new Error('the invented platform makes no request')),
+  stream: () => Promise.reject(new Error('the invented platform makes no request')),
+};
+
+export async function startApp(options: ListeningAppOptions = {}): Promise<ListeningApp> {
+  const { clock = systemClock } = options;
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
+  const log: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
+  const write = (message: string, fields: object = {}) => void log.push({ message, fields: { ...fields } });
+  const logger: Logger = { debug: write, info: write, warn: write, error: write };
+  const state = await openState({ dataDir, clock, logger });
+  const pepper = createPepper(randomBytes(32));
+  const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
+  const gateway = await createGateway({
+    plugins: [{ use: invented(options.extractor) }],
+    services: { http: noHttp, logger, clock },
+    audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
+  });
+  const health = createHealth({ gateway, clock, checks: { database: () => state.ping() } });
+  const { siteUrl } = options;
+  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl });
+  const server = createHttpServer({ handler: app.callback(), ...options.server });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const url = `http://127.0.0.1:${port}`;
+
+  async function request(target: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(url + target, { signal: AbortSignal.timeout(20_000), ...init });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.includes('json') && text !== '' ? JSON.parse(text) : undefined;
+    return { status: response.status, headers: response.headers, text, json };
+  }
+
+  return {
+    url,
+    port,
+    dataDir,
+    state,
+    keys,
+    gateway,
+    health,
+    server,
+    log,
+    async makeKey(wanted = {}, change = {}) {
+      const given = { name: 'test', grants: ['extract'], rpm: null, expiresAt: null, ...wanted } satisfies NewKey;
+      const { key, record } = createKeyRecord(given, pepper, Date.now());
+      await state.keys.insert({ ...record, ...change });
+      return key;
+    },
+    request,
+    extract: (key, body, headers = {}) =>
+      request('/v1/extract', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    raw: (bytes, answers = 1) => exchange(port, bytes, answers),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      health.close();
+      await keys.close();
+      await gateway.close();
+      await state.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+const PATIENCE_MS = 10_000;
+
+function exchange(port: number, bytes: string | Uint8Array, answers: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    let received = '';
+    const finish = () => {
+      clearTimeout(patience);
+      socket.destroy();
+      resolve(received);
+    };
+    const patience = setTimeout(finish, PATIENCE_MS);
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      if (countAnswers(received) >= answers) finish();
+    });
+    // A reset after the answer is the server's way to stop reading; what came before it counts.
+    socket.on('error', finish).on('close', finish);
+    socket.write(bytes);
+  });
+}
+
+/** Whole answers in the text; every answer of ours has a Content-Length. "100 Continue" is none. */
+function countAnswers(text: string): number {
+  let count = 0;
+  for (let rest = text; rest.includes('\r\n\r\n'); ) {
+    const end = rest.indexOf('\r\n\r\n') + 4;
+    const length = /\r\ncontent-length: (\d+)\r\n/i.exec(rest.slice(0, end))?.[1];
+    if (length !== undefined) {
+      if (rest.length < end + Number(length)) return count;
+      count += 1;
+    }
+    rest = rest.slice(end + Number(length ?? 0));
+  }
+  return count;
+}

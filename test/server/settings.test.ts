@@ -1,0 +1,68 @@
+import path from 'node:path';
+import { expect } from 'chai';
+import { readSettings, SETTING_DESCRIPTIONS, SettingsError } from 'mediagate/server';
+
+describe('settings', () => {
+  it('have defaults for everything', () => {
+    const settings = readSettings({ HOST: '', PORT: '  ' });
+    expect(settings).to.include({
+      host: '127.0.0.1',
+      port: 8787,
+      dataDir: path.resolve('data'),
+      browser: true,
+      logLevel: 'info',
+    });
+    expect(settings).to.include({ extractCacheSeconds: 600, audioLinkHours: 24, shutdownSeconds: 25 });
+    expect(settings.baseUrl).to.equal(undefined);
+  });
+
+  it('are read from the variables of the one table', () => {
+    const names = SETTING_DESCRIPTIONS.map(({ name }) => name);
+    expect(names).to.include.members(['HOST', 'PORT', 'BASE_URL', 'DATA_DIR', 'EGRESS_PROXY_URL', 'KEY_PEPPER']);
+    expect(new Set(names).size).to.equal(names.length);
+    const pepper = 'p'.repeat(32);
+    const settings = readSettings({
+      PORT: '0',
+      BASE_URL: 'https://gateway.example/api/',
+      TRUSTED_ORIGINS: 'http://127.0.0.1:9000, https://intern.example',
+      BROWSER: 'OFF',
+      KEY_PEPPER: `${pepper}, ${pepper}2`,
+      DATABASE_URL: 'postgres://user:pass@localhost/db',
+    });
+    expect(settings).to.include({ port: 0, baseUrl: 'https://gateway.example/api', browser: false });
+    expect(settings.trustedOrigins).to.deep.equal(['http://127.0.0.1:9000', 'https://intern.example']);
+    expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
+  });
+
+  it('names everything that is wrong at once, and repeats no value', () => {
+    const wrong = {
+      HOST: 'two words',
+      PORT: '70000',
+      BASE_URL: 'gateway.example',
+      SITE_URL: 'https://user@site.example',
+      DATABASE_URL: 'mysql://user:canary@host',
+      FILES_URL: 'file:///canary',
+      CACHE_URL: 'http://canary',
+      EGRESS_PROXY_URL: 'socks5://canary',
+      TRUSTED_ORIGINS: 'http://127.0.0.1:9000/path',
+      BROWSER: 'maybe',
+      LOG_LEVEL: 'loud',
+      KEY_PEPPER: 'canary',
+      LINK_SECRET: 'canary',
+      EXTRACT_CACHE_SECONDS: '-1',
+      AUDIO_LINK_HOURS: '1.5',
+      MAX_CONNECTIONS: '0',
+      SHUTDOWN_SECONDS: 'soon',
+    };
+    let message = '';
+    try {
+      readSettings(wrong);
+    } catch (error) {
+      expect(error).to.be.instanceOf(SettingsError);
+      message = (error as Error).message;
+    }
+    for (const name of Object.keys(wrong)) expect(message).to.contain(`${name} must be `);
+    expect(message).not.to.contain('canary');
+    expect(message).to.contain('PORT must be a whole number from 0 to 65535.');
+  });
+});
