@@ -1,0 +1,134 @@
+import {
+  type AudioSource,
+  at,
+  createLadder,
+  type ExtractCall,
+  type Extraction,
+  type Extractor,
+  GatewayError,
+  mergePosts,
+  type Part,
+  type PluginContext,
+  type PostPart,
+} from 'mediagate';
+import { type FactsOverride, resolveFacts } from './facts.js';
+import { limitationsOf, tidy } from './finish.js';
+import { LINK_FORMS, matchVideo } from './links.js';
+import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
+import { alignOwner } from './owner-alignment.js';
+import { chooseSound } from './parse-formats.js';
+import { createRequests } from './requests.js';
+import { createRungs, SHOWN_BY, type VideoCall } from './rungs.js';
+
+const PLATFORM = 'vidsite';
+
+export interface VidsiteOptions {
+  apiKey?: string;
+  language: string;
+  region: string;
+  facts?: FactsOverride;
+}
+
+/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): Extractor {
+  const { http, clock, logger, options } = context;
+  const { apiKey, language, region } = options;
+  const facts = resolveFacts(options.facts);
+  const reading = { facts, region };
+  const requests = createRequests({ http, facts, language, region, apiKey });
+  const ladder = createLadder<Found, VideoCall>({
+    platform: PLATFORM,
+    clock,
+    logger,
+    rungs: createRungs({ ...reading, requests, hasApiKey: Boolean(apiKey) }),
+    isEnough: (parts, call) => isComplete(parts, call),
+    isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
+  });
+
+  return {
+    platform: PLATFORM,
+    displayName: 'YouTube',
+    linkForms: LINK_FORMS,
+    audio: true,
+    match: matchVideo,
+
+    async extract({ link, signal }: ExtractCall): Promise<Extraction> {
+      const call: VideoCall = { id: link.id, outcomes: new Map() };
+      const climb = await ladder.climb(call, signal);
+      refusePrivate(call, climb.attempts);
+      const parts = alignOwner(flatten(climb.parts), SHOWN_BY);
+      const data = tidy(mergePosts(withAddress(parts)));
+      const live = data.common.live_status;
+      return {
+        method: [...new Set(parts.map(({ rung }) => rung))].join('+'),
+        data,
+        limitations: limitationsOf(data, climb, call.outcomes),
+        audio: live !== 'live' && live !== 'upcoming' && parts.some(({ found }) => found.audio),
+        partial: climb.partial,
+      };
+    },
+
+    async resolveAudio({ link, signal }: ExtractCall): Promise<AudioSource> {
+      const player = await requests.innertube('player', facts.clients.player, link.id, signal);
+      const outcome = outcomeOfPlayer(player, link.id, reading);
+      if (outcome.kind !== 'found') {
+        throw new GatewayError(outcome.code, 'The platform does not give the sound of the video.', {
+          platform: PLATFORM,
+          reason: outcome.reason,
+        });
+      }
+      // An item that is withheld, or not begun, or running, keeps no files in what was found.
+      const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map((entry) => entry.url) ?? []));
+      const sound = chooseSound(at(player, 'streamingData'), facts.audioItags);
+      if (!sound || !listed.has(sound.url)) {
+        throw new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the video.', {
+          platform: PLATFORM,
+        });
+      }
+      return {
+        url: sound.url,
+        headers: { 'user-agent': facts.clients.player.userAgent },
+        ...(sound.mime && { mime: sound.mime }),
+        ...(sound.duration_seconds && { durationSeconds: sound.duration_seconds }),
+      };
+    },
+  };
+}
+
+/** Further requests are worth their while as long as the files, the numbers of the page, or the date were not had. */
+function isComplete(parts: readonly Part<Found>[], { outcomes }: VideoCall): boolean {
+  const posts = parts.flatMap(({ found }) => found);
+  const answered = (...rungs: string[]) =>
+    rungs.some((rung) => {
+      const outcome = outcomes.get(rung);
+      return outcome?.kind === 'definitive' || (outcome?.kind === 'found' && outcome.found.length > 0);
+    });
+  return (
+    isReadable(posts) &&
+    posts.some((post) => post.common?.published_at) &&
+    answered('innertube_player', 'watch_page') &&
+    answered('innertube_next', 'watch_page', 'data_api')
+  );
+}
+
+/** Private stays private, even where another reply let something of the item slip. */
+function refusePrivate({ outcomes }: VideoCall, attempts: GatewayError['attempts']): void {
+  for (const [rung, outcome] of outcomes) {
+    if (rung === 'oembed' || outcome.kind !== 'definitive' || outcome.code !== 'private') continue;
+    const { code, reason } = outcome;
+    throw new GatewayError(code, 'The item is private.', { platform: PLATFORM, reason, attempts });
+  }
+}
+
+function flatten(parts: readonly Part<Found>[]): PostPart[] {
+  return parts.flatMap(({ rung, found }) => found.map((post) => ({ rung, found: post })));
+}
+
+/** Where no reply gives the channel's address, the one that its id makes. */
+function withAddress(parts: readonly PostPart[]): PostPart[] {
+  const known = parts.find(({ found }) => found.common?.author?.id);
+  const id = known?.found.common?.author?.id;
+  if (!known || !id) return [...parts];
+  const author = { id, url: `https://www.youtube.com/channel/${id}` };
+  return [...parts, { rung: known.rung, found: { common: { author } } }];
+}

@@ -1,0 +1,108 @@
+import { GatewayError, type LinkRef } from 'mediagate';
+
+const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
+/** Hosts whose path is the id. */
+const SHORT_HOSTS: ReadonlySet<string> = new Set(['youtu.be', 'www.youtu.be', 'y2u.be', 'www.y2u.be']);
+/** Hosts that serve the site itself, under any subdomain (www, m, music, gaming …). */
+const SITE_DOMAINS = ['youtube.com', 'youtube-nocookie.com', 'youtubekids.com'] as const;
+const SITE_HOSTS: ReadonlySet<string> = new Set(['youtube.googleapis.com']);
+/** Subdomains that hold other things than videos. */
+const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 'studio', 'developers', 'support', 'tv']);
+
+/** First segment of paths whose second segment is a video's id. */
+const ITEM_PATHS: ReadonlySet<string> = new Set(['watch', 'shorts', 'live', 'embed', 'v', 'e', 'w']);
+const QUERY_PATHS: ReadonlySet<string> = new Set(['', 'watch', 'watch_popup', 'movie', 'embed', 'ytscreeningroom']);
+/** Names that stand where an embedded video's id would. */
+const EMBED_NAMES: ReadonlySet<string> = new Set(['videoseries', 'live_stream']);
+
+const KINDS: Readonly<Record<string, string>> = {
+  playlist: 'a playlist',
+  channel: 'a channel',
+  c: 'a channel',
+  user: 'a channel',
+  results: 'a search',
+  feed: 'a feed',
+  post: 'a community post',
+  hashtag: 'a hashtag',
+  redirect: 'a redirect to another site',
+  clip: 'a clip',
+  shorts: 'a list of shorts',
+  live: 'a list of live streams',
+  embed: 'an embedded list',
+  source: 'a list of videos that use a sound',
+  gaming: 'a topic page',
+  music: 'a topic page',
+  premium: 'a product page',
+};
+
+/** Link forms that are accepted, for the capabilities list and README. */
+export const LINK_FORMS = [
+  'https://www.youtube.com/watch?v={id}',
+  'https://youtu.be/{id}',
+  'https://www.youtube.com/shorts/{id}',
+  'https://www.youtube.com/live/{id}',
+  'https://www.youtube.com/embed/{id}',
+  'https://m.youtube.com/watch?v={id}',
+  'https://music.youtube.com/watch?v={id}',
+  'https://www.youtube-nocookie.com/embed/{id}',
+] as const;
+
+/** The one address of a video. */
+export function canonicalUrl(id: string): string {
+  return `https://www.youtube.com/watch?v=${id}`;
+}
+
+/**
+ * The video behind a link, without any request; undefined where the link is not the site's.
+ * @throws GatewayError `unsupported_link` where it is the site's and not a video.
+ */
+export function matchVideo(url: URL): LinkRef | undefined {
+  const short = SHORT_HOSTS.has(url.hostname);
+  if (!short && !isSite(url.hostname)) return undefined;
+  if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
+    return undefined;
+  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  const id = short ? (segments[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
+  if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
+  throw new GatewayError(
+    'unsupported_link',
+    `The link is ${kindOf(segments, id)}, not a video; accepted is e.g. ${LINK_FORMS[0]}.`,
+  );
+}
+
+function isSite(hostname: string): boolean {
+  if (SITE_HOSTS.has(hostname)) return true;
+  return SITE_DOMAINS.some(
+    (domain) =>
+      hostname === domain ||
+      (hostname.endsWith(`.${domain}`) && !OTHER_SUBDOMAINS.has(hostname.slice(0, -domain.length - 1))),
+  );
+}
+
+function idOnSite(url: URL, segments: readonly string[]): string | null | undefined {
+  const [first = '', second] = segments;
+  if (first === 'attribution_link') return idOfAttribution(url);
+  if (second !== undefined && ITEM_PATHS.has(first)) {
+    // Old embed addresses carried parameters behind an ampersand.
+    return EMBED_NAMES.has(second) ? undefined : second.split('&', 1)[0];
+  }
+  if (!QUERY_PATHS.has(first) || segments.length > 1) return undefined;
+  return url.searchParams.get('v') ?? /^#!?(?:.*&)?v=([^&]*)/.exec(url.hash)?.[1];
+}
+
+/** `attribution_link?u=/watch?v=…`: the address inside is the site's own. */
+function idOfAttribution(url: URL): string | null | undefined {
+  const target = url.searchParams.get('u');
+  if (!target?.startsWith('/') || target.startsWith('//') || !URL.canParse(target, url.origin)) return undefined;
+  const inner = new URL(target, url.origin);
+  const segments = inner.pathname.split('/').filter((segment) => segment !== '');
+  return inner.host === url.host && segments[0] !== 'attribution_link' ? idOnSite(inner, segments) : undefined;
+}
+
+function kindOf(segments: readonly string[], id: string | null | undefined): string {
+  const first = segments[0] ?? '';
+  if (id) return 'a link with something else in the place of the video id, which has 11 letters, digits, - or _';
+  if (first.startsWith('@')) return 'a channel';
+  if (first === '') return 'the home page';
+  return KINDS[first] ?? 'another page of the site';
+}

@@ -1,0 +1,111 @@
+import { toIsoTime } from 'mediagate';
+
+/** Interface languages whose names of months are known here. */
+const LANGUAGES = [
+  ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'cs', 'sk', 'sv', 'da', 'nb', 'fi', 'hu', 'ro', 'tr', 'ru', 'uk'],
+  ['bg', 'sr', 'hr', 'sl', 'el', 'id', 'ms', 'vi', 'th', 'hi', 'bn', 'ar', 'he', 'fa', 'lt', 'lv', 'et', 'ca', 'fil'],
+].flat();
+/** First code points of the digits of those languages. */
+const DIGIT_ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50];
+const BUDDHIST_OFFSET = 543;
+
+/**
+ * The day in a text such as `Streamed live on Mar 9, 2020`, in any of many interface languages; as its midnight in UTC.
+ * Undefined where the text names no day, or where it can be read in two ways.
+ */
+export function parseShownDate(text: string): string | undefined {
+  if (text.length > 120) return undefined;
+  const plain = text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '').replace(/\p{Nd}/gu, asLatinDigit);
+  return ofEastAsian(plain) ?? ofNumbers(plain) ?? ofWords(plain);
+}
+
+function asLatinDigit(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0;
+  const zero = DIGIT_ZEROS.find((start) => code >= start && code < start + 10);
+  return zero === undefined ? digit : String(code - zero);
+}
+
+function isoDay(year: string | number, month: string | number, day: string | number): string | undefined {
+  return toIsoTime(`${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`);
+}
+
+/** 2020年3月9日, 2020. 3. 9., 2020/03/09 and the like: the year first. */
+function ofEastAsian(text: string): string | undefined {
+  const match = /(?<!\d)(\d{4})\s?[年년./-]\s?(\d{1,2})\s?[月월./-]\s?(\d{1,2})(?!\d)/.exec(text);
+  return match?.[1] && match[2] && match[3] ? isoDay(match[1], match[2], match[3]) : undefined;
+}
+
+/** 09.03.2020 has the day first; with other separators only numbers that cannot be months tell. */
+function ofNumbers(text: string): string | undefined {
+  const match = /(?<!\d)(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4})(?!\d)/.exec(text);
+  const [, first, separator, second, year] = match ?? [];
+  if (!first || !second || !year) return undefined;
+  if (separator === '.' || Number(first) > 12 || first === second) return isoDay(year, second, first);
+  return Number(second) > 12 ? isoDay(year, first, second) : undefined;
+}
+
+/** A day, a year, and the name of a month somewhere. */
+function ofWords(text: string): string | undefined {
+  const numbers = text.match(/\d+/g) ?? [];
+  const years = numbers.filter((number) => number.length === 4);
+  const days = numbers.filter((number) => number.length <= 2);
+  if (years.length !== 1 || numbers.length !== years.length + days.length) return undefined;
+  const year = Number(years[0]) > 2400 ? Number(years[0]) - BUDDHIST_OFFSET : Number(years[0]);
+  const [day, month] = days;
+  if (!day) return undefined;
+  // Vietnamese numbers its months: "9 thg 3, 2020".
+  if (month) return days.length === 2 && /thg|tháng/i.test(text) ? isoDay(year, month, day) : undefined;
+  const named = monthsNamed(text);
+  return named.length === 1 && named[0] ? isoDay(year, named[0], day) : undefined;
+}
+
+function monthsNamed(text: string): number[] {
+  names ??= nameMonths();
+  const months = new Set<number>();
+  for (const word of wordsOf(text)) {
+    // Hebrew writes its "in" together with the month.
+    const month = names.get(word) ?? names.get(word.replace(/^ב/, ''));
+    if (month !== undefined) months.add(month);
+  }
+  return [...months];
+}
+
+function wordsOf(text: string): string[] {
+  return (
+    text
+      .toLowerCase()
+      .replaceAll('.', '')
+      .match(/[\p{L}\p{M}]+/gu) ?? []
+  );
+}
+
+let names: ReadonlyMap<string, number> | undefined;
+
+/** Names of months, long and short, alone and beside a day. One that means different months here and there is left out. */
+function nameMonths(): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  const ambiguous = new Set<string>();
+  const styles: Intl.DateTimeFormatOptions[] = [
+    { month: 'long' },
+    { month: 'short' },
+    { month: 'long', day: 'numeric', year: 'numeric' },
+    { month: 'short', day: 'numeric', year: 'numeric' },
+  ];
+  const formats = LANGUAGES.flatMap((language) =>
+    styles.map((style) => new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC', calendar: 'gregory' })),
+  );
+  for (let month = 1; month <= 12; month += 1) {
+    const day = Date.UTC(2020, month - 1, 9);
+    for (const format of formats) {
+      const name = format.formatToParts(day).find((part) => part.type === 'month')?.value ?? '';
+      // Names of several words are not names of months alone.
+      const [word, ...more] = wordsOf(name);
+      if (!word || word.length < 2 || more.length > 0) continue;
+      const known = found.get(word);
+      if (known !== undefined && known !== month) ambiguous.add(word);
+      found.set(word, month);
+    }
+  }
+  for (const word of ambiguous) found.delete(word);
+  return found;
+}

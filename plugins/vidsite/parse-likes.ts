@@ -1,0 +1,68 @@
+import { asArray, asString, at, findAll, parseCount } from 'mediagate';
+import { shownText, spokenLabel } from './renderer-text.js';
+
+export interface LikesReading {
+  value: number;
+  /** False where the page shows a rounded number only. */
+  exact: boolean;
+  /** As the page has it. */
+  text: string;
+}
+
+/**
+ * The likes on the button under the title, in whatever interface language: the label for screen readers holds the whole
+ * number. Undefined where the button bears none, as when the owner hides them.
+ */
+export function parseLikes(primary: unknown, next: unknown): LikesReading | undefined {
+  const texts = [...buttonTexts(primary), ...entityTexts(next)];
+  const counts = texts.flatMap((text) => {
+    const count = parseCount(text);
+    return count ? [{ ...count, text }] : [];
+  });
+  return counts.find((count) => count.exact) ?? counts[0];
+}
+
+function buttonTexts(primary: unknown): string[] {
+  const buttons = asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [];
+  for (const button of buttons) {
+    const texts =
+      modelTexts(at(button, 'segmentedLikeDislikeButtonViewModel', 'likeButtonViewModel')) ??
+      toggleTexts(at(button, 'segmentedLikeDislikeButtonRenderer', 'likeButton', 'toggleButtonRenderer')) ??
+      toggleTexts(likeToggle(at(button, 'toggleButtonRenderer')));
+    if (texts) return texts;
+  }
+  return [];
+}
+
+/** Since 2023. Only the state before a click counts: the other is one higher. */
+function modelTexts(model: unknown): string[] | undefined {
+  if (model === undefined) return undefined;
+  const toggle = at(model, 'likeButtonViewModel', 'toggleButtonViewModel', 'toggleButtonViewModel');
+  const button = at(toggle, 'defaultButtonViewModel', 'buttonViewModel');
+  return [asString(at(button, 'accessibilityText')), asString(at(button, 'title'))].filter(
+    (text) => text !== undefined,
+  );
+}
+
+/** 2020 to 2023. */
+function toggleTexts(toggle: unknown): string[] | undefined {
+  if (toggle === undefined) return undefined;
+  const text = at(toggle, 'defaultText');
+  return [spokenLabel(text), spokenLabel(toggle), shownText(text)].filter((found) => found !== undefined);
+}
+
+function likeToggle(toggle: unknown): unknown {
+  return at(toggle, 'defaultIcon', 'iconType') === 'LIKE' ? toggle : undefined;
+}
+
+/** Newer replies keep the number in an entity that the button refers to; it bears the item's key, not its id. */
+function entityTexts(next: unknown): string[] {
+  const mutations = asArray(at(next, 'frameworkUpdates', 'entityBatchUpdate', 'mutations')) ?? [];
+  const entities = mutations.map((mutation) => at(mutation, 'payload', 'likeCountEntity')).filter(Boolean);
+  // Several would be those of other items as well.
+  if (entities.length !== 1) return [];
+  const found = findAll(entities[0], (_node, key) => key === 'expandedLikeCountIfIndifferent', { maxNodes: 50 });
+  return [asString(at(entities[0], 'likeCountIfIndifferentNumber')), ...found.map(shownText)].filter(
+    (text) => text !== undefined,
+  );
+}
