@@ -1,0 +1,67 @@
+import type { HttpClient } from '../contracts/services.js';
+import { GatewayError } from '../errors.js';
+
+const MAX_HOPS = 5;
+
+export interface ShortLinkWalk {
+  http: HttpClient;
+  url: string;
+  /** Whether a hop may be asked at all: the platform's own hosts, and nobody else's. */
+  mayAsk(url: URL): boolean;
+  /** Whether the walk has arrived: the URL is returned without being asked. */
+  isDestination(url: URL): boolean;
+  /** Sent with every hop. */
+  headers?: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+/**
+ * Where a short link leads, hop by hop: at most five, each one checked before it is asked, bodies never read. Ends at the
+ * first URL that counts as a destination, or where nothing redirects any further.
+ * @throws GatewayError `short_link_dead` (404, 410, a loop, too many hops), `redirected_to_unsupported` (off the
+ * platform's hosts), `upstream_rate_limited`, `upstream_refused`, `upstream_error`, or what the HTTP client throws.
+ */
+export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
+  let url = new URL(walk.url);
+  const seen = new Set<string>();
+  for (let hops = 0; hops < MAX_HOPS; hops += 1) {
+    if (seen.has(url.href)) throw dead('it leads back to itself');
+    seen.add(url.href);
+    const { status, location, retryAfterSeconds } = await ask(url, walk);
+    if (status === 404 || status === 410) throw dead(`HTTP ${status}`);
+    if (status === 429) {
+      throw new GatewayError('upstream_rate_limited', 'The source limits how often it is asked.', {
+        retryAfterSeconds,
+      });
+    }
+    if (status >= 500)
+      throw new GatewayError('upstream_error', 'The source failed to resolve the short link.', {
+        reason: `HTTP ${status}`,
+      });
+    if (status >= 400)
+      throw new GatewayError('upstream_refused', 'The source refused to resolve the short link.', {
+        reason: `HTTP ${status}`,
+      });
+    const next = status >= 300 && location ? URL.parse(location, url) : undefined;
+    if (!next) return url;
+    if (walk.isDestination(next)) return next;
+    if (!walk.mayAsk(next)) {
+      throw new GatewayError('redirected_to_unsupported', 'The short link leads away from the platform.', {
+        reason: next.hostname,
+      });
+    }
+    url = next;
+  }
+  throw dead('it redirects too often');
+}
+
+async function ask(url: URL, { http, headers, signal }: ShortLinkWalk) {
+  const { status, headers: fields, body } = await http.stream({ url, headers, signal });
+  // Where it leads is in the header; leaving the body closes the connection.
+  await body[Symbol.asyncIterator]().return?.();
+  return { status, location: fields.location, retryAfterSeconds: Number(fields['retry-after']) || undefined };
+}
+
+function dead(reason: string): GatewayError {
+  return new GatewayError('short_link_dead', 'The short link leads nowhere.', { reason });
+}
