@@ -70,6 +70,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const { entry } = loaded;
     const plugin = await importPlugin(entry.use, options.baseFolder);
     loaded.plugin = plugin;
+    loaded.id = entry.id ?? plugin.name;
     const checked = checkOptions(plugin, entry.options ?? {});
     for (const need of plugin.needs ?? []) {
       const reason = options.unmet(need);

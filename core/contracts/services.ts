@@ -42,7 +42,10 @@ export interface HttpResponse {
   body: Uint8Array;
   /** The body as UTF-8 text; invalid bytes become U+FFFD. */
   text(): string;
-  /** @throws GatewayError `upstream_refused` where the body is not JSON. */
+  /**
+   * The body as JSON; bare integers of 16 digits and more come as strings, since ids exceed 2^53.
+   * @throws GatewayError `upstream_refused` where it is not JSON.
+   */
   json(): unknown;
 }
 

@@ -48,7 +48,15 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const postData = createValidator(PostDataSchema);
   const productData = createValidator(ProductDataSchema);
 
-  const match = (url: unknown): Target => registry.matchLink(parseLinkText(url));
+  /** The same links are asked for again and again, and by the server before it takes a slot. */
+  const matched = new LRUCache<string, Target>({ max: 1_000 });
+  function match(text: unknown): Target {
+    const known = typeof text === 'string' ? matched.get(text) : undefined;
+    if (known) return known;
+    const target = registry.matchLink(parseLinkText(text));
+    if (typeof text === 'string') matched.set(text, target);
+    return target;
+  }
 
   async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
     const { contribution } = extractor;

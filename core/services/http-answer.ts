@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpResponse, HttpStream } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { parseJson } from '../extraction/json-text.js';
 import { decodeBody, overCap } from './http-decoding.js';
 import { httpFailure } from './http-failure.js';
 import type { HeaderFields } from './http-headers.js';
@@ -58,12 +59,12 @@ export async function readResponse({ status, headers, url, body, discard }: Answ
   }
   const bytes = Buffer.concat(chunks);
   const text = () => bytes.toString('utf8').replace(/^\ufeff/, '');
-  return { status, headers, url, body: bytes, text, json: () => parseJson(text()) };
+  return { status, headers, url, body: bytes, text, json: () => readJson(text()) };
 }
 
-function parseJson(text: string): unknown {
+function readJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     // The parser's own error is not kept as cause: it quotes the text, and no log shall hold an upstream's body.
     throw new GatewayError('upstream_refused', 'The origin answered with something that is not JSON.');
