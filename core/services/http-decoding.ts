@@ -13,7 +13,7 @@ type Bytes = AsyncIterable<Uint8Array>;
 
 const MAX_CODINGS = 2;
 /** A page arrives in few large pieces rather than in many small ones, each of which is a trip to the thread pool. */
-const CHUNK = { chunkSize: 64 * 1024 };
+const CHUNK = { chunkSize: 128 * 1024 };
 
 const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
   gzip: () => createGunzip(CHUNK),

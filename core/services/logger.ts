@@ -1,71 +1,131 @@
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { LogFields, Logger } from '../contracts/services.js';
+import { withDeadline } from '../deadline.js';
 import { describeError } from './log-error.js';
 import { createRedaction } from './log-redaction.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export interface LoggerOptions {
+  /** The least that is written. */
   level: LogLevel;
-  /** Struck out wherever they stand. */
+  /** Struck out wherever they stand, also percent-encoded. Default: none but what looks like a secret. */
   secrets?: readonly string[];
   /** File descriptor or file. Default 2, standard error. */
   destination?: number | string;
 }
 
 export interface RootLogger extends Logger {
-  /** Writes what is still to be written. Idempotent. */
+  /** A logger whose every line carries these fields too; a line's own fields go before them. */
+  child(fields: LogFields): Logger;
+  /** Writes what is still to be written. Idempotent; lines logged later are dropped. */
   close(): Promise<void>;
 }
 
-/** The only fields that are written; what else a caller passes is dropped. */
-const FIELDS = [
-  'requestId',
-  'entry',
-  'platform',
-  'rung',
-  'route',
-  'method',
-  'keyId',
-  'model',
-  'id',
-  'code',
-  'status',
-  'ms',
-  'bytes',
-  'attempt',
-  'count',
-  'member',
-] as const satisfies readonly (keyof LogFields)[];
+type Level = keyof Logger;
 
-/** Lines of JSON, written in batches so that a request does not wait for a disk. */
+/** The only fields that are written, in the order of a line; what else a caller passes is dropped. */
+const FIELDS = {
+  requestId: 'string',
+  entry: 'string',
+  platform: 'string',
+  rung: 'string',
+  route: 'string',
+  method: 'string',
+  keyId: 'string',
+  model: 'string',
+  id: 'string',
+  code: 'string',
+  status: 'number',
+  ms: 'number',
+  bytes: 'number',
+  attempt: 'number',
+  count: 'number',
+  member: 'string',
+} as const satisfies Record<keyof Omit<LogFields, 'error'>, 'string' | 'number'>;
+
+const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'number'][];
+
+const MAX_TEXT = 300;
+const BATCH_BYTES = 4096;
+const BATCH_MS = 500;
+const CLOSE_MS = 2000;
+
+/**
+ * Lines of JSON, written in batches so that no request waits for a disk. A destination that fails loses lines, never the
+ * process.
+ * @throws Error where a file given as destination cannot be opened.
+ */
 export function createLogger({ level, secrets = [], destination = 2 }: LoggerOptions): RootLogger {
+  if (level === 'silent') return createSilentLogger();
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
-  const sink = pino.destination({ dest: destination, sync: false, minLength: 4096, periodicFlush: 500 });
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink);
+  const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
+  const sink = pino.destination({ dest: descriptor, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS });
+  let readerGone = false;
+  // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
+  sink.on('error', (error: NodeJS.ErrnoException) => {
+    readerGone ||= error.code === 'EPIPE';
+  });
+  const log = pino(
+    {
+      level,
+      base: null,
+      messageKey: 'message',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    sink,
+  );
   const redact = createRedaction(secrets);
+  let closing: Promise<void> | undefined;
 
-  const select = (fields: LogFields | undefined): Record<string, unknown> => {
+  function select(fields: LogFields): Record<string, unknown> {
     const line: Record<string, unknown> = {};
-    if (!fields) return line;
-    for (const name of FIELDS) {
+    for (const [name, type] of FIELD_LIST) {
       const value = fields[name];
-      if (value !== undefined) line[name] = typeof value === 'string' ? redact(value) : value;
+      if (typeof value !== type) continue;
+      line[name] = typeof value === 'string' ? redact(value).slice(0, MAX_TEXT) : value;
     }
     if (fields.error !== undefined) line.error = describeError(fields.error, redact);
     return line;
-  };
+  }
 
-  let closed = false;
+  function loggerWith(bound: LogFields): Logger {
+    const write = (at: Level) => (message: string, fields?: LogFields) => {
+      if (!closing && log.isLevelEnabled(at)) log[at](select({ ...bound, ...fields }), redact(message));
+    };
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  }
+
+  async function end(): Promise<void> {
+    // pino has then taken the sink apart, and nothing would ever be heard of it again.
+    if (readerGone) return;
+    try {
+      await withDeadline({ timeoutMs: CLOSE_MS, message: 'The log could not be written in time.' }, () => {
+        const closed = once(sink, 'close');
+        sink.end();
+        return closed;
+      });
+    } catch {
+      // What cannot be written now never will be, and a gateway that closes has nobody left to tell.
+    }
+  }
+
   return {
-    debug: (message, fields) => void (log.isLevelEnabled('debug') && log.debug(select(fields), redact(message))),
-    info: (message, fields) => log.info(select(fields), message),
-    warn: (message, fields) => log.warn(select(fields), redact(message)),
-    error: (message, fields) => log.error(select(fields), redact(message)),
-    async close() {
-      if (closed) return;
-      closed = true;
-      sink.flushSync();
+    ...loggerWith({}),
+    child: loggerWith,
+    close() {
+      closing ??= end();
+      return closing;
     },
   };
+}
+
+/** Writes nothing and loads nothing. */
+export function createSilentLogger(): RootLogger {
+  const silence = () => {};
+  const silent: Logger = { debug: silence, info: silence, warn: silence, error: silence };
+  return { ...silent, child: () => silent, close: async () => {} };
 }
