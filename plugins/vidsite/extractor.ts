@@ -12,7 +12,7 @@ import {
   type PostPart,
 } from 'mediagate';
 import { type FactsOverride, resolveFacts } from './facts.js';
-import { limitationsOf, tidy } from './finish.js';
+import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
 import { alignOwner } from './owner-alignment.js';
@@ -56,8 +56,8 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
       const call: VideoCall = { id: link.id, outcomes: new Map() };
       const climb = await ladder.climb(call, signal);
       refusePrivate(call, climb.attempts);
-      const parts = alignOwner(flatten(climb.parts), SHOWN_BY);
-      const data = tidy(mergePosts(withAddress(parts)));
+      const parts = alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY)));
+      const data = orderPictures(mergePosts(withDefaults(parts, link.id)));
       const live = data.common.live_status;
       return {
         method: [...new Set(parts.map(({ rung }) => rung))].join('+'),
@@ -124,11 +124,18 @@ function flatten(parts: readonly Part<Found>[]): PostPart[] {
   return parts.flatMap(({ rung, found }) => found.map((post) => ({ rung, found: post })));
 }
 
-/** Where no reply gives the channel's address, the one that its id makes. */
-function withAddress(parts: readonly PostPart[]): PostPart[] {
+/** What the ids alone tell, where no reply says it: the channel's address, and the picture that every video has. */
+function withDefaults(parts: readonly PostPart[], id: string): PostPart[] {
   const known = parts.find(({ found }) => found.common?.author?.id);
-  const id = known?.found.common?.author?.id;
-  if (!known || !id) return [...parts];
-  const author = { id, url: `https://www.youtube.com/channel/${id}` };
-  return [...parts, { rung: known.rung, found: { common: { author } } }];
+  const owner = known?.found.common?.author?.id;
+  const author = owner && { id: owner, url: `https://www.youtube.com/channel/${owner}` };
+  const pictured = parts.some(({ found }) => found.common?.thumbnail !== undefined);
+  const thumbnail = `https://i.ytimg.com/vi/${id}/hqdefault.jpg`;
+  return [
+    ...parts,
+    ...(known && author ? [{ rung: known.rung, found: { common: { author } } }] : []),
+    ...(parts[0] && !pictured
+      ? [{ rung: parts[0].rung, found: { common: { thumbnail }, media: { image_urls: [thumbnail] } } }]
+      : []),
+  ];
 }

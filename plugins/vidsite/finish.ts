@@ -1,14 +1,45 @@
-import type { PostData } from 'mediagate';
+import type { MediaEntry, PostData, PostPart } from 'mediagate';
 import { noteOf, type VideoClimb, type VideoOutcome } from './outcomes.js';
 
 /** Rungs whose "no" tells why the item cannot be played. */
 const TELLING = ['innertube_player', 'innertube_microformat', 'watch_page'];
 
-/** Takes out what only holds together with something that the merged document does not have. */
-export function tidy(data: PostData): PostData {
-  if (data.common.live_status === 'live' || data.common.is_live) return data;
-  const { concurrent_viewers: _watching, ...metrics } = data.metrics;
-  return { ...data, metrics };
+/** Leaves the thumbnail to the part that has the largest picture of all. */
+export function alignThumbnail(parts: readonly PostPart[]): PostPart[] {
+  const pictures = parts.flatMap(({ found }) => found.media?.entries?.filter(({ kind }) => kind === 'image') ?? []);
+  const largest = pictures.sort(largerFirst)[0]?.url;
+  if (!largest) return [...parts];
+  return parts.map(({ rung, found }) => {
+    if (found.common?.thumbnail === undefined || found.common.thumbnail === largest) return { rung, found };
+    const { thumbnail: _smaller, ...common } = found.common;
+    return { rung, found: { ...found, common } };
+  });
+}
+
+/** Puts the pictures of several parts in one order, the largest first. */
+export function orderPictures(data: PostData): PostData {
+  const sizes = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
+  const image_urls = [...data.media.image_urls].sort((one, other) => largerFirst(sizes.get(one), sizes.get(other)));
+  return { ...data, media: { ...data.media, image_urls } };
+}
+
+/** Who is watching counts only while the item runs; a reply that is a little older may still say that it does. */
+export function alignViewers(parts: readonly PostPart[]): PostPart[] {
+  const live = parts.find(({ found }) => found.common?.is_live !== undefined)?.found.common?.is_live;
+  if (live) return [...parts];
+  return parts.map(({ rung, found }) => {
+    if (found.metrics?.concurrent_viewers === undefined) return { rung, found };
+    const { concurrent_viewers: _watching, ...metrics } = found.metrics;
+    return { rung, found: { ...found, metrics } };
+  });
+}
+
+function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
+  return area(other) - area(one);
+}
+
+function area(entry: MediaEntry | undefined): number {
+  return (entry?.width ?? 0) * (entry?.height ?? 0);
 }
 
 /** What the caller should know about the result, stable words first. */

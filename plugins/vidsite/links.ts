@@ -6,6 +6,8 @@ const SHORT_HOSTS: ReadonlySet<string> = new Set(['youtu.be', 'www.youtu.be', 'y
 /** Hosts that serve the site itself, under any subdomain (www, m, music, gaming …). */
 const SITE_DOMAINS = ['youtube.com', 'youtube-nocookie.com', 'youtubekids.com'] as const;
 const SITE_HOSTS: ReadonlySet<string> = new Set(['youtube.googleapis.com']);
+/** One plain word: the site's own have no hyphen, and a look-alike in Unicode has. */
+const SUBDOMAIN = /^[a-z][a-z0-9]{0,15}$/;
 /** Subdomains that hold other things than videos. */
 const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 'studio', 'developers', 'support', 'tv']);
 
@@ -72,11 +74,11 @@ export function matchVideo(url: URL): LinkRef | undefined {
 
 function isSite(hostname: string): boolean {
   if (SITE_HOSTS.has(hostname)) return true;
-  return SITE_DOMAINS.some(
-    (domain) =>
-      hostname === domain ||
-      (hostname.endsWith(`.${domain}`) && !OTHER_SUBDOMAINS.has(hostname.slice(0, -domain.length - 1))),
-  );
+  return SITE_DOMAINS.some((domain) => {
+    if (hostname === domain) return true;
+    const name = hostname.endsWith(`.${domain}`) ? hostname.slice(0, -domain.length - 1) : '';
+    return SUBDOMAIN.test(name) && !OTHER_SUBDOMAINS.has(name);
+  });
 }
 
 function idOnSite(url: URL, segments: readonly string[]): string | null | undefined {

@@ -32,7 +32,9 @@ export function outcomeOfPlayer(player: unknown, id: string, reading: Reading): 
   const { belongs, post, limitations } = parsePlayer(player, id);
   if (belongs === 'other') return OTHER_ITEM;
   const state = readPlayState(player, reading.facts, reading.region);
-  return conclude(state, belongs === 'requested' ? [post] : [], limitations);
+  if (belongs === 'requested') return conclude(state, [post], limitations);
+  if (state.kind !== 'open') return conclude(state, [], limitations);
+  return { kind: 'transient', code: 'upstream_changed', reason: 'the answer names no video and no reason' };
 }
 
 /** What the reply about the page around the player amounts to. */
@@ -41,27 +43,27 @@ export function outcomeOfNext(next: unknown, id: string, { facts, region }: Read
   if (belongs === 'other') return OTHER_ITEM;
   if (belongs === 'requested') return { kind: 'found', found: [post] };
   // In the place of the item the page says why there is none, in the words that the player uses.
-  const state = refusal && readPlayState({ playabilityStatus: { status: 'ERROR', reason: refusal } }, facts, region);
-  return state ? conclude(state, [], []) : { kind: 'found', found: [] };
+  return refusal ? conclude(readRefusal(refusal, facts, region), [], []) : { kind: 'found', found: [] };
 }
 
 /** What the two blobs of a watch page amount to together. */
 export function outcomeOfPage(player: unknown, next: unknown, id: string, reading: Reading): VideoOutcome {
   const ofPlayer = parsePlayer(player, id);
-  const ofNext = parseNext(next, id);
+  const ofNext = parseNext(next, id, ofPlayer.post.common);
   if (ofPlayer.belongs === 'other' || ofNext.belongs === 'other') return OTHER_ITEM;
   const posts = [
     ...(ofPlayer.belongs === 'requested' ? [ofPlayer.post] : []),
     ...(ofNext.belongs === 'requested' ? [ofNext.post] : []),
   ];
   const state = readPlayState(player, reading.facts, reading.region);
-  const unsaid = state.kind === 'open' && posts.length === 0 && ofNext.refusal;
-  if (unsaid) return conclude(readPlayState(asPlayer(ofNext.refusal), reading.facts, reading.region), posts, []);
+  if (state.kind === 'open' && posts.length === 0 && ofNext.refusal) {
+    return conclude(readRefusal(ofNext.refusal, reading.facts, reading.region), [], []);
+  }
   return conclude(state, posts, ofPlayer.limitations);
 }
 
-function asPlayer(reason: string | undefined) {
-  return { playabilityStatus: { status: 'ERROR', reason } };
+function readRefusal(reason: string, facts: Facts, region: string): PlayState {
+  return readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, facts, region);
 }
 
 function conclude(state: PlayState, posts: Found, limitations: readonly string[]): VideoOutcome {

@@ -23,17 +23,12 @@ export function parseCaptions(captions: unknown): CaptionsReading {
     const auto_generated = at(track, 'kind') === 'asr';
     if (auto_generated) spoken ??= language;
     if (!address) continue;
-    const url = new URL(address);
-    if (
-      url.searchParams
-        .get('exp')
-        ?.split(',')
-        .some((mark) => TOKEN_MARKS.has(mark))
-    ) {
+    const marks = /[?&]exp=([^&]*)/.exec(address)?.[1] ?? '';
+    if (marks.split(/,|%2C/i).some((mark) => TOKEN_MARKS.has(mark))) {
       withheld = true;
       continue;
     }
-    const expires_at = toIsoTime(url.searchParams.get('expire'));
+    const expires_at = toIsoTime(/[?&]expire=(\d{10})(?!\d)/.exec(address)?.[1]);
     const label = shownText(at(track, 'name'));
     entries.push({
       url: asWebVtt(address),

@@ -59,10 +59,20 @@ function ofWords(text: string): string | undefined {
   return named.length === 1 && named[0] ? isoDay(year, named[0], day) : undefined;
 }
 
+/** The names of the default interface language, which mean the same month wherever else they occur. */
+const ENGLISH = 'january february march april may june july august september october november december'.split(' ');
+
 function monthsNamed(text: string): number[] {
+  const words = wordsOf(text);
+  const english = words.flatMap((word) => {
+    const month = ENGLISH.findIndex((name) => word === name || word === name.slice(0, 3) || word === name.slice(0, 4));
+    return month < 0 ? [] : [month + 1];
+  });
+  // Making the table of all languages takes a moment, and is not needed for most.
+  if (english.length > 0) return [...new Set(english)];
   names ??= nameMonths();
   const months = new Set<number>();
-  for (const word of wordsOf(text)) {
+  for (const word of words) {
     // Hebrew writes its "in" together with the month.
     const month = names.get(word) ?? names.get(word.replace(/^ב/, ''));
     if (month !== undefined) months.add(month);

@@ -14,12 +14,21 @@ export interface LikesReading {
  * number. Undefined where the button bears none, as when the owner hides them.
  */
 export function parseLikes(primary: unknown, next: unknown): LikesReading | undefined {
-  const texts = [...buttonTexts(primary), ...entityTexts(next)];
-  const counts = texts.flatMap((text) => {
+  const shown = countIn(buttonTexts(primary));
+  if (shown?.exact) return shown;
+  const kept = countIn(entityTexts(next));
+  return kept?.exact ? kept : (shown ?? kept);
+}
+
+/** The first whole number, or else the first rounded one. */
+function countIn(texts: readonly string[]): LikesReading | undefined {
+  let rounded: LikesReading | undefined;
+  for (const text of texts) {
     const count = parseCount(text);
-    return count ? [{ ...count, text }] : [];
-  });
-  return counts.find((count) => count.exact) ?? counts[0];
+    if (count?.exact) return { ...count, text };
+    if (count) rounded ??= { ...count, text };
+  }
+  return rounded;
 }
 
 function buttonTexts(primary: unknown): string[] {

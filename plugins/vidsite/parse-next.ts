@@ -12,6 +12,7 @@ import {
 import { canonicalUrl } from './links.js';
 import { parseChapters } from './parse-chapters.js';
 import { parseShownDate } from './parse-dates.js';
+import { parseDescription } from './parse-description.js';
 import { parseLikes } from './parse-likes.js';
 import { parseMusic } from './parse-music.js';
 import { parseOwner } from './parse-owner.js';
@@ -27,8 +28,11 @@ export interface NextReading {
   refusal?: string;
 }
 
-/** Reads `ytInitialData` of a watch page, or the reply of `/youtubei/v1/next`, which is the same. */
-export function parseNext(next: unknown, id: string): NextReading {
+/**
+ * Reads `ytInitialData` of a watch page, or the reply of `/youtubei/v1/next`, which is the same. What is known
+ * already from the player's reply is not worked out again.
+ */
+export function parseNext(next: unknown, id: string, known: PartialPost['common'] = {}): NextReading {
   const items = itemsOf(next);
   const primary = rendererIn(items, 'videoPrimaryInfoRenderer');
   const secondary = rendererIn(items, 'videoSecondaryInfoRenderer');
@@ -45,7 +49,7 @@ export function parseNext(next: unknown, id: string): NextReading {
   );
   const comments = commentsOf(next, items);
   const dateText = shownText(at(primary, 'dateText'));
-  const description = descriptionOf(secondary);
+  const description = known.description ?? parseDescription(secondary);
   const channel = owner.author?.id;
   const post: PartialPost = {
     common: {
@@ -53,7 +57,8 @@ export function parseNext(next: unknown, id: string): NextReading {
       description,
       caption: description,
       author: owner.author,
-      published_at: parseShownDate(dateText ?? ''),
+      // Before a stream begins, the line names the day it is announced for.
+      published_at: known.published_at || views.waiting ? undefined : parseShownDate(dateText ?? ''),
       is_unlisted: isUnlisted(primary) || undefined,
       is_live: views.live || undefined,
       live_status: views.live ? 'live' : undefined,
@@ -130,6 +135,7 @@ interface Views {
   total?: Count;
   watching?: Count;
   live: boolean;
+  waiting: boolean;
   text?: string;
 }
 
@@ -141,9 +147,9 @@ function viewsOf(primary: unknown, hasLiveSign: boolean): Views {
   const renderer = at(primary, 'viewCount', 'videoViewCountRenderer');
   const text = shownText(at(renderer, 'viewCount'));
   const count = text === undefined ? undefined : parseCount(text);
-  if (at(renderer, 'isLive') !== true) return { live: false, text, total: count };
+  if (at(renderer, 'isLive') !== true) return { live: false, waiting: false, text, total: count };
   const live = hasLiveSign || /\bwatching\b/i.test(text ?? '');
-  return { live, text, ...(live && { watching: count }) };
+  return { live, waiting: !live, text, ...(live && { watching: count }) };
 }
 
 function commentsOf(next: unknown, items: readonly unknown[]) {
@@ -161,10 +167,6 @@ function commentsOf(next: unknown, items: readonly unknown[]) {
     return text !== undefined && count ? [{ text, count }] : [];
   });
   return found.find(({ count }) => count.exact) ?? found[0] ?? { text: undefined, count: undefined };
-}
-
-function descriptionOf(secondary: unknown): string | undefined {
-  return shownText(at(secondary, 'attributedDescription')) ?? shownText(at(secondary, 'description'));
 }
 
 function isUnlisted(primary: unknown): boolean {

@@ -35,11 +35,11 @@ export function parseOwner(owner: unknown): OwnerReading {
 /** Since 2025 a joint video names its channels in a dialog, the uploader first. */
 function parseJointOwners(owner: unknown): OwnerReading {
   const [list] = findAll(owner, (node) => Array.isArray(node.listItems), { maxNodes: 2_000, maxResults: 1 });
-  const channels = (asArray(list?.listItems) ?? []).flatMap((item) => {
+  const channels = (asArray(list?.listItems) ?? []).map((item) => {
     const model = at(item, 'listItemViewModel');
     const name = shownText(at(model, 'title'));
     const endpoint = browseEndpointIn(at(model, 'title')) ?? browseEndpointIn(at(model, 'rendererContext'));
-    if (!name || !endpoint) return [];
+    if (!name || !endpoint) return undefined;
     const subtitle = plain(shownText(at(model, 'subtitle')) ?? '');
     const parts = subtitle.split('•').map((part) => part.trim());
     const handle = parts.find((part) => part.startsWith('@'));
@@ -50,11 +50,12 @@ function parseJointOwners(owner: unknown): OwnerReading {
       avatar: largestImage(at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources')),
       verified: findAll(at(model, 'title', 'attachmentRuns'), isTick, { maxNodes: 500, maxResults: 1 }).length > 0,
     });
-    return [{ author, ...subscribersIn(parts.filter((part) => part !== handle)) }];
+    return { author, ...subscribersIn(parts.filter((part) => part !== handle)) };
   });
+  // Only the first is the uploader: where it cannot be read, the second does not become it.
   const [first, ...others] = channels;
-  if (!first) return {};
-  return { ...first, ...(others.length > 0 && { collaborators: others.map(({ author }) => author) }) };
+  const collaborators = others.flatMap((channel) => channel?.author ?? []);
+  return { ...first, ...(collaborators.length > 0 && { collaborators }) };
 }
 
 function browseEndpointIn(value: unknown): unknown {

@@ -6,10 +6,12 @@ export function readWatchPage(html: string, id: string, reading: Reading): Video
   const { markers } = reading.facts;
   const { player, next } = readBlobs(html, markers);
   const outcome = outcomeOfPage(player, next, id, reading);
-  if (outcome.kind !== 'found' || isReadable(outcome.found)) return outcome;
+  if (outcome.kind !== 'found' || outcome.found.some((post) => post.common?.thumbnail)) return outcome;
+  // Without the player's data, the tags have what stands nowhere else: the exact date, the length, the picture.
   const tags = parseTags(html, id);
-  if (tags && isReadable([...outcome.found, tags])) {
-    return { kind: 'found', found: [...outcome.found, tags], limitations: ['fallback_source: page_tags'] };
+  if (tags) {
+    const note = isReadable(outcome.found) ? [] : ['fallback_source: page_tags'];
+    return { ...outcome, found: [tags, ...outcome.found], limitations: [...(outcome.limitations ?? []), ...note] };
   }
   if (outcome.found.length > 0) return outcome;
   switch (classifyPage(html, markers)) {
