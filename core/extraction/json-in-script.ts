@@ -1,4 +1,4 @@
-import { literalEnd, parseJson } from './json-text.js';
+import { literalEnd, parseJsonPart } from './json-text.js';
 
 export interface FoundJson {
   value: unknown;
@@ -73,7 +73,7 @@ function parseUpTo(html: string, start: number, limit: number): FoundJson | unde
 
 function parseSlice(html: string, start: number, end: number): FoundJson | undefined {
   try {
-    return { value: parseJson(html.slice(start, end)), end };
+    return { value: parseJsonPart(html, start, end), end };
   } catch {
     // Not JSON: the caller looks elsewhere.
     return undefined;

@@ -11,21 +11,28 @@ const BACKSLASH = 92;
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
-  return JSON.parse(mayHoldBigInteger(text) ? quoteBigIntegers(text) : text);
+  return parseJsonPart(text, 0, text.length);
+}
+
+/** As `parseJson`, of the part of a text from `start` to before `end`. */
+export function parseJsonPart(text: string, start: number, end: number): unknown {
+  const part = text.slice(start, end);
+  // The whole text is looked at in place: reading single characters of a slice takes twice as long.
+  return JSON.parse(mayHoldBigInteger(text, start, end) ? quoteBigIntegers(part) : part);
 }
 
 /**
  * Whether 16 digits stand where a bare number may stand. A run of 16 touches every 16th character, so only those are
  * looked at: a page of a megabyte costs microseconds, where a regular expression would cost half of the parsing.
  */
-function mayHoldBigInteger(text: string): boolean {
-  for (let index = LONG - 1; index < text.length; index += LONG) {
+function mayHoldBigInteger(text: string, start: number, end: number): boolean {
+  for (let index = start + LONG - 1; index < end; index += LONG) {
     if (!isDigit(text.charCodeAt(index))) continue;
     let first = index;
-    while (isDigit(text.charCodeAt(first - 1))) first -= 1;
+    while (first > start && isDigit(text.charCodeAt(first - 1))) first -= 1;
     let last = index;
-    while (isDigit(text.charCodeAt(last + 1))) last += 1;
-    if (last - first >= LONG - 1 && BEFORE_NUMBER.test(text.slice(Math.max(0, first - 2), first))) return true;
+    while (last + 1 < end && isDigit(text.charCodeAt(last + 1))) last += 1;
+    if (last - first >= LONG - 1 && BEFORE_NUMBER.test(text.slice(Math.max(start, first - 2), first))) return true;
     // Every character is looked at once, however long the run is.
     index += last - index - ((last - index) % LONG);
   }
