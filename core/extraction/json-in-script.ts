@@ -1,5 +1,8 @@
 import { literalEnd, parseJsonPart } from './json-text.js';
 
+/** How bare integers of 16 digits and more are read. */
+export type BigIntegers = 'as_text' | 'as_numbers';
+
 export interface FoundJson {
   value: unknown;
   /** Index in the text after the value's last character. */
@@ -16,15 +19,20 @@ const MAX_TRIES = 20;
  * The first JSON object or array that begins right after the marker; white space, `=` or `:`, and the rest of
  * `window["marker"]` may stand between. A value written as `JSON.parse('…')` or as a string literal is read as well.
  * Occurrences of the marker that nothing readable follows are passed over. Bare integers of 16 digits and more come as
- * strings. Never throws.
+ * strings; `as_numbers` spares the look for them, for a source that is known to have none. Never throws.
  */
-export function findJsonAfter(html: string, marker: string | RegExp, from = 0): FoundJson | undefined {
+export function findJsonAfter(
+  html: string,
+  marker: string | RegExp,
+  from = 0,
+  bigIntegers: BigIntegers = 'as_text',
+): FoundJson | undefined {
   let tries = 0;
   for (let at = markerEnd(html, marker, from); at !== undefined; at = markerEnd(html, marker, at)) {
     const start = skip(BEFORE_VALUE, html, at);
     const opener = html[start];
     if (opener === undefined || !'{["\'J'.includes(opener)) continue;
-    const found = opener === '{' || opener === '[' ? readLiteral(html, start) : readQuoted(html, start);
+    const found = opener === '{' || opener === '[' ? readLiteral(html, start, bigIntegers) : readQuoted(html, start);
     if (found) return found;
     tries += 1;
     if (tries >= MAX_TRIES) return undefined;
@@ -49,31 +57,36 @@ function skip(pattern: RegExp, text: string, at: number): number {
 }
 
 /**
- * Most pages end the line or the script right after the value, so that the value is what stands before that end and needs
+ * Most pages end the script or the line right after the value, so that the value is what stands before that end and needs
  * no scan: reading every character once more would cost as much as parsing.
  */
-function readLiteral(html: string, start: number): FoundJson | undefined {
+function readLiteral(html: string, start: number, bigIntegers: BigIntegers): FoundJson | undefined {
   const tag = html.indexOf('</script', start);
   const scriptEnd = tag < 0 ? html.length : tag;
+  const inScript = parseUpTo(html, start, scriptEnd, bigIntegers);
+  if (inScript) return inScript;
   const line = html.indexOf('\n', start);
-  const ends = new Set([line < 0 ? scriptEnd : Math.min(line, scriptEnd), scriptEnd]);
-  for (const end of ends) {
-    const found = parseUpTo(html, start, end);
-    if (found) return found;
-  }
+  const onLine = line >= 0 && line < scriptEnd ? parseUpTo(html, start, line, bigIntegers) : undefined;
+  if (onLine) return onLine;
   const scanned = literalEnd(html, start);
-  return scanned === undefined ? undefined : parseSlice(html, start, scanned);
+  return scanned === undefined ? undefined : parseSlice(html, start, scanned, bigIntegers);
 }
 
-function parseUpTo(html: string, start: number, limit: number): FoundJson | undefined {
+function parseUpTo(html: string, start: number, limit: number, bigIntegers: BigIntegers): FoundJson | undefined {
   let end = limit;
   while (end > start && ' \t\r\n;'.includes(html[end - 1] ?? '')) end -= 1;
-  return html[end - 1] === (html[start] === '{' ? '}' : ']') ? parseSlice(html, start, end) : undefined;
+  return html[end - 1] === (html[start] === '{' ? '}' : ']') ? parseSlice(html, start, end, bigIntegers) : undefined;
 }
 
-function parseSlice(html: string, start: number, end: number): FoundJson | undefined {
+function parseSlice(
+  html: string,
+  start: number,
+  end: number,
+  bigIntegers: BigIntegers = 'as_text',
+): FoundJson | undefined {
   try {
-    return { value: parseJsonPart(html, start, end), end };
+    const value = bigIntegers === 'as_text' ? parseJsonPart(html, start, end) : JSON.parse(html.slice(start, end));
+    return { value, end };
   } catch {
     // Not JSON: the caller looks elsewhere.
     return undefined;

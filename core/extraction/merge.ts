@@ -198,12 +198,16 @@ function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string
     key: (item: Item) => string,
     of: (part: FittedPart) => readonly Item[] | undefined,
   ) => {
+    const lists = parts
+      .map((part) => ({ rung: part.rung, items: of(part) ?? [] }))
+      .filter(({ items }) => items.length > 0);
+    const [first, ...others] = lists;
+    if (!first) return [];
+    note(sources, `media.${name}`, first.rung);
+    // Mostly one part has them all, and comparing a hundred addresses of a kilobyte with nothing would be felt.
+    if (others.length === 0) return [...first.items];
     const united = new Map<string, Item>();
-    for (const part of parts) {
-      const items = of(part) ?? [];
-      if (items.length > 0 && united.size === 0) note(sources, `media.${name}`, part.rung);
-      for (const item of items) if (!united.has(key(item))) united.set(key(item), item);
-    }
+    for (const { items } of lists) for (const item of items) if (!united.has(key(item))) united.set(key(item), item);
     return [...united.values()];
   };
   const entries = unite(

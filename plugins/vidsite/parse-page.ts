@@ -11,13 +11,15 @@ export interface PageBlobs {
 
 /** Finds the data that a watch page carries, in the forms of 2019 to 2026. */
 export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
-  const found = findJsonAfter(html, markers.player);
+  // The site writes ids and 64-bit counts as texts, so there is no need to look for integers that a number cannot hold.
+  const blobAfter = (marker: string, from = 0) => findJsonAfter(html, marker, from, 'as_numbers');
+  const found = blobAfter(markers.player);
   const player = found?.value;
   // Since 2021 the page's data follows the player's: what lies before need not be looked through again.
-  const next = ((found && findJsonAfter(html, markers.next, found.end)) ?? findJsonAfter(html, markers.next))?.value;
+  const next = ((found && blobAfter(markers.next, found.end)) ?? blobAfter(markers.next))?.value;
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
   // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
-  const inner = at(findJsonAfter(html, markers.config)?.value, 'args', 'player_response');
+  const inner = at(blobAfter(markers.config)?.value, 'args', 'player_response');
   return { player: (typeof inner === 'string' ? parsed(inner) : undefined) ?? player, next };
 }
 

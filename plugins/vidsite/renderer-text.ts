@@ -21,12 +21,14 @@ export function spokenLabel(value: unknown): string | undefined {
   );
 }
 
+const PLAIN_ADDRESS = /^https:\/\/[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[/?#]|$)/;
+
 /** An absolute https URL of one that may lack its scheme or host, or be plain http. */
 export function absoluteUrl(value: unknown): string | undefined {
   const text = asString(value)?.trim();
   if (!text) return undefined;
   // Nearly all need no putting right, and making URL objects of a hundred media addresses would be felt.
-  if (text.startsWith('https://') && !text.includes(' ') && URL.canParse(text)) return text;
+  if (PLAIN_ADDRESS.test(text) && !text.includes(' ')) return text;
   if (!URL.canParse(text, 'https://www.youtube.com')) return undefined;
   const url = new URL(text, 'https://www.youtube.com');
   if (url.protocol === 'http:') url.protocol = 'https:';
