@@ -1,0 +1,46 @@
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { renderTable, writeReadmeTable } from '../test/support/document-tables.js';
+import { measureCachedExtract } from './cached-extract.js';
+import { measureColdStart } from './cold-start.js';
+import type { Figure } from './measure.js';
+import { measureMemory } from './memory.js';
+import { measurePackageImport } from './package-import.js';
+import { measureParse } from './parse.js';
+
+/** In this order; `--only parse,start` runs some. */
+const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  parse: measureParse,
+  http: measureCachedExtract,
+  start: measureColdStart,
+  import: measurePackageImport,
+  memory: measureMemory,
+};
+
+const { values: flags } = parseArgs({
+  options: { only: { type: 'string' }, update: { type: 'boolean', default: false } },
+});
+const names = flags.only?.split(',') ?? Object.keys(PARTS);
+
+const figures: Figure[] = [];
+for (const name of names) {
+  const measure = PARTS[name];
+  if (!measure) throw new Error(`There is no part "${name}"; there are: ${Object.keys(PARTS).join(', ')}.`);
+  process.stderr.write(`measuring: ${name}\n`);
+  figures.push(...(await measure()));
+}
+
+const table = renderTable(
+  ['what', 'measured', 'target', 'met'],
+  figures.map(({ what, measured, target, met }) => [
+    what,
+    measured,
+    target,
+    target === '' ? '' : met ? 'yes' : '**no**',
+  ]),
+);
+const where = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, Node ${process.versions.node}`;
+const report = `${table}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${where}.`;
+console.log(report);
+if (flags.update) writeReadmeTable('bench', report);
+process.exitCode = figures.every(({ met }) => met) ? 0 : 1;

@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** One line of the table. */
+export interface Figure {
+  what: string;
+  measured: string;
+  target: string;
+  met: boolean;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2;
+}
+
+/** CPU microseconds of this process (all threads: the collector's count) for one call of `work`, over `calls` calls. */
+export function cpuPerCall(work: () => unknown, calls: number): number {
+  const before = process.cpuUsage();
+  for (let call = 0; call < calls; call += 1) work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / calls;
+}
+
+const TICKS_PER_SECOND = 100;
+
+/** CPU milliseconds that another process has used so far, to 10 ms. */
+export function cpuOfProcess(pid: number): number {
+  if (process.platform === 'linux') {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name, field 2, may hold spaces and brackets; utime and stime are fields 14 and 15.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  }
+  const time = execFileSync('ps', ['-o', 'time=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+  return time.split(':').reduce((total, part) => total * 60 + Number(part), 0) * 1000;
+}
+
+export function toMilliseconds(microseconds: number): string {
+  return `${(microseconds / 1000).toFixed(2)} ms`;
+}
+
+/** Rise of y for one x along the line of least squares. */
+export function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const mean = (axis: 0 | 1) => points.reduce((total, point) => total + point[axis], 0) / points.length;
+  const [meanX, meanY] = [mean(0), mean(1)];
+  const spread = points.reduce((total, [x]) => total + (x - meanX) ** 2, 0);
+  return points.reduce((total, [x, y]) => total + (x - meanX) * (y - meanY), 0) / spread;
+}

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { importsOf } from './support/import-statements.js';
+import { packageRoot } from './support/package-root.js';
+
+/** Packages of the web server and the command line: the core must run without them. */
+const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'send', 'typebox'];
+
+/** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
+const PLACES: Readonly<Record<string, string>> = {
+  kysely: 'core/state/',
+  'better-sqlite3': 'core/state/database-sqlite.ts',
+  pg: 'core/state/database-postgres.ts',
+  keyv: 'core/state/cache.ts',
+  '@keyv/redis': 'core/state/cache.ts',
+  cheerio: 'core/extraction/meta-tags.ts',
+  sharp: 'core/media/image-file.ts',
+  'fluent-ffmpeg': 'core/media/ffmpeg.ts',
+  'playwright-core': 'core/services/browser.ts',
+  ajv: 'core/validation.ts',
+  pino: 'core/services/logger.ts',
+  tsyringe: 'core/container.ts',
+};
+
+/** Not loaded by `import 'mediagate'`. */
+const LAZY_PACKAGES = ['koa', 'better-sqlite3', 'pg', 'kysely', 'cheerio', 'playwright-core', 'sharp', 'fluent-ffmpeg'];
+
+interface Layer {
+  name: string;
+  holds: RegExp;
+  /** Judges one import: a package name (sub-path and `node:` included), or a path from the package root. */
+  allows(target: string, file: string): boolean;
+}
+
+const LAYERS: readonly Layer[] = [
+  {
+    name: 'core/contracts imports each other and the schema builder',
+    holds: /^core\/contracts\//,
+    allows: (target) => /^(core\/contracts\/|core\/errors\.ts$)/.test(target) || /^(typebox|ajv)(\/|$)/.test(target),
+  },
+  {
+    name: 'core imports itself and packages, never the server, a plugin or a package of the server',
+    holds: /^core\/(?!contracts\/)/,
+    allows: (target) =>
+      !/^(server|plugins|test|bench)\//.test(target) &&
+      !/^mediagate(\/|$)/.test(target) &&
+      (packageOf(target) === 'typebox' || !SERVER_PACKAGES.includes(packageOf(target))),
+  },
+  {
+    name: 'a plugin imports node:, mediagate and its own folder',
+    holds: /^plugins\/[^/]+\/(?!test\/)/,
+    allows: (target, file) => /^node:/.test(target) || target === 'mediagate' || isWithin(pluginOf(file), target),
+  },
+  {
+    name: "a plugin's tests may import the testing kit and chai as well",
+    holds: /^plugins\/[^/]+\/test\//,
+    allows: (target, file) =>
+      /^(node:|mediagate$|mediagate\/testing$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
+  },
+  {
+    name: 'the server imports node:, mediagate, its own packages and itself, never a plugin',
+    holds: /^server\//,
+    allows: (target) => /^(node:|mediagate$|server\/)/.test(target) || SERVER_PACKAGES.includes(packageOf(target)),
+  },
+];
+
+const sources = ['core', 'plugins', 'server', 'test', 'bench'].flatMap((folder) => listFiles(folder));
+const modules = sources.filter((file) => /^(core|plugins|server)\//.test(file) && file.endsWith('.ts'));
+const imports = new Map(modules.map((file) => [file, importsOfFile(file)]));
+
+describe('architecture', () => {
+  it('has modules to look at in every layer', () => {
+    for (const { holds, name } of LAYERS)
+      expect(
+        modules.some((file) => holds.test(file)),
+        name,
+      ).to.equal(true);
+  });
+
+  for (const { name, holds, allows } of LAYERS) {
+    it(name, () => {
+      const wrong = [...imports]
+        .filter(([file]) => holds.test(file))
+        .flatMap(([file, targets]) =>
+          targets.filter((target) => !allows(target, file)).map((target) => `${file} imports ${target}`),
+        );
+      expect(wrong).to.deep.equal([]);
+    });
+  }
+
+  it('imports each heavy package in one file', () => {
+    const wrong = [...imports].flatMap(([file, targets]) =>
+      targets
+        .map(packageOf)
+        .filter((name) => !file.startsWith(PLACES[name] ?? '') && !isTypeOfContract(name, file))
+        .map((name) => `${file} imports ${name}, which is for ${PLACES[name]} alone`),
+    );
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('names files in kebab-case after their subject', () => {
+    const wrong = sources.filter((file) => {
+      const name = path.basename(file);
+      return (
+        !/^(\.|_)?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+)+$/.test(name) || /^(utils?|helpers?|common|misc)\./.test(name)
+      );
+    });
+    expect(wrong.filter((file) => path.basename(file) !== 'README.md' && !file.includes('/fixtures/'))).to.deep.equal(
+      [],
+    );
+  });
+
+  it("loads nothing heavy with import 'mediagate'", async () => {
+    const script = `
+      import { registerHooks } from 'node:module';
+      const loaded = [];
+      registerHooks({ resolve(specifier, context, next) { const found = next(specifier, context); loaded.push(found.url); return found; } });
+      await import('mediagate');
+      console.log(JSON.stringify(loaded));
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: packageRoot,
+    });
+    const loaded: string[] = JSON.parse(stdout);
+    expect(loaded.some((url) => url.endsWith('/dist/core/index.js'))).to.equal(true);
+    const names = new Set(loaded.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]));
+    expect(LAZY_PACKAGES.filter((name) => names.has(name))).to.deep.equal([]);
+  });
+});
+
+function listFiles(folder: string): string[] {
+  return readdirSync(path.join(packageRoot, folder), { withFileTypes: true }).flatMap((entry) => {
+    const file = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? listFiles(file) : [file];
+  });
+}
+
+/** Relative imports become paths from the package root, of the source rather than of what it compiles to. */
+function importsOfFile(file: string): string[] {
+  return importsOf(readFileSync(path.join(packageRoot, file), 'utf8')).map((specifier) =>
+    specifier.startsWith('.')
+      ? path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '.ts')
+      : specifier,
+  );
+}
+
+/** `@scope/name/deep` → `@scope/name`; a path stays a path. */
+function packageOf(target: string): string {
+  return /^(core|plugins|server|test|bench)\//.test(target)
+    ? target
+    : target.split('/', target.startsWith('@') ? 2 : 1).join('/');
+}
+
+function pluginOf(file: string): string {
+  return file.split('/', 2).join('/');
+}
+
+function isWithin(folder: string, target: string): boolean {
+  return target.startsWith(`${folder}/`);
+}
+
+/** Contracts may name the types of ajv; they import no code of it. */
+function isTypeOfContract(name: string, file: string): boolean {
+  return name === 'ajv' && file.startsWith('core/contracts/');
+}

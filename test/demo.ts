@@ -1,0 +1,81 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { answersFromSamples, linkSamples } from './demo/link-samples.js';
+import { linksPart } from './demo/links.js';
+import type { DemoPart } from './demo/stage.js';
+import { createTerminal } from './demo/terminal.js';
+import { startGatewayProcess } from './support/gateway-process.js';
+import { startReplayingProxy } from './support/replaying-proxy.js';
+
+/** What the demo shows; a new ability of the product adds its part here. */
+const PARTS: readonly DemoPart[] = [linksPart];
+
+// Leaving by exit takes the server along.
+const leave = () => process.exit(130);
+process.once('SIGINT', leave);
+
+const { values: flags } = parseArgs({ options: { keep: { type: 'boolean', default: false } } });
+const terminal = createTerminal(process.stdout);
+
+terminal.line(terminal.style('bold', 'mediagate demo'));
+terminal.line('No network is used: where the platforms would be, the project replays its own sample pages.');
+
+const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
+const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
+const gateway = await startGatewayProcess({ proxy });
+const { key } = await gateway.makeKey({ name: 'demo', grants: ['extract', 'images', 'text', 'audio'], rpm: 1_000 });
+terminal.line(`A real server process answers on ${gateway.url}, with a key made for this demo.`);
+
+let failed = false;
+try {
+  for (const part of PARTS) {
+    terminal.heading(part.title);
+    await part.play({
+      gateway,
+      key,
+      terminal,
+      async keep(name, content) {
+        const file = path.join(folder, name);
+        await writeFile(file, content);
+        return file;
+      },
+    });
+  }
+  terminal.line();
+  terminal.line(`The whole answers lie in ${terminal.style('cyan', folder)}`);
+  if (flags.keep) {
+    terminal.line('The gateway keeps running; Ctrl-C ends it. Paste this into another terminal:');
+    terminal.line();
+    terminal.line(curlFor(linkSamples[0]?.url ?? ''));
+    terminal.line();
+    await interrupted();
+  } else {
+    terminal.line(`${terminal.style('dim', 'npm run demo -- --keep')} leaves it running, with the curl to paste.`);
+  }
+} catch (error) {
+  failed = true;
+  console.error(error);
+  console.error(gateway.output());
+} finally {
+  const code = await gateway.stop();
+  await proxy.close();
+  process.exitCode = failed || code !== 0 ? 1 : 0;
+}
+
+function curlFor(url: string): string {
+  return [
+    `curl -s ${gateway.url}/v1/extract \\`,
+    `  -H 'Authorization: Bearer ${key}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify({ url })}'`,
+  ].join('\n');
+}
+
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    process.removeListener('SIGINT', leave);
+    process.once('SIGINT', () => resolve());
+  });
+}

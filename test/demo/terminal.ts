@@ -1,0 +1,46 @@
+import { styleText } from 'node:util';
+
+const WIDTH = 96;
+const LABEL_WIDTH = 10;
+
+type Style = 'bold' | 'dim' | 'green' | 'red' | 'cyan';
+
+/** Where the demo writes: colours on a terminal only, lines no wider than about a hundred columns. */
+export interface Terminal {
+  line(text?: string): void;
+  heading(text: string): void;
+  /** One box: a title with a note at its right end, and labelled rows. */
+  box(box: Box): void;
+  style(style: Style, text: string): string;
+}
+
+export interface Box {
+  title: string;
+  note: string;
+  good: boolean;
+  rows: readonly (readonly [label: string, text: string])[];
+}
+
+export function createTerminal(output: NodeJS.WriteStream): Terminal {
+  const style = (name: Style, text: string) => (output.isTTY ? styleText(name, text) : text);
+  const line = (text = '') => output.write(`${text}\n`);
+  return {
+    line,
+    style,
+    heading: (text) => line(`\n${style('bold', text)}`),
+    box({ title, note, good, rows }) {
+      const shown = cut(title, WIDTH - note.length - 6);
+      const filler = '─'.repeat(Math.max(1, WIDTH - shown.length - note.length - 6));
+      line(`┌─ ${style('cyan', shown)} ${style('dim', filler)} ${style(good ? 'green' : 'red', note)}`);
+      for (const [label, text] of rows) {
+        line(`│ ${style('dim', label.padEnd(LABEL_WIDTH))} ${cut(text, WIDTH - LABEL_WIDTH - 3)}`);
+      }
+      line('└─');
+    },
+  };
+}
+
+function cut(text: string, width: number): string {
+  const flat = text.replace(/\s+/g, ' ').trim();
+  return flat.length > width ? `${flat.slice(0, Math.max(1, width - 1))}…` : flat;
+}

@@ -1,0 +1,121 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import {
+  createGateway,
+  createLogger,
+  type Gateway,
+  openState,
+  type Plugin,
+  readPluginConfig,
+  type State,
+  systemClock,
+} from 'mediagate';
+import {
+  createHealth,
+  createPepper,
+  createRouter,
+  ERROR_CLASSES,
+  type KeyTable,
+  openKeyTable,
+  SETTING_DESCRIPTIONS,
+} from 'mediagate/server';
+import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
+import { packageRoot } from './support/package-root.js';
+
+/** What README says about a route, besides its method and path; a route without a note here is not documented. */
+const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>> = {
+  'GET /health': ['none', 'How the process is: plugins, database, event loop. Always 200 while it serves.'],
+  'GET /health/live': ['none', 'The process answers.'],
+  'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
+  'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
+  'POST /v1/extract': ['`extract`', 'A public link in, a structured document out.'],
+};
+
+const CONFIG = path.join(packageRoot, 'plugins.config.json');
+
+describe("README's tables equal the code", () => {
+  let folder: string;
+  let state: State;
+  let keys: KeyTable;
+  let gateway: Gateway;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-docs-'));
+    const logger = createLogger({ level: 'silent' });
+    state = await openState({ dataDir: folder, clock: systemClock, logger });
+    const pepper = createPepper(Buffer.alloc(32, 'documentation'));
+    keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
+    gateway = await createGateway({ plugins: await readPluginConfig(CONFIG, {}), baseFolder: packageRoot });
+  });
+
+  after(async () => {
+    await gateway.close();
+    await keys.close();
+    await state.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('plugins: those of plugins.config.json', async () => {
+    const entries = await readPluginConfig(CONFIG, {});
+    const rows = await Promise.all(
+      entries.map(async ({ use }) => {
+        const { default: plugin }: { default: Plugin } = await import(String(use));
+        const schema: { properties?: object } = plugin.options ?? {};
+        const options = Object.keys(schema.properties ?? {}).map((name) => `\`${name}\``);
+        const folderLink = `[\`${plugin.name}\`](plugins/${plugin.name})`;
+        return [folderLink, plugin.provides.join(', '), plugin.summary, options.join(' ') || 'none'];
+      }),
+    );
+    expectTable('plugins', renderTable(['plugin', 'provides', 'what it does', 'options'], rows));
+  });
+
+  it('routes: those of the router', () => {
+    const health = createHealth({ gateway, clock: systemClock, checks: {} });
+    const logger = createLogger({ level: 'silent' });
+    const router = createRouter({ gateway, windows: state.windows, keys, health, logger, clock: systemClock });
+    health.close();
+    const routes = router.stack.flatMap((layer) =>
+      // Where GET is, HEAD is as well.
+      layer.methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${layer.path}`),
+    );
+    const rows = routes.map((route) => [`\`${route}\``, ...(ROUTE_NOTES[route] ?? ['', `(no note for ${route})`])]);
+    expect(routes).to.have.members(Object.keys(ROUTE_NOTES));
+    expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
+  });
+
+  it('settings: those that are read from the environment', () => {
+    const rows = SETTING_DESCRIPTIONS.map((setting) => [`\`${setting.name}\``, setting.default, setting.description]);
+    expectTable('settings', renderTable(['variable', 'default', 'what it does'], rows));
+  });
+
+  it('error codes: those of the status table', () => {
+    const groups = new Map<string, { status: number; type: string; codes: string[] }>();
+    for (const [code, { status, type }] of Object.entries(ERROR_CLASSES)) {
+      const group = groups.get(`${status} ${type}`) ?? { status, type, codes: [] };
+      group.codes.push(`\`${code}\``);
+      groups.set(`${status} ${type}`, group);
+    }
+    const rows = [...groups.values()]
+      .sort((one, other) => one.status - other.status || one.type.localeCompare(other.type))
+      .map(({ status, type, codes }) => [String(status), `\`${type}\``, codes.join(' ')]);
+    expectTable('errors', renderTable(['status', '`error.type`', '`error.code`'], rows));
+  });
+
+  it('commands: the scripts that README tells to run exist', async () => {
+    const readme = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
+    const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));
+    const named = [...readme.matchAll(/\bnpm (?:run (?:-s )?)?([a-z]+)/g)].map(([, name]) => name);
+    expect(named).to.include.members(['start', 'test', 'demo']);
+    for (const name of new Set(named)) expect([...Object.keys(scripts), 'ci', 'install']).to.include(name);
+  });
+});
+
+function expectTable(name: string, table: string): void {
+  if (process.env.UPDATE_DOCS === '1') writeReadmeTable(name, table);
+  expect(
+    readReadmeTable(name),
+    `README's table "${name}" should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
+  ).to.equal(table);
+}

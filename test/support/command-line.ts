@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { packageRoot } from './package-root.js';
+
+/** What a finished command said. */
+export interface CommandResult {
+  /** Null where a signal ended it. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** The compiled command line; run by the Node that runs the tests, which is new enough. */
+const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli.js');
+/** What the scripts of package.json run. */
+const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
+
+/** Whatever happens to the tests, no process of theirs outlives them. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+
+/** Starts `mediagate` with these arguments and only this environment, besides what finding programs takes. */
+export function startCommand(args: readonly string[], environment: Environment): ChildProcess {
+  return start([COMMAND_LINE, ...args], environment);
+}
+
+/** Starts what `npm start` starts. */
+export function startLauncher(environment: Environment): ChildProcess {
+  return start([LAUNCHER, 'start'], environment);
+}
+
+function start(args: readonly string[], environment: Environment): ChildProcess {
+  const child = spawn(process.execPath, args, {
+    cwd: packageRoot,
+    // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
+    detached: true,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+/** Runs `mediagate` to its end. */
+export async function runCommand(args: readonly string[], environment: Environment): Promise<CommandResult> {
+  const child = startCommand(args, environment);
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
+}
