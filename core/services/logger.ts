@@ -109,7 +109,9 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
         return closed;
       });
     } catch {
-      // What cannot be written now never will be, and a gateway that closes has nobody left to tell.
+      // What cannot be written now never will be, and a gateway that closes has nobody left to tell. Left as it is, the
+      // sink would try again when the process exits, and on a full disk without end.
+      sink.destroy();
     }
   }
 

@@ -232,12 +232,19 @@ describe('logger', () => {
     expect(() => createLogger({ level: 'info', destination })).to.throw('ENOENT');
   });
 
-  it('goes on where its file cannot be written', async function () {
+  it('goes on, closes and lets the process end where its file cannot be written', async function () {
     // A device of Linux on which every write finds the disk full.
     if (!existsSync('/dev/full')) this.skip();
-    const logger = createLogger({ level: 'info', destination: '/dev/full' });
-    for (let line = 0; line < 100; line++) logger.info('lost'.repeat(50));
-    await logger.close();
+    const script = `
+      import { createLogger } from './dist/core/services/logger.js';
+      const logger = createLogger({ level: 'info', destination: '/dev/full' });
+      for (let line = 0; line < 100; line++) logger.info('lost'.repeat(50));
+      await logger.close();
+      process.stdout.write('closed', () => process.exit(0));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: packageRoot, timeout: 20_000 });
+    const exited = once(child, 'exit');
+    expect(await text(child.stdout)).to.equal('closed');
+    expect(await exited).to.deep.equal([0, null]);
   });
 
   it('goes on, and closes, where nobody reads standard error any more', async () => {
