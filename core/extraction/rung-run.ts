@@ -91,7 +91,9 @@ function readFailure(error: unknown): Outcome<never> {
     const { code, reason, retryAfterSeconds } = error;
     if (DEFINITIVE.has(code)) return { kind: 'definitive', code: code as DefinitiveCode, reason };
     if (TRANSIENT.has(code)) {
-      return { kind: 'transient', code: code as TransientCode, reason, retryAfterSeconds, cause: error };
+      // Where the platform said nothing, what our own client met ("the host name could not be resolved") is the reason.
+      const met = reason ?? error.message;
+      return { kind: 'transient', code: code as TransientCode, reason: met, retryAfterSeconds, cause: error };
     }
   }
   return { kind: 'transient', code: 'upstream_changed', cause: error };
