@@ -7,7 +7,7 @@ import { packageRoot } from './support/package-root.js';
 
 /** Recorded pages with the values a careful reader finds in them; too large, and not ours, to lie in the repository. */
 const folder = path.resolve(packageRoot, process.env.CAPTURES_DIR ?? '../shared/captures');
-const PLATFORMS = ['vidsite'];
+const PLATFORMS = ['clip_shop', 'clip_video', 'vidsite', 'social', 'photo'];
 const PLATFORM_MS = 300_000;
 
 interface Runner {

@@ -71,7 +71,8 @@ function spellings(unit: string): string[] {
 }
 
 const LONGEST = Math.max(...[...UNITS.keys()].map((unit) => unit.length));
-const LETTER = /[\p{L}\p{M}]/u;
+/** A letter, or the apostrophe of an elided word: the J of J’aime is no unit. */
+const WORD_GOES_ON = /^(?:[\p{L}\p{M}]|['’]\p{L})/u;
 /** Scripts that write no space between a unit and the word after it. */
 const UNSPACED = /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+$/u;
 
@@ -91,7 +92,7 @@ export function readUnit(text: string): CountUnit | undefined {
     const multiplier = localUnit(word, text) ?? UNITS.get(word);
     if (multiplier === undefined) continue;
     const unspaced = UNSPACED.test(word);
-    if (!unspaced && LETTER.test(lower[length] ?? '')) continue;
+    if (!unspaced && WORD_GOES_ON.test(text.slice(length, length + 2))) continue;
     return { multiplier, length, eastAsian: /^[\p{Script=Han}\p{Script=Hangul}]/u.test(word) };
   }
   return undefined;

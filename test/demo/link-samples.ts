@@ -15,13 +15,37 @@ export interface LinkSample {
 
 /** The plugins' own samples that the demo shows, in the order it shows them. */
 export const linkSamples: readonly LinkSample[] = [
-  { name: 'innertube-2026', id: 'Tugs0fOst3n', url: 'https://youtu.be/Tugs0fOst3n?si=shared' },
-  { name: 'shorts-unlisted', id: 'Sh0rt_dog17', url: 'https://youtube.com/shorts/Sh0rt_dog17?feature=share' },
-  { name: 'live-2026', id: 'L1veNest_26', url: 'https://www.youtube.com/live/L1veNest_26' },
-  { name: 'watch-german', id: 'De_Alpen_18', url: 'https://m.youtube.com/watch?v=De_Alpen_18&list=PLwalks' },
-  { name: 'age-gate', id: 'AgeG4te_022', url: 'https://www.youtube.com/watch?v=AgeG4te_022' },
-  { name: 'private', id: 'Pr1vate_007', url: 'https://www.youtube.com/watch?v=Pr1vate_007' },
-].map((sample) => ({ ...sample, platform: 'vidsite' }));
+  ...of('vidsite', [
+    ['innertube-2026', 'Tugs0fOst3n', 'https://youtu.be/Tugs0fOst3n?si=shared'],
+    ['shorts-unlisted', 'Sh0rt_dog17', 'https://youtube.com/shorts/Sh0rt_dog17?feature=share'],
+    ['live-2026', 'L1veNest_26', 'https://www.youtube.com/live/L1veNest_26'],
+    ['watch-german', 'De_Alpen_18', 'https://m.youtube.com/watch?v=De_Alpen_18&list=PLwalks'],
+    ['age-gate', 'AgeG4te_022', 'https://www.youtube.com/watch?v=AgeG4te_022'],
+  ]),
+  ...of('clip_video', [
+    ['desktop-2026', '7670000000000000001', 'https://www.tiktok.com/@harbour.notes/video/7670000000000000001'],
+  ]),
+  ...of('social', [
+    [
+      'post-2025',
+      '4410000000000731',
+      'https://m.facebook.com/story.php?story_fbid=4410000000000731&id=rosalind.okafor.1',
+    ],
+  ]),
+  ...of('photo', [['relay-2026', 'DX6B-kzkPRH', 'https://www.instagram.com/weir.diary/reel/DX6B-kzkPRH/?igsh=shared']]),
+  ...of('clip_shop', [
+    [
+      'model-2026',
+      '1732400000000033333',
+      'https://shop.tiktok.com/gb/pdp/quilt-of-washed-linen/1732400000000033333?u_code=shared',
+    ],
+  ]),
+  ...of('vidsite', [['private', 'Pr1vate_007', 'https://www.youtube.com/watch?v=Pr1vate_007']]),
+];
+
+function of(platform: string, samples: readonly (readonly [name: string, id: string, url: string])[]): LinkSample[] {
+  return samples.map(([name, id, url]) => ({ platform, name, id, url }));
+}
 
 /** Answers each request from the sample whose id it names: the platforms' addresses are the same for every item. */
 export function answersFromSamples(samples: readonly LinkSample[]): AnswerRequest {

@@ -23,7 +23,46 @@ export const linksPart: DemoPart = {
   },
 };
 
-function documentBox(url: string, { status, json }: HttpAnswer, ms: number): Box {
+function documentBox(url: string, answer: HttpAnswer, ms: number): Box {
+  return answer.json.data.product ? productBox(url, answer, ms) : postBox(url, answer, ms);
+}
+
+function productBox(url: string, { status, json }: HttpAnswer, ms: number): Box {
+  const { product, reviews } = json.data;
+  const { price, rating, shop } = product;
+  const rows: [string, string | undefined][] = [
+    ['product', product.name],
+    ['shop', shop.name],
+    [
+      'price',
+      joined([
+        price.amount !== null && `${price.amount} ${price.currency ?? ''}`,
+        price.original_amount && `was ${price.original_amount}`,
+      ]),
+    ],
+    [
+      'counts',
+      joined([
+        counted(product, 'sold_count')?.replace('_count', ''),
+        counted(product, 'stock')?.replace('stock', 'in stock'),
+        rating.count && `${rating.average} of 5 from ${rating.count} reviews`,
+      ]),
+    ],
+    [
+      'reviews',
+      joined([
+        amount(reviews.five_star.length, 'five-star review'),
+        amount(reviews.one_star.length, 'one-star review'),
+      ]),
+    ],
+    ['media', joined([amount(product.video_urls.length, 'video'), amount(product.image_urls.length, 'image')])],
+    ['method', json.extraction_method],
+    ['notes', json.limitations?.join(', ')],
+  ];
+  return { title: url, note: `${status} · ${ms} ms`, good: true, rows: rows.filter(hasText) };
+}
+
+function postBox(url: string, { status, json }: HttpAnswer, ms: number): Box {
   const { common, metrics, media } = json.data;
   const { author } = common;
   const rows: [string, string | undefined][] = [

@@ -1,0 +1,96 @@
+import { asArray, asBoolean, asRecord, asString, at, type JsonRecord, type Product, parseJson } from 'mediagate';
+import { readAmount, readMoney } from './parse-price.js';
+import { readText, readWhole } from './read-values.js';
+
+export interface FoundDescription {
+  text?: string;
+  /** Blocks that hold a picture. */
+  pictures: readonly unknown[];
+}
+
+/** The description is a list of blocks, mostly as a JSON text; text, lists and pictures are what they hold. */
+export function readDescription(product: JsonRecord): FoundDescription {
+  const written = at(product, 'product_model', 'description') ?? at(product, 'product_base', 'desc_detail');
+  const blocks = asArray(written) ?? blocksIn(written);
+  if (!blocks) {
+    const text = typeof written === 'string' && !/^\s*[[{]/.test(written) ? readText(written) : undefined;
+    return { ...(text && { text }), pictures: [] };
+  }
+  const lines = blocks.flatMap((block) => linesOf(block));
+  const pictures = blocks.filter((block) => at(block, 'type') === 'image' || at(block, 'image') !== undefined);
+  return { ...(lines.length > 0 && { text: lines.join('\n') }), pictures };
+}
+
+function blocksIn(written: unknown): readonly unknown[] | undefined {
+  if (typeof written !== 'string') return undefined;
+  try {
+    return asArray(parseJson(written));
+  } catch {
+    // Plain text, which some sellers have.
+    return undefined;
+  }
+}
+
+function linesOf(block: unknown, depth = 3): string[] {
+  const text =
+    readText(at(block, 'text')) ??
+    readText((asArray(at(block, 'sub')) ?? []).map((sub) => asString(at(sub, 't')) ?? '').join(''));
+  const content = depth > 0 ? (asArray(at(block, 'content')) ?? []) : [];
+  const items = content.flatMap((item) => readText(item) ?? linesOf(item, depth - 1));
+  return [...(text ? [text] : []), ...items];
+}
+
+/** Names from the widest category to the narrowest. */
+export function readCategories(around: JsonRecord, product: JsonRecord): string[] {
+  const list = asArray(around.categories) ?? asArray(product.categories) ?? [];
+  const levels = list.map((category, index) => ({
+    name: readText(at(category, 'category_name')),
+    level: readWhole(at(category, 'level')) ?? index,
+  }));
+  return levels.sort((one, other) => one.level - other.level).flatMap(({ name }) => name ?? []);
+}
+
+type Specification = NonNullable<Product['specifications']>[number];
+
+export function readSpecifications(product: JsonRecord): Specification[] {
+  const listed = (asArray(at(product, 'product_model', 'product_properties')) ?? []).flatMap((property) => {
+    const values = (asArray(at(property, 'property_values')) ?? []).flatMap(
+      (value) => readText(at(value, 'property_value_name')) ?? [],
+    );
+    return specification(at(property, 'property_name'), values.join(', '));
+  });
+  if (listed.length > 0) return listed;
+  return (asArray(at(product, 'product_base', 'specifications')) ?? []).flatMap((one) =>
+    specification(at(one, 'name'), at(one, 'value')),
+  );
+}
+
+function specification(name: unknown, value: unknown): Specification[] {
+  const [key, text] = [readText(name), readText(value)];
+  return key && text ? [{ name: key, value: text }] : [];
+}
+
+/** The way of sending that the page offers first. */
+export function readShipping(product: JsonRecord): Product['shipping'] {
+  const offer = at(product, 'promotion_model', 'promotion_logistic_list', 0);
+  // Services stand under ids of their own.
+  const services = Object.values(asRecord(at(product, 'logistic_model', 'pkg_of_service')) ?? {});
+  const flat = at(product, 'shipping', 'logistics', 0) ?? product.logistic;
+  const [service] = services;
+  const free = asBoolean(at(offer, 'freeShipping')) ?? asBoolean(at(flat, 'free_shipping'));
+  const fee =
+    readMoney(at(offer, 'shippingFee', 'real_price')).value ??
+    readAmount(at(service, 'shipping_fee')).value ??
+    readMoney(at(flat, 'shipping_fee', 'price_val')).value;
+  const name = readText(at(offer, 'deliveryName')) ?? readText(at(flat, 'delivery_name'));
+  const min_days = readWhole(at(service, 'delivery_min_days')) ?? readWhole(at(flat, 'delivery_min_days'));
+  const max_days = readWhole(at(service, 'delivery_max_days')) ?? readWhole(at(flat, 'delivery_max_days'));
+  const shipping = {
+    ...(fee !== undefined && { fee }),
+    ...(free !== undefined && { free }),
+    ...(name && { name }),
+    ...(min_days !== undefined && { min_days }),
+    ...(max_days !== undefined && { max_days }),
+  };
+  return Object.keys(shipping).length > 0 ? shipping : undefined;
+}

@@ -1,0 +1,120 @@
+import { asRecord, asString, at, type Precision, type Product, type ProductData, type Review } from 'mediagate';
+import { readCategories, readDescription, readShipping, readSpecifications } from './parse-details.js';
+import { readMedia } from './parse-media.js';
+import { readPrice } from './parse-price.js';
+import { readPageReviews, readRating } from './parse-reviews.js';
+import { readShop } from './parse-shop.js';
+import { readVariants } from './parse-variants.js';
+import { firstCount, readText, readWhole } from './read-values.js';
+import type { ProductNode, RouterData } from './router-data.js';
+
+/** What one source tells about a product: any part of the document. */
+export interface FoundProduct {
+  product: Partial<Product>;
+  /** In the order of the source. */
+  reviews: readonly Review[];
+  raw_stats: ProductData['raw_stats'];
+  precision: Readonly<Record<string, Precision>>;
+  /** The page hides digits of the price. */
+  masked: boolean;
+  /** The platform says that the product cannot be bought now. */
+  notForSale: boolean;
+}
+
+/** A part that tells nothing but members of the product. */
+export function partOf(product: Partial<Product>): FoundProduct {
+  return { product, reviews: [], raw_stats: {}, precision: {}, masked: false, notForSale: false };
+}
+
+/** Everything about the requested product in a page's data, one part for each place that holds it. */
+export function readProducts(data: RouterData, id: string): FoundProduct[] {
+  return data.nodes.map((node, index) => readNode(node, data, id, index === 0));
+}
+
+function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): FoundProduct {
+  const parts = isFirst ? data.reviewParts : [];
+  const model = asRecord(product.product_model);
+  const base = asRecord(product.product_base);
+  const name = readText(model?.name) ?? readText(base?.title);
+  const description = readDescription(product);
+  const { shop, rounded } = readShop(product, around);
+  const { price, masked, words } = readPrice(product);
+  const sold = firstCount(model?.sold_count, base?.sold_count, product.sold_count);
+  const rating = readRating(product, around, parts);
+  const categories = readCategories(around, product);
+  const specifications = readSpecifications(product);
+  const { variants, stock } = readVariants(product);
+  const shipping = readShipping(product);
+  const region = regionOf(around, data);
+  const { media, ...urls } = readMedia(product, around, description.pictures);
+  return {
+    product: {
+      product_id: id,
+      ...(name && { name }),
+      ...(description.text && { description: description.text }),
+      ...(shop && { shop }),
+      ...(price && { price }),
+      ...(stock !== undefined && { stock }),
+      ...(sold && { sold_count: sold.value }),
+      ...(rating && { rating }),
+      ...urls,
+      ...(region && { region }),
+      ...(categories.length > 0 && { categories }),
+      ...(specifications.length > 0 && { specifications }),
+      ...(variants.length > 0 && { variants }),
+      ...(shipping && { shipping }),
+      ...(media.length > 0 && { media }),
+    },
+    reviews: readPageReviews(product, around, parts, id),
+    raw_stats: { ...words, ...rawStats(product, around) },
+    precision: {
+      ...(sold && { sold_count: sold.exact ? 'exact' : 'rounded' }),
+      ...Object.fromEntries(rounded.map((member) => [`shop.${member}`, 'rounded' as const])),
+    },
+    masked,
+    notForSale: isWithdrawn(product),
+  };
+}
+
+/** The market the page sells in; `GLOBAL` is none. */
+function regionOf(around: ProductNode['around'], { page }: RouterData): string | undefined {
+  const candidates = [
+    around.sale_region,
+    at(page, 'region_info', 'sale_region'),
+    at(page, 'region_info', 'path_region'),
+  ];
+  return candidates.flatMap((value) => /^[A-Z]{2}$/.exec(asString(value) ?? '')?.[0] ?? [])[0];
+}
+
+/** Numbers and words as the platform has them, by its own names. */
+function rawStats(product: ProductNode['product'], around: ProductNode['around']): ProductData['raw_stats'] {
+  const sources: Readonly<Record<string, unknown>> = {
+    sold_count: at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count'),
+    review_count:
+      at(product, 'review_model', 'product_review_count') ?? at(product, 'product_detail_review', 'review_count'),
+    review_count_str: at(product, 'product_detail_review', 'review_count_str_v2'),
+    overall_score:
+      at(product, 'review_model', 'product_overall_score') ?? at(product, 'product_detail_review', 'product_rating'),
+    min_sku_price: at(product, 'product_base', 'price', 'min_sku_price'),
+    max_sku_price: at(product, 'product_base', 'price', 'max_sku_price'),
+    discount:
+      at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'discount_format') ??
+      at(product, 'product_base', 'price', 'discount'),
+    reduction: at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'reduce_price_format'),
+    shop_followers: at(around, 'shop_info', 'format_followers_count'),
+    shop_videos: at(around, 'shop_info', 'video_count'),
+  };
+  return Object.fromEntries(
+    Object.entries(sources).flatMap(([name, value]) => {
+      const kept = typeof value === 'number' && Number.isFinite(value) ? value : readText(value);
+      return kept === undefined ? [] : [[name, kept] as const];
+    }),
+  );
+}
+
+/** The platform counts from 1 for what is on sale, and gives a reason where it is not. */
+function isWithdrawn(product: ProductNode['product']): boolean {
+  const status = readWhole(product.status);
+  const reason = readWhole(at(product, 'availability_model', 'reason'));
+  return (status !== undefined && status !== 1) || (reason !== undefined && reason !== 0);
+}

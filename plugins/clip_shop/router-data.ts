@@ -1,0 +1,133 @@
+import { asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
+import { readId, recordsIn } from './read-values.js';
+
+/** One place of a page that holds the product. */
+export interface ProductNode {
+  /** The product itself, in either generation of the schema. */
+  product: JsonRecord;
+  /** What stands around it: shop, reviews, categories. */
+  around: JsonRecord;
+}
+
+/** What a page's data has about products. */
+export interface RouterData {
+  /** Places with the requested product, the fullest first. */
+  nodes: readonly ProductNode[];
+  /** Further parts of the page that hold its reviews, where they stand apart. */
+  reviewParts: readonly JsonRecord[];
+  /** Another product stands where the requested one should. */
+  other: boolean;
+  /** The component for the product is there, whatever it holds, or components bear no names to tell them by. */
+  hasComponent: boolean;
+  /** The platform's own refusal in the place of the product. */
+  refusal?: { code: number; message?: string };
+  /** The route, where the page says who is asking and for what. */
+  page?: JsonRecord;
+}
+
+/**
+ * The data that the page was rendered from, out of the first of the named blobs that can be read. Route keys are build
+ * templates, so a page is told by what it has.
+ */
+export function readRouterData(html: string, id: string, blobs: readonly string[]): RouterData | undefined {
+  for (const name of blobs) {
+    const first = html.indexOf(name);
+    if (first < 0) continue;
+    const found = findJsonAfter(html, new RegExp(`${escaped(name)}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`), first);
+    const root = asRecord(found?.value);
+    if (root) return readRoot(root, id);
+  }
+  return undefined;
+}
+
+function escaped(name: string): string {
+  return name.replace(/\W/g, '\\$&');
+}
+
+function readRoot(root: JsonRecord, id: string): RouterData {
+  const pages = recordsIn(Object.values(asRecord(root.loaderData) ?? {})).filter((page) => asRecord(page.page_config));
+  const components = pages.flatMap((page) => recordsIn(at(page, 'page_config', 'components_map')));
+  const holders = recordsIn(components.map((component) => holderOf(component)));
+  const copies = recordsIn(pages.map((page) => at(page, 'page_config', 'global_data', 'product_info'))).map((copy) =>
+    copy.product_info === undefined ? { ...copy, product_info: copy } : copy,
+  );
+  const places = [...holders, ...copies].flatMap((around) => nodeOf(around) ?? []);
+  const own = places.filter(({ product }) => idOf(product) === id);
+  // Older pages and wrapped ones keep the product elsewhere; its shape and its id tell it.
+  const nodes = own.length > 0 ? own : searchNodes(root, id);
+  return {
+    nodes,
+    reviewParts: recordsIn(components.filter(isReviewPart).map((component) => component.component_data)),
+    other: nodes.length === 0 && places.some(({ product }) => idOf(product) !== undefined),
+    hasComponent:
+      components.some(isProductComponent) || !components.some(({ component_type }) => asString(component_type)),
+    refusal: [...holders, ...copies].flatMap((holder) => refusalOf(holder) ?? [])[0],
+    page: pages[0],
+  };
+}
+
+function isProductComponent(component: JsonRecord): boolean {
+  return [component.component_type, component.component_name].some(
+    (name) => name === 'product_info' || name === 'product_detail',
+  );
+}
+
+function isReviewPart(component: JsonRecord): boolean {
+  return [component.component_type, component.component_name].some((name) => /review/.test(asString(name) ?? ''));
+}
+
+function holderOf(component: JsonRecord): JsonRecord | undefined {
+  const data = asRecord(component.component_data);
+  if (!data) return undefined;
+  if (asRecord(data.product_info)) return data;
+  if (isProduct(data)) return { product_info: data };
+  return isProductComponent(component) ? data : undefined;
+}
+
+/** Vendors wrap the product once more; what is around it is then a level deeper as well. */
+function nodeOf(around: JsonRecord): ProductNode | undefined {
+  const product = asRecord(around.product_info);
+  const inner = asRecord(product?.product_info);
+  if (inner && product && !isProduct(product)) return { product: inner, around: { ...around, ...product } };
+  return product && { product, around };
+}
+
+function isProduct(record: JsonRecord): boolean {
+  return asRecord(record.product_model) !== undefined || asRecord(record.product_base) !== undefined;
+}
+
+/** The id that a product bears; undefined where it bears several. */
+export function idOf(product: JsonRecord): string | undefined {
+  const ids = [
+    product.product_id,
+    at(product, 'product_model', 'product_id'),
+    at(product, 'product_base', 'product_id'),
+  ];
+  const [first, ...others] = ids.flatMap((id) => readId(id) ?? []);
+  return others.every((id) => id === first) ? first : undefined;
+}
+
+function searchNodes(root: JsonRecord, id: string): ProductNode[] {
+  const isRequested = (record: JsonRecord | undefined) =>
+    record !== undefined && isProduct(record) && idOf(record) === id;
+  const nodes = findAll(root, (record) => isRequested(record)).map((product): ProductNode => ({ product, around: {} }));
+  return nodes.map(
+    ({ product }): ProductNode => ({
+      product,
+      around: findAll(root, (record) => record.product_info === product || record.product_module === product)[0] ?? {},
+    }),
+  );
+}
+
+function refusalOf(holder: JsonRecord): RouterData['refusal'] {
+  const codes: readonly (readonly [code: unknown, message: unknown])[] = [
+    [holder.error_code, holder.error_message],
+    [at(holder, 'product_info', 'base_resp', 'StatusCode'), at(holder, 'product_info', 'base_resp', 'StatusMessage')],
+    [at(holder, 'base_resp', 'StatusCode'), at(holder, 'base_resp', 'StatusMessage')],
+  ];
+  for (const [value, message] of codes) {
+    const code = Number(value);
+    if (Number.isInteger(code) && code !== 0 && value !== true) return { code, message: asString(message) };
+  }
+  return undefined;
+}

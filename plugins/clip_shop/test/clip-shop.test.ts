@@ -1,0 +1,295 @@
+import {
+  absent,
+  containing,
+  count,
+  describeExtractor,
+  describePlugin,
+  isoTime,
+  matching,
+  type Sample,
+  startsWith,
+} from 'mediagate/testing';
+import clipShop from '../index.js';
+
+const www = (id: string) => `https://www.tiktok.com/shop/pdp/${id}`;
+
+const samples: Sample[] = [
+  {
+    name: 'flat-2025',
+    url: `https://www.tiktok.com/shop/pdp/stoneware-teapot/1729400000000011111?source=mall&enter_from=mall`,
+    id: '1729400000000011111',
+    expect: {
+      method: 'www_page',
+      partial: false,
+      limitations: ['reviews_partial: 3 of 20', 'reviews_from_page'],
+      data: {
+        product: {
+          product_id: '1729400000000011111',
+          name: 'Stoneware teapot with a bamboo handle, 750 ml',
+          description: 'Thrown by hand and fired twice.\nVolume: 750 ml\nWeight: 680 g\nWash by hand.',
+          shop: {
+            id: '7495000000000000070',
+            name: 'Heron Pottery',
+            logo: matching(/heron~300/),
+            product_count: 37,
+            location: 'United States of America',
+          },
+          price: {
+            amount: 24.9,
+            min: 24.9,
+            max: 26.4,
+            original_amount: 31.5,
+            currency: 'USD',
+            discount_percent: 21,
+            text: '$24.90 - 26.40',
+          },
+          stock: 19,
+          sold_count: 4127,
+          rating: { average: 4.6, count: 318, distribution: absent },
+          image_urls: count(3),
+          video_urls: [containing('large.mp4'), containing('small.mp4')],
+          url: www('1729400000000011111'),
+          region: 'US',
+          categories: ['Kitchenware', 'Teapots'],
+          specifications: [
+            { name: 'Material', value: 'Stoneware' },
+            { name: 'Dishwasher safe', value: 'No' },
+          ],
+          variants: [
+            {
+              id: '1729400000000020001',
+              name: 'Moss',
+              price: 24.9,
+              original_price: 31.5,
+              stock: 12,
+              image: matching(/moss~400/),
+            },
+            { id: '1729400000000020002', name: 'Clay', price: 26.4, stock: 7, image: absent },
+          ],
+          shipping: { fee: 4.8, free: false, name: 'Standard shipping', min_days: 5, max_days: 8 },
+          media: count(6),
+        },
+        reviews: {
+          five_star: [
+            {
+              id: '739768599733000014',
+              text: 'The handle stays cool.',
+              created_at: isoTime('2026-05-20T18:00:00.400Z'),
+            },
+            {
+              id: '7397685997330000101',
+              images: [matching(/pour~600/)],
+              variant: 'Item: Moss',
+              author: 'Invented Buyer 1',
+            },
+          ],
+          one_star: [{ rating: 1, text: 'Came in two pieces.' }],
+        },
+        raw_stats: { sold_count: 4127, review_count_str: '318', fetched_at: '2026-06-15T12:00:00.000Z' },
+        provenance: {
+          sources: { 'product.price': 'www_page', 'product.shop.name': 'www_page', 'reviews.one_star': 'www_page' },
+          precision: { sold_count: 'exact' },
+        },
+      },
+    },
+  },
+  {
+    name: 'model-2026',
+    url: 'https://shop.tiktok.com/gb/pdp/quilt-of-washed-linen/1732400000000033333?_svg=1&u_code=x',
+    id: '1732400000000033333',
+    expect: {
+      method: 'www_page',
+      limitations: ['reviews_partial: 2 of 5', 'reviews_from_page'],
+      data: {
+        product: {
+          name: 'Quilt of washed linen, 140 x 200 cm',
+          description: 'Woven in Portugal.\nWashed twice.',
+          shop: {
+            id: '8655000000000000518',
+            name: 'Loom & Linen',
+            url: startsWith('https://shop.tiktok.com/gb/store/'),
+            rating: 4,
+            followers: 69,
+            sold_count: 784,
+            review_count: 42,
+            product_count: 10,
+          },
+          price: {
+            amount: 90,
+            min: 90,
+            max: 97.5,
+            original_amount: 120,
+            currency: 'GBP',
+            discount_percent: 25,
+            text: '£90.00',
+          },
+          stock: 10,
+          sold_count: 35,
+          rating: { average: 4.5, count: 6, distribution: { '1': 1, '2': 0, '3': 1, '4': 0, '5': 4 } },
+          image_urls: count(2),
+          video_urls: [containing('quilt-720'), containing('quilt-480'), containing('quilt-360')],
+          url: 'https://shop.tiktok.com/gb/pdp/1732400000000033333',
+          region: 'GB',
+          categories: ['Home', 'Bedding'],
+          specifications: [{ name: 'Material', value: 'Linen, Cotton' }],
+          variants: [
+            { name: 'Sand, 140 x 200', price: 90, stock: 8 },
+            { name: 'Slate, 140 x 200', price: 97.5, original_price: 130, stock: 2 },
+          ],
+          shipping: { fee: 0, free: true, min_days: 8, max_days: 13 },
+        },
+        reviews: {
+          five_star: [
+            {
+              text: 'My cat agrees.',
+              images: ['https://p16.ttcdn.example/cat.webp'],
+              verified_purchase: true,
+              country: 'GB',
+            },
+            { text: 'Soft from the first day.', author: 'o**y', images: [] },
+          ],
+          one_star: [],
+        },
+      },
+    },
+  },
+  {
+    name: 'wrapped',
+    url: 'https://m.tiktok.com/view/product/1732400000000044444?region=us&share_region=TH&utm_medium=ios',
+    id: '1732400000000044444',
+    expect: {
+      method: 'shop_page',
+      data: {
+        product: {
+          name: startsWith('Quilt'),
+          shop: { name: 'Loom & Linen', followers: 69 },
+          price: { amount: 90 },
+          rating: absent,
+          categories: ['Home', 'Bedding'],
+        },
+      },
+    },
+  },
+  {
+    name: 'masked-price',
+    url: www('1730300000000022222'),
+    id: '1730300000000022222',
+    expect: {
+      limitations: ['masked_price', 'reviews_partial: 0 of 20', 'stats_rounded: shop.sold_count'],
+      data: {
+        product: {
+          price: { amount: absent, min: absent, max: absent, text: absent, original_amount: 39.99, currency: 'USD' },
+          stock: 1824,
+          rating: absent,
+          shop: { sold_count: 50800 },
+          variants: [{ price: absent, original_price: absent, stock: 1824 }],
+        },
+        raw_stats: { price_text: '$2?', min_sku_price: '2?' },
+        provenance: { precision: { 'shop.sold_count': 'rounded' } },
+      },
+    },
+  },
+  {
+    name: 'next-data',
+    url: www('1731100000000066666'),
+    id: '1731100000000066666',
+    expect: {
+      data: {
+        product: {
+          name: 'Salt pig',
+          price: { amount: 18, currency: 'USD' },
+          stock: absent,
+          sold_count: 12,
+          variants: absent,
+        },
+      },
+    },
+  },
+  {
+    name: 'tags-only',
+    url: www('1730500000000077777'),
+    id: '1730500000000077777',
+    expect: {
+      method: 'www_page',
+      partial: true,
+      limitations: ['fallback_source: page_tags', 'metadata_only', 'reviews_partial: 0 of 20'],
+      data: {
+        product: {
+          name: 'Wooden spoon set & stand',
+          price: absent,
+          shop: absent,
+          image_urls: ['https://p16.ttcdn.example/spoons.jpeg'],
+        },
+      },
+    },
+  },
+  {
+    name: 'region',
+    url: 'https://www.tiktok.com/view/product/1733700000000088881',
+    error: 'geo_blocked',
+    reason: /23002002, seen from US/,
+  },
+  { name: 'region-code', url: www('1733700000000088882'), error: 'geo_blocked', reason: /23002102/ },
+  { name: 'gone', url: www('1733700000000088883'), error: 'removed', reason: /not exist/ },
+  {
+    name: 'unknown-code',
+    url: www('1733700000000088884'),
+    error: 'unavailable',
+    reason: /internal rule 7 \(23009999\)/,
+  },
+  { name: 'no-component', url: www('1733700000000088885'), error: 'removed' },
+  { name: 'withdrawn', url: www('1733700000000088886'), error: 'removed' },
+  { name: 'home-redirect', url: www('1733700000000088887'), error: 'removed' },
+  { name: 'login', url: www('1733700000000088888'), error: 'login_required' },
+  { name: 'region-redirect', url: www('1733700000000088889'), error: 'geo_blocked' },
+  { name: 'other-product', url: www('1732400000000055555'), error: 'upstream_refused', reason: /another product/ },
+  { name: 'security-check', url: www('1729400000000099991'), error: 'bot_check' },
+  { name: 'rate-limited', url: www('1729400000000099992'), error: 'upstream_rate_limited' },
+  { name: 'robot-page', url: www('1729400000000099993'), error: 'bot_check' },
+];
+
+describePlugin({ plugin: clipShop, folder: import.meta.url });
+
+describeExtractor({
+  plugin: clipShop,
+  folder: import.meta.url,
+  links: {
+    'https://www.tiktok.com/shop/pdp/stoneware-teapot/1729400000000011111?source=mall': '1729400000000011111',
+    'https://www.tiktok.com/shop/pdp/1729400000000011111/': '1729400000000011111',
+    'https://tiktok.com/shop/pdp/1729400000000011111': '1729400000000011111',
+    'https://www.tiktok.com/shop/us/pdp/%E8%8C%B6%E5%A3%B6-pot/1729400000000011111': '1729400000000011111',
+    'https://www.tiktok.com/shop/vn/pdp/1729400000000011111': '1729400000000011111',
+    'https://shop.tiktok.com/gb/pdp/quilt/1732400000000033333?_svg=1&checksum=ab': '1732400000000033333',
+    'https://shop.tiktok.com/us/pdp/1732400000000033333': '1732400000000033333',
+    'https://shop.tiktok.com/pdp/quilt/1732400000000033333': '1732400000000033333',
+    'https://shop.tiktok.com/view/product/1732400000000033333?region=TH&locale=th-TH': '1732400000000033333',
+    'https://www.tiktok.com/view/product/1732400000000033333': '1732400000000033333',
+    'https://m.tiktok.com/view/product/1732400000000033333?share_region=TH&utm_campaign=x': '1732400000000033333',
+    'http://www.tiktok.com/shop/pdp/1729400000000011111#reviews': '1729400000000011111',
+    'https://shop.tiktok.com/product/1732400000000033333': '1732400000000033333',
+  },
+  foreign: [
+    'https://www.tiktok.com/@someone/video/7527000000000000022',
+    'https://www.tiktok.com/@someone',
+    'https://vm.tiktok.com/ZMinvented/',
+    'https://www.tiktok.com/t/ZTinvented/',
+    'https://www.tiktok.com/',
+    'https://shop.example/us/pdp/1732400000000033333',
+    'https://www.youtube.com/shop/pdp/1732400000000033333',
+  ],
+  unsupported: [
+    'https://www.tiktok.com/shop',
+    'https://www.tiktok.com/shop/store/heron-pottery/7495000000000000070',
+    'https://www.tiktok.com/shop/c/teapots/601152',
+    'https://www.tiktok.com/shop/s/teapot',
+    'https://www.tiktok.com/shop/pdp/teapot',
+    'https://www.tiktok.com/view/product/12',
+    'https://shop.tiktok.com/',
+    'https://shop.tiktok.com/gb',
+    'https://shop.tiktok.com/gb/store/loom-linen/8655000000000000518',
+    'https://seller-us.tiktok.com/homepage',
+    'https://seller.us.tiktok.com/homepage',
+    'https://affiliate.tiktok.com/connection',
+  ],
+  samples,
+});

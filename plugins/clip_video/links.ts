@@ -1,0 +1,132 @@
+import { GatewayError, type LinkRef } from 'mediagate';
+
+const SITE_HOSTS: ReadonlySet<string> = new Set([
+  'tiktok.com',
+  'www.tiktok.com',
+  'm.tiktok.com',
+  'tiktokv.com',
+  'www.tiktokv.com',
+  'm.tiktokv.com',
+]);
+/** Hosts whose first path segment is the code of a short link. */
+const SHORT_HOSTS: ReadonlySet<string> = new Set(['vm.tiktok.com', 'vt.tiktok.com', 't.tiktok.com', 'pro.tiktok.com']);
+/** Resolves the codes that stand right behind the site's own host. */
+const SHORT_HOST = 'vt.tiktok.com';
+
+/** Today 19 digits; what follows as `.html` belongs to the mobile share pages. */
+const ITEM_ID = /^([1-9]\d{0,20})(?:\.html)?$/;
+const SHORT_CODE = /^[A-Za-z0-9_-]{5,24}$/;
+/** Behind the site's own host there are words as well, and all codes begin with this letter. */
+const BARE_CODE = /^Z[A-Za-z0-9]{6,23}$/;
+
+/** Segments that an item's id follows. */
+const ITEM_SEGMENTS: ReadonlySet<string> = new Set(['video', 'photo', 'v']);
+const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
+/** First segments of addresses that may name an item elsewhere than in the path. */
+const SHARING: ReadonlySet<string> = new Set(['', 'share', 'i18n', 'h5', 'foryou']);
+/** First segments that belong to the shop. */
+const SHOP_SEGMENTS: ReadonlySet<string> = new Set(['shop', 'view', 'oec']);
+
+const KINDS: Readonly<Record<string, string>> = {
+  tag: 'a hashtag',
+  music: 'a piece of music',
+  sticker: 'an effect',
+  effect: 'an effect',
+  discover: 'a topic page',
+  topics: 'a topic page',
+  channel: 'a topic page',
+  search: 'a search',
+  question: 'a question',
+  foryou: 'a feed',
+  following: 'a feed',
+  friends: 'a feed',
+  explore: 'a feed',
+  live: 'a live stream',
+  place: 'a place',
+  poi: 'a place',
+  playlist: 'a playlist',
+  collection: 'a collection',
+  login: 'the login page',
+  signup: 'the login page',
+  notfound: 'a page that says nothing was found',
+  messages: 'a page for signed-in users',
+  upload: 'a page for signed-in users',
+};
+
+/** Link forms that are accepted, for the capabilities list and README. */
+export const LINK_FORMS = [
+  'https://www.tiktok.com/@{user}/video/{id}',
+  'https://www.tiktok.com/@{user}/photo/{id}',
+  'https://m.tiktok.com/v/{id}.html',
+  'https://www.tiktok.com/embed/v2/{id}',
+  'https://www.tiktok.com/player/v1/{id}',
+  'https://www.tiktokv.com/share/video/{id}',
+  'https://vm.tiktok.com/{code}',
+  'https://vt.tiktok.com/{code}',
+  'https://www.tiktok.com/t/{code}',
+] as const;
+
+/** The one address of an item that holds without its author's name, which may change. */
+export function canonicalUrl(id: string): string {
+  return `https://www.tiktok.com/@i/video/${id}`;
+}
+
+/**
+ * The item or short link behind a link, without any request; undefined where it is not the site's, or the shop's.
+ * @throws GatewayError `unsupported_link` where it is the site's and not an item.
+ */
+export function matchClip(url: URL): LinkRef | undefined {
+  const short = SHORT_HOSTS.has(url.hostname);
+  if (!short && !SITE_HOSTS.has(url.hostname)) return undefined;
+  if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
+    return undefined;
+  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (SHOP_SEGMENTS.has(segments[0] ?? '')) return undefined;
+  const id = idOf(url, segments);
+  if (id) return { kind: 'video', id, url: canonicalUrl(id) };
+  const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments);
+  if (link) return link;
+  throw new GatewayError(
+    'unsupported_link',
+    `The link is ${kindOf(segments, short)}, not a video or slideshow; accepted is e.g. ${LINK_FORMS[0]}.`,
+  );
+}
+
+function idOf(url: URL, segments: readonly string[]): string | undefined {
+  const [first = '', second = '', third = ''] = segments;
+  if (PLAYERS.has(first)) {
+    const versioned = /^v\d$/.test(second) || ITEM_SEGMENTS.has(second);
+    return ITEM_ID.exec(versioned ? third : second)?.[1];
+  }
+  const place = segments.findIndex((segment) => ITEM_SEGMENTS.has(segment));
+  if (place >= 0 && place <= 3) return ITEM_ID.exec(segments[place + 1] ?? '')?.[1];
+  if (!SHARING.has(first)) return undefined;
+  // Some shared addresses name the item in the query only, and older ones behind the hash.
+  const named = url.searchParams.get('item_id') ?? /^#\/@[^/]*\/video\/(\d+)/.exec(url.hash)?.[1];
+  return ITEM_ID.exec(named ?? '')?.[1];
+}
+
+function shortLink(segments: readonly string[], host: string): LinkRef | undefined {
+  const [first, second] = segments;
+  const code = first === 't' && second ? second : first;
+  if (!code || !SHORT_CODE.test(code)) return undefined;
+  return { kind: 'short_link', id: code, url: `https://${host}/${code}/` };
+}
+
+function siteShortLink([first = '', code = '']: readonly string[]): LinkRef | undefined {
+  if (first === 't' && SHORT_CODE.test(code)) {
+    return { kind: 'short_link', id: code, url: `https://www.tiktok.com/t/${code}/` };
+  }
+  return code === '' && BARE_CODE.test(first) ? shortLink([first], SHORT_HOST) : undefined;
+}
+
+function kindOf(segments: readonly string[], short: boolean): string {
+  const [first = '', second] = segments;
+  if (short) return 'a short link without a code';
+  if (first === '') return 'the home page';
+  if (segments.some((segment) => ITEM_SEGMENTS.has(segment))) return 'a link without a proper item id';
+  const place = segments.findLast((segment) => Object.hasOwn(KINDS, segment));
+  if (place) return KINDS[place] ?? 'another page of the site';
+  const user = first.startsWith('@') || /^%40/i.test(first) || second?.startsWith('@');
+  return user ? 'a profile' : 'another page of the site';
+}

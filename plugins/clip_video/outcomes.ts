@@ -1,0 +1,84 @@
+import { asArray, asString, at, type Outcome, type PartialPost } from 'mediagate';
+import { hasFiles, isReadable } from './completeness.js';
+import type { Facts } from './facts.js';
+import { readState, stateInWords } from './item-states.js';
+import { idText } from './item-values.js';
+import { isItem, isVideoData, type PageReading, readPageNodes } from './page-nodes.js';
+import { parsePageTags } from './page-tags.js';
+import { parseVideoData } from './parse-embed.js';
+import { parseItem } from './parse-item.js';
+import { parsePlayerItem } from './parse-player.js';
+import type { Wall } from './requests.js';
+
+export type ClipOutcome = Outcome<PartialPost>;
+
+const OTHER_ITEM: ClipOutcome = {
+  kind: 'transient',
+  code: 'upstream_refused',
+  reason: 'the answer was about another item',
+};
+
+/** What an item's page amounts to. A wall is what only another way to the item can get around. */
+export function outcomeOfPage(html: string, id: string, facts: Facts): ClipOutcome | Wall {
+  const reading = readPageNodes(html, id);
+  const item = reading.items.find((node) => isItem(node, id));
+  if (item) return outcomeOfItem(item, id, reading);
+  const data = reading.videoData.find((node) => isVideoData(node, id));
+  if (data) return { kind: 'found', found: parseVideoData(data, id) };
+  const [state] = reading.states;
+  if (state) {
+    const meaning = readState(state, facts);
+    return meaning.kind === 'wall' ? { wall: meaning.code, reason: meaning.reason } : meaning;
+  }
+  if (reading.items.length > 0 || reading.videoData.length > 0) return OTHER_ITEM;
+  const tags = html.includes(id) ? parsePageTags(html, id) : undefined;
+  if (tags) return { kind: 'found', found: tags, limitations: ['fallback_source: page_tags'] };
+  return { kind: 'transient', ...classify(html, reading, facts) };
+}
+
+function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Wall {
+  const { post, limitations } = parseItem(item, id, { users, userStats });
+  if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
+    return { kind: 'found', found: post, limitations };
+  }
+  // The page shows the files to signed-in adults only; what else it says of the item is there.
+  const reason = 'the page shows the item to signed-in adults only';
+  if (!isReadable(post)) return { wall: 'age_restricted', reason };
+  return { kind: 'found', found: post, limitations: [...limitations, 'age_restricted'] };
+}
+
+function classify(html: string, { scripts }: PageReading, { markers }: Facts) {
+  const has = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  if (scripts === 'read') {
+    return { code: 'upstream_refused', reason: 'a page without the item in the place of the item’s' } as const;
+  }
+  if (scripts === 'unreadable') {
+    return { code: 'upstream_changed', reason: 'the page’s data could not be read' } as const;
+  }
+  if (has(markers.challenge)) return { code: 'bot_check', reason: 'a challenge in the place of the page' } as const;
+  if (has(markers.captcha)) return { code: 'bot_check', reason: 'a captcha in the place of the page' } as const;
+  return { code: 'upstream_refused', reason: 'another page in the place of the item’s' } as const;
+}
+
+/** What the embedded player's page amounts to. It shows nothing of an item that is gone or private, and does not say which. */
+export function outcomeOfEmbed(html: string, id: string, facts: Facts): ClipOutcome {
+  const outcome = outcomeOfPage(html, id, facts);
+  if ('wall' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
+  if (outcome.kind === 'transient' && /"isError"\s*:\s*true/.test(html)) {
+    return { kind: 'definitive', code: 'removed', reason: 'the embedded player does not show the item' };
+  }
+  return outcome;
+}
+
+/** What the reply of the player's own interface amounts to. */
+export function outcomeOfPlayer(reply: unknown, id: string, facts: Facts): ClipOutcome {
+  const items = asArray(at(reply, 'items')) ?? [];
+  const item = items.find((one) => idText(at(one, 'id_str')) === id);
+  if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
+  if (items.length > 0) return OTHER_ITEM;
+  const result = (asArray(at(reply, 'results')) ?? []).find((one) => idText(at(one, 'id_str')) === id);
+  const message = asString(at(result, 'code'));
+  const code = stateInWords(message, facts);
+  if (code) return { kind: 'definitive', code, reason: message };
+  return { kind: 'transient', code: 'upstream_changed', reason: message ?? 'no item in the answer' };
+}

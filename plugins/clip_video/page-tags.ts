@@ -1,0 +1,87 @@
+import { asArray, asString, at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime } from 'mediagate';
+import { absoluteUrl, count, idText, tagsOf, username } from './item-values.js';
+import { canonicalUrl } from './links.js';
+import { lifeOf } from './media-files.js';
+import { profileUrl } from './parse-author.js';
+
+const VIDEO_OBJECT = /<script[^>]*\bid=["']VideoObject["'][^>]*>/;
+
+/** The floor: what a page says of itself to search engines. Undefined unless it is of the requested item. */
+export function parsePageTags(html: string, id: string): PartialPost | undefined {
+  const described = parseVideoObject(findJsonAfter(html, VIDEO_OBJECT)?.value, id);
+  if (described) return described;
+  const tags = metaTags(html);
+  const stated = [tags.get('og:url'), tags.get('canonical')].filter((value) => value !== undefined);
+  if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
+  const name = username(stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'));
+  // "Name (@handle) has created a short video …": in every language the name comes first.
+  const summary = tags.get('og:description') ?? tags.get('description') ?? '';
+  const written = name && new RegExp(`^([^|]{1,100}?)\\s*\\(@${name.replaceAll('.', '\\.')}\\)`).exec(summary)?.[1];
+  const thumbnail = absoluteUrl(tags.get('og:image'));
+  const title = tags.get('og:title');
+  if (!name || !title) return undefined;
+  const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
+  return {
+    common: { title, author: { name: written, username: name, url: profileUrl(name) }, thumbnail },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    media: {
+      image_urls: thumbnail ? [thumbnail] : [],
+      video_urls: video ? [video] : [],
+      entries: video ? [{ url: video, kind: 'video', mime: 'video/mp4', ...lifeOf(video) }] : [],
+    },
+  };
+}
+
+/** schema.org's description of the page's own video, which pages had until 2023. */
+function parseVideoObject(value: unknown, id: string): PartialPost | undefined {
+  const node = asArray(value)?.[0] ?? value;
+  if (at(node, '@type') !== 'VideoObject') return undefined;
+  const addresses = [at(node, 'url'), at(node, 'embedUrl'), at(node, 'mainEntityOfPage', '@id')];
+  const stated = addresses.flatMap((address) => idIn(asString(address)) ?? []);
+  if (stated.length === 0 || stated.some((one) => one !== id)) return undefined;
+  const creator = at(node, 'creator') ?? at(node, 'author');
+  const name =
+    username(at(creator, 'alternateName')) ?? username(/\/@([^/?#]+)/.exec(asString(at(creator, 'url')) ?? '')?.[1]);
+  const caption = asString(at(node, 'description')) ?? asString(at(node, 'name'));
+  const thumbnail = absoluteUrl(asArray(at(node, 'thumbnailUrl'))?.[0] ?? at(node, 'thumbnailUrl'));
+  const duration = parseDuration(asString(at(node, 'duration')) ?? '') || undefined;
+  return {
+    common: {
+      caption,
+      description: caption,
+      author: { name: asString(at(creator, 'name')), username: name, url: name && profileUrl(name) },
+      thumbnail,
+      published_at: toIsoTime(at(node, 'uploadDate')),
+      duration_seconds: duration,
+      tags: tagsOf(caption),
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    metrics: {
+      ...interactions(at(node, 'interactionStatistic')),
+      comments: count(at(node, 'commentCount')),
+      duration_seconds: duration,
+    },
+    media: { image_urls: thumbnail ? [thumbnail] : [] },
+  };
+}
+
+const ACTIONS: Readonly<Record<string, 'views' | 'likes' | 'shares'>> = {
+  WatchAction: 'views',
+  LikeAction: 'likes',
+  ShareAction: 'shares',
+};
+
+function interactions(list: unknown): NonNullable<PartialPost['metrics']> {
+  const metrics: NonNullable<PartialPost['metrics']> = {};
+  for (const one of asArray(list) ?? []) {
+    const type = asString(at(one, 'interactionType', '@type')) ?? asString(at(one, 'interactionType')) ?? '';
+    const metric = ACTIONS[type.replace(/^https?:\/\/schema\.org\//, '')];
+    const value = count(at(one, 'userInteractionCount'));
+    if (metric && value !== undefined) metrics[metric] = value;
+  }
+  return metrics.views === undefined ? metrics : { ...metrics, plays: metrics.views };
+}
+
+function idIn(address: string | undefined): string | undefined {
+  return idText(/\/(?:video|photo|v|embed|v2)\/(\d{1,21})(?!\d)/.exec(address ?? '')?.[1]);
+}

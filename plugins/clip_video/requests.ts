@@ -1,0 +1,145 @@
+import { GatewayError, type HttpClient, type HttpResponse, parseJson } from 'mediagate';
+import type { Facts } from './facts.js';
+import { matchClip } from './links.js';
+
+/** A page, and what a later fetch of its media must share with this visit. */
+export interface PageReply {
+  html: string;
+  /** A `cookie` header; absent where the site set none that matter. */
+  cookie?: string;
+}
+
+/** What the site put in the place of the item: where no other way leads to the item, this is the reason. */
+export interface Wall {
+  wall: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error';
+  reason: string;
+}
+
+/** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
+export interface Requests {
+  page(id: string, signal: AbortSignal): Promise<PageReply | Wall>;
+  embed(id: string, signal: AbortSignal): Promise<PageReply>;
+  player(id: string, signal: AbortSignal): Promise<unknown>;
+  /** The parsed body, or undefined where the site answers that it has none (404). */
+  oembed(id: string, signal: AbortSignal): Promise<unknown>;
+}
+
+export interface RequestSettings {
+  http: HttpClient;
+  facts: Facts;
+  /** BCP 47 tag of the interface language. */
+  language: string;
+}
+
+/** The address with a name in it, or without: at most these hops. */
+const MAX_MOVES = 2;
+
+export function createRequests({ http, facts, language }: RequestSettings): Requests {
+  const browser = {
+    'user-agent': facts.userAgent,
+    'accept-language': language.startsWith('en') ? 'en-US,en;q=0.9' : `${language},en;q=0.8`,
+  };
+  const html = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
+  const address = (name: keyof Facts['urls'], id: string) =>
+    facts.urls[name].replaceAll('{id}', encodeURIComponent(id));
+
+  return {
+    async page(id, signal) {
+      let url = address('page', id);
+      for (let moves = 0; ; moves += 1) {
+        const response = await http.request({ url, headers: html, signal });
+        if (response.status < 300 || response.status >= 400) return readPage(response, facts);
+        const target = URL.parse(response.headers.location ?? '', url);
+        const wall = target && wallOf(target, facts);
+        if (wall) return wall;
+        if (!target || moves === MAX_MOVES || !isSameItem(target, id)) throw ledElsewhere(response.status);
+        // Of the address only the path is taken, so that the host stays ours.
+        url = `${facts.origin}${target.pathname}`;
+      }
+    },
+
+    async embed(id, signal) {
+      return readPage(await http.request({ url: address('embed', id), headers: html, signal }), facts);
+    },
+
+    async player(id, signal) {
+      const response = await http.request({ url: address('player', id), headers: browser, signal });
+      refuseFailure(response);
+      return readJson(response);
+    },
+
+    async oembed(id, signal) {
+      const response = await http.request({ url: address('oembed', id), headers: browser, signal });
+      if (response.status === 404) return undefined;
+      refuseFailure(response);
+      return readJson(response);
+    },
+  };
+}
+
+function readPage(response: HttpResponse, facts: Facts): PageReply {
+  const html = response.text();
+  const { challenge, captcha } = facts.markers;
+  if (response.status === 403 && [...challenge, ...captcha].some((mark) => html.includes(mark))) {
+    throw new GatewayError('bot_check', 'The platform asked for a check.', { reason: 'HTTP 403 with a challenge' });
+  }
+  refuseFailure(response);
+  if (html.trim() === '') {
+    throw new GatewayError('upstream_refused', 'The platform answered with nothing.', { reason: 'empty answer' });
+  }
+  return { html, cookie: cookiesOf(response.headers['set-cookie'], facts.mediaCookies) };
+}
+
+function cookiesOf(fields: string | undefined, names: readonly string[]): string | undefined {
+  const cookies = (fields ?? '').split('\n').flatMap((field) => {
+    const [pair = ''] = field.split(';', 1);
+    const name = pair.slice(0, pair.indexOf('=')).trim();
+    return names.includes(name) ? [pair.trim()] : [];
+  });
+  return cookies.length > 0 ? cookies.join('; ') : undefined;
+}
+
+function wallOf(target: URL, { markers }: Facts): Wall | undefined {
+  if (markers.login.some((path) => target.pathname.startsWith(path))) {
+    return { wall: 'login_required', reason: 'the page leads to the login page' };
+  }
+  if (markers.closedRegion.some((path) => target.pathname.endsWith(path))) {
+    return { wall: 'geo_blocked', reason: 'the page leads to a notice for regions without the service' };
+  }
+  return undefined;
+}
+
+function isSameItem(target: URL, id: string): boolean {
+  try {
+    return matchClip(target)?.id === id;
+  } catch {
+    // A link of the site that is no item: not the one asked for.
+    return false;
+  }
+}
+
+function ledElsewhere(status: number): GatewayError {
+  return new GatewayError('upstream_refused', 'The platform led the request elsewhere.', { reason: `HTTP ${status}` });
+}
+
+/** @throws GatewayError for every status but success. */
+function refuseFailure({ status, headers }: HttpResponse): void {
+  if (status >= 200 && status < 300) return;
+  const retryAfterSeconds = /^\d{1,6}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined;
+  const details = { reason: `HTTP ${status}`, retryAfterSeconds };
+  if (status === 429) throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', details);
+  const code = status >= 500 ? 'upstream_error' : 'upstream_refused';
+  throw new GatewayError(code, 'The platform refused the request.', details);
+}
+
+function readJson(response: HttpResponse): unknown {
+  const text = response.text();
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
+      reason: text.trim() === '' ? 'empty answer' : undefined,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import type { PartialPost, Rung } from 'mediagate';
+import { isComplete, isReadable } from './completeness.js';
+import type { Facts } from './facts.js';
+import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './outcomes.js';
+import { parseOembed } from './parse-oembed.js';
+import type { Requests, Wall } from './requests.js';
+
+/** One item to be had, and what is known of it so far. */
+export interface ClipCall {
+  id: string;
+  /** What each rung that was tried came back with. */
+  outcomes: Map<string, ClipOutcome>;
+  /** What the page led to instead of the item. */
+  wall?: Wall;
+}
+
+export interface RungSettings {
+  requests: Requests;
+  facts: Facts;
+}
+
+/**
+ * The ways to an item, best first. The page has everything, but its counters may be rounded and its files bound to the
+ * visit's cookies; the embedded player's page has exact counters and free files. Its interface and oEmbed are for when
+ * neither can be had.
+ */
+export function createRungs({ requests, facts }: RungSettings): Rung<PartialPost, ClipCall>[] {
+  const rung = (
+    name: string,
+    options: Pick<Rung<PartialPost, ClipCall>, 'cost' | 'authority' | 'usable'>,
+    run: (call: ClipCall, signal: AbortSignal) => Promise<ClipOutcome>,
+  ): Rung<PartialPost, ClipCall> => ({
+    name,
+    ...options,
+    async run(call, signal) {
+      const outcome = await run(call, signal);
+      call.outcomes.set(name, outcome);
+      return outcome;
+    },
+  });
+
+  return [
+    rung('page', { cost: 2, authority: true }, async (call, signal) => {
+      const reply = await requests.page(call.id, signal);
+      const outcome = 'wall' in reply ? reply : outcomeOfPage(reply.html, call.id, facts);
+      if (!('wall' in outcome)) return outcome;
+      call.wall = outcome;
+      return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
+    }),
+    rung('embed', { cost: 1, authority: false }, async ({ id }, signal) => {
+      const { html } = await requests.embed(id, signal);
+      return outcomeOfEmbed(html, id, facts);
+    }),
+    rung(
+      'player',
+      { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isComplete) },
+      async ({ id }, signal) => outcomeOfPlayer(await requests.player(id, signal), id, facts),
+    ),
+    rung(
+      'oembed',
+      { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isReadable) },
+      async ({ id }, signal) => {
+        const reply = await requests.oembed(id, signal);
+        if (reply === undefined) return { kind: 'definitive', code: 'removed', reason: 'oEmbed: HTTP 404' };
+        const post = parseOembed(reply, id);
+        if (post) return { kind: 'found', found: post };
+        return { kind: 'transient', code: 'upstream_refused', reason: 'the oEmbed answer was not about the item' };
+      },
+    ),
+  ];
+}
+
+/** What the rungs found so far. */
+export function foundIn(outcomes: ReadonlyMap<string, ClipOutcome>): PartialPost[] {
+  return [...outcomes.values()].flatMap((outcome) =>
+    outcome.kind === 'transient' || outcome.found === undefined ? [] : [outcome.found],
+  );
+}

@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+import { resolveFacts } from '../facts.js';
+import { readState } from '../item-states.js';
+import { languageTag, tagsOf, urlsIn } from '../item-values.js';
+import { chooseSound, isFetchable, lifeOf, mimeOf } from '../media-files.js';
+import { outcomeOfPage } from '../outcomes.js';
+import { readPageNodes } from '../page-nodes.js';
+import { ofPlayer, parseCounters, parseFollowers } from '../parse-counters.js';
+import { parseVideoFiles } from '../parse-video.js';
+
+const facts = resolveFacts();
+const ID = '7670000000000000001';
+
+describe('clip_video counters', () => {
+  it('are rounded where only the numbers that the page shows are there', () => {
+    const { metrics, precision } = parseCounters({
+      playCount: 1_700_000,
+      diggCount: 86_500,
+      collectCount: '49505',
+      commentCount: 262,
+    });
+    expect(metrics).to.deep.include({
+      views: 1_700_000,
+      plays: 1_700_000,
+      likes: 86_500,
+      saves: 49_505,
+      comments: 262,
+    });
+    expect(precision).to.deep.include({ views: 'rounded', likes: 'rounded', saves: 'exact', comments: 'exact' });
+  });
+
+  it('are exact where the second block says more than the first', () => {
+    const { metrics, precision } = parseCounters(
+      { playCount: 95_900_000, diggCount: 20_000 },
+      { playCount: '95856713', diggCount: '20000' },
+    );
+    expect(metrics).to.deep.include({ views: 95_856_713, likes: 20_000 });
+    expect(precision).to.deep.include({ views: 'exact', likes: 'exact' });
+  });
+
+  it('stay rounded where the second block only repeats the first', () => {
+    expect(parseCounters({ playCount: 76_000 }, { playCount: '76000' }).precision).to.deep.include({
+      views: 'rounded',
+    });
+    expect(parseFollowers({ followerCount: 1_900_000 }).precision).to.deep.equal({ subscriber_count: 'rounded' });
+  });
+
+  it('of the embedded player are exact where one of them shows it', () => {
+    expect(ofPlayer(parseCounters({ playCount: 128_437, diggCount: 20_000 })).precision).to.include({ likes: 'exact' });
+    expect(ofPlayer(parseCounters({ playCount: 76_000, diggCount: 20_000 })).precision).to.include({
+      likes: 'rounded',
+    });
+  });
+
+  it('are left out where they are negative or broken', () => {
+    expect(parseCounters({ playCount: -1, diggCount: 'many', shareCount: 1.5 }).metrics).to.deep.equal({});
+  });
+});
+
+describe('clip_video states', () => {
+  for (const [code, message, expected] of [
+    ['10204', "item doesn't exist", 'removed'],
+    ['10204', 'status_deleted', 'removed'],
+    ['10204', undefined, 'removed'],
+    ['10204', 'status_self_see', 'private'],
+    ['10204', 'person_geo_fencing', 'geo_blocked'],
+    ['10204', 'copyright_geo_filter', 'geo_blocked'],
+    ['10204', 'status_audit_not_pass', 'under_review'],
+    ['10204', 'content_classification', 'age_restricted'],
+    ['10216', "item doesn't exist", 'private'],
+    ['10222', 'user private', 'private'],
+    ['10231', 'cross_border_violation', 'geo_blocked'],
+    ['10221', undefined, 'unavailable'],
+    ['10000', undefined, 'bot_check'],
+    ['10102', undefined, 'login_required'],
+    ['-1', undefined, 'upstream_error'],
+  ] as const) {
+    it(`reads ${code}${message ? ` ${message}` : ''} as ${expected}`, () => {
+      const state = readState({ code, message }, facts);
+      expect(state.code).to.equal(expected);
+      expect(state.reason).to.contain(code);
+    });
+  }
+});
+
+describe('clip_video files', () => {
+  it('knows how long an address holds, by query, by path and as stated', () => {
+    expect(lifeOf('https://v16.tiktok.com/video/?expire=1780700000').expires_at).to.equal('2026-06-05T22:53:20Z');
+    expect(lifeOf('https://p16.tiktokcdn.com/x~y.jpeg?x-expires=1780700400').expires_at).to.equal(
+      '2026-06-05T23:00:00Z',
+    );
+    const path = 'https://v77.tiktokcdn.com/0123456789abcdef0123456789abcdef/6a235160/video/x/';
+    expect(lifeOf(path).expires_at).to.equal('2026-06-05T22:44:48Z');
+    expect(lifeOf('https://v16.tiktok.com/sub/', '1780700000').expires_at).to.equal('2026-06-05T22:53:20Z');
+    expect(lifeOf('https://v16.tiktok.com/sub/').expires_at).to.equal(undefined);
+  });
+
+  it('says which addresses want the cookies of the visit', () => {
+    expect(lifeOf('https://v16.tiktok.com/v/?tk=tt_chain_token').bound_to).to.deep.equal(['cookie', 'referer']);
+    expect(lifeOf('https://v16m.tiktokcdn.com/v/').bound_to).to.equal(undefined);
+  });
+
+  it('leaves out what only the app or the site itself can play', () => {
+    expect(isFetchable('https://www.tiktok.com/aweme/v1/play/?video_id=x')).to.equal(false);
+    expect(isFetchable('https://v16.tiktok.com/x/media-video-hvc1/?a=1')).to.equal(false);
+    const files = parseVideoFiles(
+      {
+        bitrateInfo: [
+          { CodecType: 'bytevc2', PlayAddr: { UrlList: ['https://v16.tiktok.com/vvc/'] } },
+          {
+            CodecType: 'h264',
+            Bitrate: 5,
+            PlayAddr: { UrlList: ['https://www.tiktok.com/aweme/v1/play/', 'https://v19.tiktok.com/avc/'] },
+          },
+        ],
+      },
+      false,
+    );
+    expect(files.map(({ url }) => url)).to.deep.equal(['https://v19.tiktok.com/avc/']);
+  });
+
+  it('reads a play address that is a list of sources', () => {
+    const [file] = parseVideoFiles(
+      { playAddr: [{ src: 'https://v16.tiktok.com/a.mp4' }], width: 576, height: 1024 },
+      false,
+    );
+    expect(file).to.include({ url: 'https://v16.tiktok.com/a.mp4', width: 576, has_audio: true });
+  });
+
+  it('takes no sound of a slideshow for a video', () => {
+    expect(parseVideoFiles({ playAddr: 'https://v16.tiktok.com/s/?mime_type=audio_mpeg' }, false)).to.deep.equal([]);
+    expect(mimeOf('https://v16.tiktok.com/s/?mime_type=audio_mpeg')).to.equal('audio/mpeg');
+    expect(mimeOf('https://sf16.tiktokcdn.com/obj/x.m4a')).to.equal('audio/mp4');
+  });
+
+  it('chooses the smallest file with sound for the sound', () => {
+    const sound = { url: 'https://a.example/m', kind: 'audio', has_audio: true } as const;
+    const large = { url: 'https://a.example/l', kind: 'video', has_audio: true, codecs: 'avc1', size: 900 } as const;
+    const small = { ...large, url: 'https://a.example/s', size: 100 };
+    const rare = { ...large, url: 'https://a.example/r', codecs: 'hvc1', size: 10 };
+    expect(chooseSound([sound, large, rare, small])?.url).to.equal(small.url);
+    expect(chooseSound([sound])?.url).to.equal(sound.url);
+    expect(chooseSound([{ ...small, has_audio: false }, sound])).to.equal(undefined);
+    expect(chooseSound([sound, small], (file) => file !== small)).to.equal(undefined);
+    expect(chooseSound([])).to.equal(undefined);
+  });
+});
+
+describe('clip_video values', () => {
+  it('reads addresses in every shape that they have had', () => {
+    expect(urlsIn('//p16.tiktokcdn.com/a')).to.deep.equal(['https://p16.tiktokcdn.com/a']);
+    expect(urlsIn({ urlList: ['https://a.example/1', '', null] })).to.deep.equal(['https://a.example/1']);
+    expect(urlsIn({ url_list: ['https://a.example/1'] })).to.deep.equal(['https://a.example/1']);
+    expect(urlsIn('')).to.deep.equal([]);
+    expect(urlsIn('javascript:alert(1)')).to.deep.equal([]);
+  });
+
+  it('writes languages as BCP 47 has them', () => {
+    expect(languageTag('eng-US')).to.equal('en-US');
+    expect(languageTag('vie-VN')).to.equal('vi-VN');
+    expect(languageTag('cmn-Hans-CN')).to.equal('zh-Hans-CN');
+    expect(languageTag('un')).to.equal(undefined);
+    expect(languageTag('???')).to.equal(undefined);
+  });
+
+  it('reads hashtags of every script, each once', () => {
+    expect(tagsOf('#QuédateEnCasa #スターク #quédateencasa', 'More')).to.deep.equal([
+      'QuédateEnCasa',
+      'スターク',
+      'More',
+    ]);
+    expect(tagsOf('no tags # here')).to.equal(undefined);
+  });
+});
+
+describe('clip_video pages', () => {
+  const script = (id: string, value: unknown) =>
+    `<script id="${id}" type="application/json">${JSON.stringify(value)}</script>`;
+  const item = {
+    id: ID,
+    desc: 'A clip',
+    author: { uniqueId: 'somebody', id: '68' },
+    stats: { diggCount: 5 },
+    createTime: '1780300805',
+  };
+
+  it('finds the data wherever the attributes of its script stand', () => {
+    const html = `<script type="application/json" id='api-data' nonce="x">\n ${JSON.stringify({ videoDetail: { itemInfo: { itemStruct: item } } })}</script>`;
+    expect(readPageNodes(html, ID).items).to.have.length(1);
+  });
+
+  it('reads state that a script assigns', () => {
+    const state = JSON.stringify({ ItemModule: { [ID]: item } });
+    const html = `<script id="sigi-persisted-data">window['SIGI_STATE']=${state};window['SIGI_RETRY']={};</script>`;
+    expect(readPageNodes(html, ID).items).to.deep.equal([item]);
+  });
+
+  it('gives ids that were sent as numbers to the last digit', () => {
+    const html = `<script id="__NEXT_DATA__">{"props":{"pageProps":{"itemInfo":{"itemStruct":{"id":${ID},"author":{"id":6801234567890123457,"uniqueId":"a.b"},"desc":"x"}}}}}</script>`;
+    const outcome = outcomeOfPage(html, ID, facts);
+    expect('found' in outcome && outcome.found?.ids?.author_id).to.equal('6801234567890123457');
+  });
+
+  it('takes nothing from items besides the requested one', () => {
+    const other = { ...item, id: '7699999999999999001' };
+    const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
+      __DEFAULT_SCOPE__: { 'webapp.video-detail': { statusCode: 0, itemInfo: { itemStruct: other } } },
+    });
+    expect(outcomeOfPage(html, ID, facts)).to.include({ kind: 'transient', code: 'upstream_refused' });
+  });
+
+  it('finds the requested item in a place that it has not stood in before', () => {
+    const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
+      __DEFAULT_SCOPE__: { 'webapp.updated-items': [{ ...item, id: '7699999999999999001' }, item] },
+    });
+    const outcome = outcomeOfPage(html, ID, facts);
+    expect('found' in outcome && outcome.found?.ids?.video_id).to.equal(ID);
+  });
+
+  it('does without an author node', () => {
+    const { author: _author, ...bare } = item;
+    const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
+      __DEFAULT_SCOPE__: {
+        'webapp.video-detail': { itemInfo: { itemStruct: { ...bare, author: 'somebody', authorName: 'Some Body' } } },
+      },
+    });
+    const outcome = outcomeOfPage(html, ID, facts);
+    expect('found' in outcome && outcome.found?.common?.author).to.include({ username: 'somebody', name: 'Some Body' });
+  });
+});

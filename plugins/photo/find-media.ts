@@ -1,0 +1,104 @@
+import { asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { digits } from './field-values.js';
+import { bareShortcode, type PostIdentity } from './shortcode.js';
+
+/** A post's node, in one of the two forms that replies have. */
+export interface FoundMedia {
+  form: 'rest' | 'graphql';
+  node: JsonRecord;
+}
+
+export interface MediaSearch {
+  /** Of the requested post, the fullest first. */
+  media: FoundMedia[];
+  /** The reply knows the post and keeps it from those who are not signed in. */
+  gated: boolean;
+  /** There are posts, and none of them is the requested one. */
+  othersOnly: boolean;
+}
+
+const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
+const MAX_MEDIA = 4;
+
+/** Members that only a post's node has, in the form of the app's API. */
+const REST = [
+  'media_type',
+  'image_versions2',
+  'video_versions',
+  'carousel_media',
+  'taken_at',
+  'like_count',
+  'comment_count',
+  'caption',
+  'user',
+  'product_type',
+] as const;
+/** The same in the older form. */
+const GRAPHQL = [
+  'display_url',
+  'display_resources',
+  'edge_media_to_caption',
+  'edge_media_preview_like',
+  'edge_liked_by',
+  'edge_media_to_comment',
+  'edge_media_to_parent_comment',
+  'taken_at_timestamp',
+  'owner',
+  'is_video',
+] as const;
+const FEWEST = 3;
+
+/** Looks for the post's nodes anywhere in a reply, whatever the names on the way to them. */
+export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
+  const found: (FoundMedia & { fullness: number })[] = [];
+  const inner = new Set<unknown>();
+  let gated = false;
+  let others = false;
+  for (const record of findAll(reply, (one) => gate in one || fullnessOf(one).fullness >= FEWEST, LIMITS)) {
+    if (Object.hasOwn(record, gate)) {
+      if (belongs(record, identity) !== true) {
+        others = true;
+        continue;
+      }
+      const behind = asRecord(record[gate]);
+      if (!behind) {
+        gated = true;
+        continue;
+      }
+      // What stands behind the gate need not repeat whose it is.
+      if (belongs(behind, identity) === false) continue;
+      inner.add(behind);
+      const { [gate]: _behind, ...outer } = record;
+      const node = { ...outer, ...behind };
+      found.push({ node, ...fullnessOf(node) });
+    } else if (!inner.has(record)) {
+      const own = belongs(record, identity);
+      if (own === true) found.push({ node: record, ...fullnessOf(record) });
+      else if (own === false && at(record, 'carousel_parent_id') === undefined) others = true;
+    }
+  }
+  const media = found.sort((one, other) => other.fullness - one.fullness).slice(0, MAX_MEDIA);
+  return { media, gated: gated && media.length === 0, othersOnly: others && media.length === 0 && !gated };
+}
+
+function fullnessOf(record: JsonRecord): { form: FoundMedia['form']; fullness: number } {
+  const [rest, graphql] = [REST, GRAPHQL].map((names) => names.filter((name) => isSaid(record[name])).length) as [
+    number,
+    number,
+  ];
+  return rest >= graphql ? { form: 'rest', fullness: rest } : { form: 'graphql', fullness: graphql };
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** True where what a node says of its identity is the requested one's; undefined where it says nothing. */
+function belongs(record: JsonRecord, { shortcode, mediaId }: PostIdentity): boolean | undefined {
+  const ids = [digits(record.pk), digits(record.id)].filter((id) => id !== undefined);
+  const code = asString(record.code) ?? asString(record.shortcode);
+  if (code === undefined) return ids.length === 0 ? undefined : ids.every((id) => id === mediaId);
+  // With the shortcode beside it, an id that somebody on the way wrote as a rounded number is still the id.
+  const near = (id: string) => id === mediaId || Number(id) === Number(mediaId);
+  return bareShortcode(code) === bareShortcode(shortcode) && ids.every(near);
+}

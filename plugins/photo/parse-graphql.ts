@@ -1,0 +1,67 @@
+import { asArray, asBoolean, asString, at, type JsonRecord, type Metrics } from 'mediagate';
+import { count, positive, seconds } from './field-values.js';
+import { bestImage, videoEntry } from './media-entry.js';
+import type { MediaItem } from './media-items.js';
+import { readNode } from './node-reading.js';
+import { parseAuthor } from './parse-author.js';
+import { parseDash } from './parse-dash.js';
+import type { PostReading, Source } from './post-reading.js';
+import type { PostIdentity } from './shortcode.js';
+
+/** A post's node in the older form: pages until 2021, one query of the site's own code, and embeds. */
+export function parseGraphql(node: JsonRecord, identity: PostIdentity, source: Source): PostReading {
+  const children = (asArray(at(node, 'edge_sidecar_to_children', 'edges')) ?? []).map((edge) => at(edge, 'node'));
+  const likes = likesOf(node);
+  return readNode(node, identity, {
+    source,
+    author: parseAuthor(node.owner),
+    caption: asString(at(node, 'edge_media_to_caption', 'edges', 0, 'node', 'text')),
+    takenAt: node.taken_at_timestamp,
+    items: (children.length > 0 ? children : [node]).map(itemOf),
+    isCarousel: children.length > 0,
+    metrics: { ...metricsOf(node), likes: count(likes) },
+    likesHidden: node.like_and_view_counts_disabled === true || likes === -1,
+  });
+}
+
+function itemOf(node: unknown): MediaItem {
+  const video = at(node, 'video_url');
+  const isVideo = at(node, 'is_video') === true || asString(video) !== undefined;
+  const hasAudio = asBoolean(at(node, 'has_audio'));
+  const size = { width: at(node, 'dimensions', 'width'), height: at(node, 'dimensions', 'height') };
+  const label = asString(at(node, 'accessibility_caption')) ?? (isVideo ? 'cover' : undefined);
+  const resources = (asArray(at(node, 'display_resources')) ?? []).map((resource) => ({
+    url: at(resource, 'src'),
+    width: at(resource, 'config_width'),
+    height: at(resource, 'config_height'),
+  }));
+  const shown = at(node, 'display_url');
+  // Where the list has the picture itself, it also has the size it is served in.
+  const own = resources.some(({ url }) => url === shown) ? [] : [{ url: shown, ...size }];
+  const dash = parseDash(at(node, 'dash_info', 'video_dash_manifest'));
+  const file = videoEntry({ url: video, ...size }, hasAudio);
+  return {
+    isVideo,
+    image: bestImage([...own, ...resources], size, label),
+    files: file ? [file] : [],
+    dash,
+    hasAudio,
+    durationSeconds: isVideo ? (seconds(at(node, 'video_duration')) ?? dash.durationSeconds) : undefined,
+  };
+}
+
+function likesOf(node: JsonRecord): unknown {
+  return at(node, 'edge_media_preview_like', 'count') ?? at(node, 'edge_liked_by', 'count');
+}
+
+function metricsOf(node: JsonRecord): Metrics {
+  const plays = positive(node.video_play_count);
+  const comments = ['edge_media_to_parent_comment', 'edge_media_to_comment', 'edge_media_preview_comment'];
+  return {
+    // Next to plays a zero stands for "not told".
+    views: plays ?? count(node.video_view_count),
+    plays,
+    comments: comments.map((name) => count(at(node, name, 'count'))).find((value) => value !== undefined),
+    subscriber_count: count(at(node, 'owner', 'edge_followed_by', 'count')),
+  };
+}

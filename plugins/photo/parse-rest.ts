@@ -1,0 +1,64 @@
+import { asArray, asBoolean, asString, at, type JsonRecord, type Metrics } from 'mediagate';
+import { address, count, positive, seconds } from './field-values.js';
+import { bestImage, largerFirst, type Rendition, videoEntry } from './media-entry.js';
+import { distinct, type MediaItem } from './media-items.js';
+import { readNode } from './node-reading.js';
+import { parseAuthor } from './parse-author.js';
+import { parseDash } from './parse-dash.js';
+import type { PostReading, Source } from './post-reading.js';
+import type { PostIdentity } from './shortcode.js';
+
+/** `media_type` of a video; 1 is a picture, 8 a carousel. */
+const VIDEO = 2;
+
+/** A post's node in the form of the app's API, which the pages carry since 2023. */
+export function parseRest(node: JsonRecord, identity: PostIdentity, source: Source): PostReading {
+  const children = asArray(node.carousel_media) ?? [];
+  return readNode(node, identity, {
+    source,
+    author: parseAuthor(node.user) ?? parseAuthor(node.owner),
+    caption: asString(at(node, 'caption', 'text')) ?? asString(node.caption),
+    takenAt: node.taken_at,
+    items: (children.length > 0 ? children : [node]).map(itemOf),
+    isCarousel: children.length > 0,
+    itemCount: positive(node.carousel_media_count),
+    metrics: metricsOf(node),
+    likesHidden: node.like_and_view_counts_disabled === true || node.like_count === -1,
+  });
+}
+
+function itemOf(node: unknown): MediaItem {
+  const versions = asArray(at(node, 'video_versions')) ?? [];
+  const dash = parseDash(at(node, 'video_dash_manifest'));
+  const isVideo = at(node, 'media_type') === VIDEO || versions.length > 0;
+  const hasAudio = asBoolean(at(node, 'has_audio'));
+  const size = { width: at(node, 'original_width'), height: at(node, 'original_height') };
+  const label = asString(at(node, 'accessibility_caption')) ?? (isVideo ? 'cover' : undefined);
+  const candidates = (asArray(at(node, 'image_versions2', 'candidates')) ?? []).map(rendition);
+  const shown = address(at(node, 'display_uri')) ?? address(at(node, 'display_url'));
+  return {
+    isVideo,
+    image: bestImage(candidates, size, label) ?? bestImage([{ url: shown }], {}, label),
+    files: distinct(versions.flatMap((version) => videoEntry(rendition(version), hasAudio) ?? [])).sort(largerFirst),
+    dash,
+    hasAudio,
+    durationSeconds: isVideo ? (seconds(at(node, 'video_duration')) ?? dash.durationSeconds) : undefined,
+  };
+}
+
+function rendition(value: unknown): Rendition {
+  return { url: at(value, 'url'), width: at(value, 'width'), height: at(value, 'height') };
+}
+
+function metricsOf(node: JsonRecord): Metrics {
+  const plays = positive(node.play_count) ?? positive(node.ig_play_count);
+  return {
+    // A zero stands for "not told" next to plays, which are what the site shows.
+    views: plays ?? count(node.view_count),
+    plays,
+    likes: count(node.like_count),
+    comments: count(node.comment_count),
+    shares: count(node.reshare_count),
+    saves: count(node.save_count),
+  };
+}

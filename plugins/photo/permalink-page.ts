@@ -1,0 +1,102 @@
+import { asString, at, findJsonAfter } from 'mediagate';
+import type { Facts } from './facts.js';
+import { digits } from './field-values.js';
+import { type FoundMedia, findMedia } from './find-media.js';
+import { type Found, GATED, isReadable, isWhole, OTHER_POST, type PostOutcome, readRuling } from './outcomes.js';
+import { readPageBlobs } from './page-data.js';
+import { parseLinkedData } from './parse-linked-data.js';
+import { parseTags } from './parse-tags.js';
+import { readMedia } from './read-json.js';
+import type { PostIdentity } from './shortcode.js';
+
+/** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
+export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
+  const searches = readPageBlobs(html, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
+  const media = searches.flatMap((search): FoundMedia[] => search.media);
+  const gated = media.length === 0 && searches.some((search) => search.gated);
+  const limitations = gated ? ['media_login_only'] : [];
+  const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(html, identity))];
+  // With all of the post at hand, the tags would add nothing.
+  if (isReadable(data) && isWhole(data)) return { kind: 'found', found: data };
+  const tags = parseTags(html, identity, facts);
+  const found = [...data, ...(tags.reading ? [withOwner(tags.reading, html, identity)] : [])];
+  if (found.length > 0) return { kind: 'found', found, limitations };
+  const ruling = rulingIn(html, facts);
+  if (ruling) return ruling;
+  if (gated) return GATED;
+  const why = whyNothing(html, tags.title ?? '', facts);
+  if (why) return why;
+  if (tags.other || searches.some((search) => search.othersOnly)) return OTHER_POST;
+  return { kind: 'transient', code: 'upstream_refused', reason: 'a page without the post’s data' };
+}
+
+/** The page's route names the owner even where no data came along. */
+function withOwner(reading: Found[number], html: string, { mediaId }: PostIdentity): Found[number] {
+  const { post } = reading;
+  const around = aroundOwn(html, '"media_id"', mediaId);
+  const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around)?.[1]);
+  if (!id || post.ids?.author_id) return reading;
+  return {
+    ...reading,
+    post: {
+      ...post,
+      ids: { ...post.ids, author_id: id },
+      common: { ...post.common, author: { ...post.common?.author, id } },
+    },
+  };
+}
+
+/** The text around the first place where a member has the post's id. */
+function aroundOwn(html: string, member: string, mediaId: string): string {
+  for (let at = html.indexOf(member); at >= 0; at = html.indexOf(member, at + member.length)) {
+    const value = at + member.length;
+    if (html.slice(value, value + 40).includes(`"${mediaId}"`)) return html.slice(Math.max(0, at - 80), at + 160);
+  }
+  return '';
+}
+
+function rulingIn(html: string, { markers, phrases }: Facts): PostOutcome | undefined {
+  if (!html.includes(markers.ruling)) return undefined;
+  const ruling = findJsonAfter(html, new RegExp(`"\\w*${markers.ruling}\\w*"`))?.value;
+  const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
+  return words ? readRuling(words, phrases) : undefined;
+}
+
+function whyNothing(html: string, title: string, { markers, phrases }: Facts): PostOutcome | undefined {
+  const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  const titled = (words: readonly string[]) => words.some((word) => title.toLowerCase().includes(word));
+  const error = errorPageOf(html, markers.errorPage);
+  if (error?.age) return { kind: 'definitive', code: 'age_restricted', reason: error.reason };
+  if (error?.reason) {
+    const geo = /geo|country|region|legal/i.test(error.reason);
+    return { kind: 'definitive', code: geo ? 'geo_blocked' : 'unavailable', reason: error.reason };
+  }
+  const route = /"tracePolicy"\s*:\s*"(polaris\.[\w.]+)"/.exec(html)?.[1] ?? '';
+  if (markers.privatePage.includes(route)) {
+    return { kind: 'definitive', code: 'private', reason: 'the account is private' };
+  }
+  if (markers.challengeRoutes.includes(route) || holds(markers.challengePage))
+    return { kind: 'transient', code: 'bot_check', reason: 'a challenge in place of the page' };
+  if (error || holds(markers.missingPage) || titled(phrases.missing)) {
+    return {
+      kind: 'definitive',
+      code: 'removed',
+      reason: title && title !== 'Instagram' ? title : 'the page is not there',
+    };
+  }
+  if (markers.loginRoutes.includes(route) || holds(markers.loginPage) || titled(phrases.loginTitle)) {
+    return { kind: 'transient', code: 'upstream_refused', reason: 'a login page in place of the post' };
+  }
+  return undefined;
+}
+
+/** The page that the site shows in the place of a post, with its reason where it gives one. */
+function errorPageOf(html: string, marker: string): { age: boolean; reason?: string } | undefined {
+  const index = html.indexOf(`"${marker}"`);
+  if (index < 0) return undefined;
+  const around = html.slice(Math.max(0, index - 300), index + 600);
+  const age = /"restricted_age"\s*:\s*"?(\d+)/.exec(around)?.[1];
+  const failure = /"failure_reason"\s*:\s*"([^"]+)"/.exec(around)?.[1];
+  const reason = [failure && `failure_reason ${failure}`, age && `restricted_age ${age}`].filter(Boolean).join(', ');
+  return { age: age !== undefined, ...(reason && { reason }) };
+}

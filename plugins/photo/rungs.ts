@@ -1,0 +1,113 @@
+import { asString, at, GatewayError, type Rung } from 'mediagate';
+import { readEmbedPage } from './embed-page.js';
+import type { Facts } from './facts.js';
+import { type Found, GATED, isReadable, type PostOutcome, readRuling } from './outcomes.js';
+import { readPermalinkPage } from './permalink-page.js';
+import { outcomeOfReply } from './read-json.js';
+import type { Requests } from './requests.js';
+import { readSession, type Session } from './session.js';
+import { hasPrivateKey, type PostIdentity } from './shortcode.js';
+
+/** One post to be had, and what is known of it so far. */
+export interface PostCall {
+  identity: PostIdentity;
+  /** What each rung that was tried came back with. */
+  outcomes: Map<string, PostOutcome>;
+  /** What queries must bring along, once a page gave it. */
+  session?: Session;
+}
+
+export interface RungSettings {
+  requests: Requests;
+  facts: Facts;
+}
+
+/**
+ * The ways to a post, best first. The post's page has all of it, or its tags alone; an embed has all pictures and exact
+ * counters; the queries of the site's own code have everything where the site trusts us. Where nothing was had, a ruling
+ * tells why. No "no" but the ruling's is final: the site says the same of what is gone and of what it will not show.
+ */
+export function createRungs({ requests, facts }: RungSettings): Rung<Found, PostCall>[] {
+  const nothingYet = ({ outcomes }: PostCall) => !isReadable(foundIn(outcomes)) && !isExplained(outcomes);
+
+  const rung = (
+    name: string,
+    options: Pick<Rung<Found, PostCall>, 'cost' | 'authority' | 'usable'>,
+    run: (call: PostCall, signal: AbortSignal) => Promise<PostOutcome>,
+  ): Rung<Found, PostCall> => ({
+    name,
+    ...options,
+    async run(call, signal) {
+      const outcome = weigh(await run(call, signal), call);
+      call.outcomes.set(name, outcome);
+      return outcome;
+    },
+  });
+
+  /** @throws GatewayError where no page gives what a query must bring along. */
+  async function sessionFor(call: PostCall, signal: AbortSignal): Promise<Session> {
+    call.session ??= readSession(await requests.home(signal), facts);
+    if (call.session) return call.session;
+    throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
+      reason: 'a home page without a token',
+    });
+  }
+
+  const query = (name: 'post' | 'shortcode') => async (call: PostCall, signal: AbortSignal) => {
+    const session = await sessionFor(call, signal);
+    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, facts);
+  };
+
+  return [
+    rung('permalink', { cost: 3, authority: false }, async (call, signal) => {
+      const page = await requests.permalink(call.identity, signal);
+      if (!page) return notThere('HTTP 404');
+      call.session = readSession(page, facts);
+      return readPermalinkPage(page.html, call.identity, facts);
+    }),
+    rung('embed', { cost: 2, authority: false }, async ({ identity }, signal) => {
+      const html = await requests.embed(identity, signal);
+      return html === undefined ? notThere('HTTP 404') : readEmbedPage(html, identity, facts);
+    }),
+    rung('graphql_post', { cost: 2, authority: false }, query('post')),
+    rung('graphql_shortcode', { cost: 1, authority: false }, query('shortcode')),
+    rung('media_info', { cost: 1, authority: false, usable: nothingYet }, async ({ identity }, signal) => {
+      const reply = await requests.mediaInfo(identity, signal);
+      return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
+    }),
+    rung('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity }, signal) => {
+      const reply = await requests.ruling(identity, signal);
+      const words = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
+      if (words) return readRuling(words, facts.phrases);
+      return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
+    }),
+  ];
+}
+
+function notThere(reason: string): PostOutcome {
+  return { kind: 'definitive', code: 'removed', reason };
+}
+
+/** "Not there" is said of much: of a private post's link, and of what another answer told the reason for. */
+function weigh(outcome: PostOutcome, { identity, outcomes }: PostCall): PostOutcome {
+  if (outcome.kind !== 'definitive' || outcome.code !== 'removed') return outcome;
+  if (hasPrivateKey(identity.shortcode)) return { ...outcome, code: 'private' };
+  return refusalsIn(outcomes).length > 0
+    ? { kind: 'transient', code: 'upstream_refused', reason: outcome.reason }
+    : outcome;
+}
+
+/** Whether an answer told why the post is not shown; that it stands behind a gate may have several reasons. */
+function isExplained(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
+  return refusalsIn(outcomes).some((outcome) => outcome !== GATED);
+}
+
+/** Answers that said more than that there is nothing. */
+function refusalsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
+  return [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive' && outcome.code !== 'removed');
+}
+
+/** What the rungs found so far. */
+export function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
+  return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
+}

@@ -1,0 +1,57 @@
+import type { PartialPost } from 'mediagate';
+
+/** How far around the id an object of its counters reaches, in characters. */
+const REACH = 2_500;
+
+const COUNTERS: readonly (readonly ['views' | 'likes' | 'comments' | 'shares', RegExp])[] = [
+  ['likes', /\breaction_count:\{count:(\d{1,12})[,}]/],
+  ['comments', /\bcomment_count:\{total_count:(\d{1,12})[,}]/],
+  ['shares', /\bshare_count:\{count:(\d{1,12})[,}]/],
+  ['views', /\bvideo_view_count:(\d{1,12})[,}]/],
+];
+
+const MOBILE_COUNTERS: readonly (readonly ['likes' | 'comments' | 'shares', RegExp])[] = [
+  ['likes', /\blike_count:(\d{1,12})[,}]/],
+  ['comments', /\bcomment_count:(\d{1,12})[,}]/],
+  ['shares', /\bshare_count:(\d{1,12})[,}]/],
+];
+
+/**
+ * Counters that pages before 2023 kept in plain script objects, whose names bear no quotes: the desktop's beside
+ * `share_fbid`, the mobile's beside `ft_ent_identifier`. Undefined where none names the item.
+ */
+export function parseScript(html: string, id: string): PartialPost | undefined {
+  return readDesktop(html, id) ?? readMobile(html, id);
+}
+
+function readDesktop(html: string, id: string): PartialPost | undefined {
+  const mark = `share_fbid:"${id}"`;
+  const place = html.indexOf(mark);
+  if (place < 0) return undefined;
+  // Neighbours of the same kind bound the object on both sides.
+  const before = html.slice(Math.max(0, place - REACH), place);
+  const own = before.slice(before.lastIndexOf('share_fbid:') + 1);
+  const after = html.slice(place + mark.length, place + mark.length + REACH);
+  const next = after.indexOf('comment_count:{');
+  return metricsOf(COUNTERS, own + (next < 0 ? after : after.slice(0, next)));
+}
+
+function readMobile(html: string, id: string): PartialPost | undefined {
+  const place = html.indexOf(`{ft_ent_identifier:${id},`);
+  if (place < 0) return undefined;
+  const object = html.slice(place, place + REACH);
+  const next = object.indexOf('{ft_ent_identifier:', 1);
+  return metricsOf(MOBILE_COUNTERS, next < 0 ? object : object.slice(0, next));
+}
+
+function metricsOf(
+  counters: readonly (readonly ['views' | 'likes' | 'comments' | 'shares', RegExp])[],
+  text: string,
+): PartialPost | undefined {
+  const metrics: PartialPost['metrics'] = {};
+  for (const [metric, pattern] of counters) {
+    const digits = pattern.exec(text)?.[1];
+    if (digits) metrics[metric] = Number(digits);
+  }
+  return Object.keys(metrics).length > 0 ? { metrics } : undefined;
+}

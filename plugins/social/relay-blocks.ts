@@ -1,0 +1,92 @@
+import { asArray, asRecord, at, findJsonAfter, type JsonRecord, parseJson } from 'mediagate';
+
+/** One result of the site's queries, as a script of the page holds it. */
+export interface RelayBlock {
+  data: JsonRecord;
+  extensions?: JsonRecord;
+}
+
+const MAX_SCRIPTS = 400;
+const MAX_DEPTH = 14;
+
+/** A script that holds query results, not parsed yet. */
+interface Script {
+  text: string;
+  read: boolean;
+}
+
+/**
+ * The query results in a page. Pages hold a hundred scripts of which most are about other items; only those that contain
+ * one of the texts asked for are parsed, each at most once.
+ */
+export interface RelayPage {
+  /** Results not handed out before, of the scripts that contain one of the texts. */
+  withAny(texts: readonly string[]): RelayBlock[];
+  /** Whether the page holds results at all. */
+  readonly hasBlocks: boolean;
+}
+
+export function readRelayPage(html: string, marker: string): RelayPage {
+  const scripts: Script[] = [];
+  let from = html.indexOf(marker);
+  while (from >= 0 && scripts.length < MAX_SCRIPTS) {
+    const tag = html.lastIndexOf('<script', from);
+    const open = tag < 0 ? 0 : html.indexOf('>', tag) + 1;
+    const close = html.indexOf('</script', from);
+    const end = close < 0 ? html.length : close;
+    if (open <= from) scripts.push({ text: html.slice(open, end), read: false });
+    from = html.indexOf(marker, end);
+  }
+  return {
+    hasBlocks: scripts.length > 0,
+    withAny(texts) {
+      const chosen = scripts.filter(({ read, text }) => !read && texts.some((one) => text.includes(one)));
+      for (const script of chosen) script.read = true;
+      return chosen.flatMap(({ text }) => blocksIn(text, marker));
+    },
+  };
+}
+
+function blocksIn(text: string, marker: string): RelayBlock[] {
+  const blocks: RelayBlock[] = [];
+  const whole = parsed(text);
+  if (whole !== undefined) {
+    collect(whole, marker, blocks, MAX_DEPTH);
+    return blocks;
+  }
+  // Before 2023 the results stood in the midst of code.
+  for (let from = text.indexOf(marker), tries = 0; from >= 0 && tries < 50; tries += 1) {
+    const found = findJsonAfter(text, /"adp_[^"\\]{1,200}",/, from);
+    if (!found) break;
+    addResult(at(found.value, '__bbox', 'result'), blocks);
+    from = text.indexOf(marker, found.end);
+  }
+  return blocks;
+}
+
+function parsed(text: string): unknown {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('{') && !trimmed.startsWith('[')) return undefined;
+  try {
+    return parseJson(trimmed);
+  } catch {
+    // Code, or cut: then what can be read of it is looked for piece by piece.
+    return undefined;
+  }
+}
+
+/** `["RelayPrefetchedStreamCache","next",[],["adp_…",{"__bbox":{"result":{…}}}]]`, somewhere within. */
+function collect(value: unknown, marker: string, blocks: RelayBlock[], depth: number): void {
+  if (typeof value !== 'object' || value === null || depth === 0) return;
+  const result = at(value, '__bbox', 'result');
+  if (result !== undefined) {
+    addResult(result, blocks);
+    return;
+  }
+  for (const inner of asArray(value) ?? Object.values(value)) collect(inner, marker, blocks, depth - 1);
+}
+
+function addResult(result: unknown, blocks: RelayBlock[]): void {
+  const data = asRecord(at(result, 'data'));
+  if (data) blocks.push({ data, extensions: asRecord(at(result, 'extensions')) });
+}

@@ -1,0 +1,231 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect } from 'chai';
+import { GatewayError, mergePosts } from 'mediagate';
+import {
+  createFakeHttp,
+  createReplay,
+  extractorOf,
+  type FakeReply,
+  pluginFolder,
+  readFixture,
+  setUpPlugin,
+} from 'mediagate/testing';
+import { resolveFacts } from '../facts.js';
+import social from '../index.js';
+import { matchItem } from '../links.js';
+import { readAddress } from '../media-address.js';
+import { readPage } from '../page.js';
+import { parseManifest } from '../parse-manifest.js';
+import { parseTags } from '../parse-tags.js';
+import { hashtagsIn } from '../text.js';
+
+const SITE = 'https://www.facebook.com';
+const facts = resolveFacts();
+const fixture = (name: string) => path.join(pluginFolder(import.meta.url), 'fixtures', name);
+const signal = new AbortController().signal;
+const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
+
+function read(name: string, address: string) {
+  const link = matchItem(new URL(address));
+  if (!link) throw new Error(`${address} does not match`);
+  const html = readFileSync(fixture(name), 'utf8');
+  return readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+}
+
+describe('social links', () => {
+  const canonical = (address: string) => matchItem(new URL(address))?.url;
+
+  it('come to one form, whichever host and wrapper they came with', () => {
+    const post = `${SITE}/100009000000731/posts/4410000000000731`;
+    expect(canonical('https://m.facebook.com/story.php?story_fbid=4410000000000731&id=100009000000731')).to.equal(post);
+    expect(canonical(`${SITE}/permalink.php?story_fbid=4410000000000731&id=100009000000731&__tn__=x`)).to.equal(post);
+    expect(canonical(`${SITE}/someone/videos/a-slug/1250000000000338/`)).to.equal(`${SITE}/watch/?v=1250000000000338`);
+    expect(canonical(`${SITE}/someone/photos/a.1/5610000000000582`)).to.equal(`${SITE}/photo/?fbid=5610000000000582`);
+  });
+
+  it('are refused by the name of what they are', () => {
+    const refusal = (address: string) => {
+      try {
+        return matchItem(new URL(address))?.url;
+      } catch (error) {
+        return error instanceof GatewayError ? error.message : undefined;
+      }
+    };
+    expect(refusal(`${SITE}/bellfoundry`)).to.contain('a profile');
+    expect(refusal(`${SITE}/events/7020000000000256`)).to.contain('an event');
+    expect(refusal(`${SITE}/media/set/?set=a.1`)).to.contain('an album');
+    expect(refusal(`${SITE}/constructor`)).to.contain('a profile');
+    expect(refusal(`${SITE}/bellfoundry/photos`)).to.contain('a list of a profile');
+  });
+});
+
+describe('social pages', () => {
+  it('give nothing of a page that is about another item', () => {
+    const outcome = read('post-2025/post.html', `${SITE}/someone/posts/4410000000000999`);
+    expect(outcome).to.include({ kind: 'transient', code: 'upstream_refused' });
+  });
+
+  it('give a post that shares another only its own numbers', () => {
+    const outcome = read('group-2022/group.html', `${SITE}/groups/loom.repairs/permalink/7020000000000256/`);
+    expect(JSON.stringify(outcome)).to.contain('shuttle').and.not.contain('98765').and.not.contain('5566');
+  });
+
+  it('give comments no say in the numbers of their post', () => {
+    const outcome = read('post-2025/post.html', `${SITE}/someone/posts/4410000000000731`);
+    expect(JSON.stringify(outcome)).to.contain('1904').and.not.contain('4021').and.not.contain('lovely glaze');
+  });
+
+  it('find a post under another alias than the link has', () => {
+    const alias = (letter: string) => `pfbid0${letter.repeat(20)}`;
+    const id = '4410000000000812';
+    const story = Buffer.from(`S:_I100009000000812:${id}:${id}`).toString('base64');
+    const feedback = Buffer.from(`feedback:${id}`).toString('base64');
+    const url = `${SITE}/someone/posts/${alias('b')}`;
+    const node = { __typename: 'Story', id: story, post_id: id, url, message: { text: 'Under two names' } };
+    const counters = { id: feedback, reaction_count: { count: 2718 } };
+    const actors = [{ id: '100009000000812', name: 'Some One' }];
+    const data = { node: { ...node, actors, feedback: counters, creation_time: 1771412345 } };
+    const call = ['RelayPrefetchedStreamCache', 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
+    const route = { rootView: { resource: { __dr: 'CometSinglePostRoot.react' }, props: { storyID: story } } };
+    const params = { story_token: alias('a') };
+    const html = `<html><head></head><body><script>${JSON.stringify({ ...route, params })}</script>
+      <script type="application/json" data-sjs>${JSON.stringify({ require: [call] })}</script></body></html>`;
+    const link = matchItem(new URL(`${SITE}/someone/posts/${alias('a')}`));
+    if (!link) throw new Error('the link does not match');
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    expect(outcome.kind === 'found' && outcome.found[0]).to.deep.include({ precision: { likes: 'exact' } });
+    expect(outcome.kind === 'found' && outcome.found[0]?.ids?.post_id).to.equal(id);
+  });
+
+  it('of a group in place of its post are for members', () => {
+    const address = `${SITE}/groups/loom.repairs/permalink/7020000000000777/`;
+    const link = matchItem(new URL(address));
+    if (!link) throw new Error('the link does not match');
+    const html = `<html><head><title>Loom repairs | Facebook</title><meta property="og:title" content="Loom repairs" />
+      <meta property="og:url" content="${SITE}/groups/loom.repairs/" /></head></html>`;
+    const outcome = readPage({ status: 200, url: new URL(address), html }, link, facts);
+    expect(outcome).to.include({ kind: 'definitive', code: 'login_required' });
+  });
+
+  it('give the files of a post that is a reel', () => {
+    const outcome = read('reel-2025/reel.html', `${SITE}/tidewater.mill/posts/122300000000000417`);
+    if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
+    expect(outcome.found[0]?.media?.video_urls).to.have.length(2);
+    expect(outcome.found[0]?.ids).to.include({ post_id: '122300000000000417', video_id: '730000000000417' });
+    expect(outcome.found[0]?.metrics).to.include({ likes: 2841 });
+  });
+
+  it('give the shared post its own, where that is asked for', () => {
+    const outcome = read('group-2022/group.html', `${SITE}/someone.shared/posts/3320000000000611`);
+    if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
+    const { common, metrics } = mergePosts(outcome.found.map((found) => ({ rung: 'page', found })));
+    expect(common.caption).to.equal('An older story that is shared here');
+    expect(metrics).to.include({ likes: 98765, shares: 4321 });
+  });
+});
+
+describe('social titles', () => {
+  const context = { facts, inGroup: false, isVideo: true };
+  const reading = (heading: string, description?: string, title?: string) =>
+    parseTags({ heading, description, title }, context);
+
+  it('are told apart into counters, text and author, in many languages', () => {
+    for (const [heading, views, likes] of [
+      ['1.2M views · 34K reactions | A text | The Author', 1_200_000, 34_000],
+      ['1,2 Mio. Aufrufe · 345 Reaktionen | A text | The Author', 1_200_000, 345],
+      ['12 mil visualizaciones · 1,5 mil reacciones | A text | The Author', 12_000, 1_500],
+      ['1,2 M de vues · 3 k réactions | A text | The Author', 1_200_000, 3_000],
+      ['12 тыс. просмотров · 340 реакций | A text | The Author', 12_000, 340],
+    ] as const) {
+      const { common, metrics } = reading(heading, 'A text');
+      expect([heading, metrics?.views, metrics?.likes]).to.deep.equal([heading, views, likes]);
+      expect([common?.author?.name, common?.caption]).to.deep.equal(['The Author', 'A text']);
+    }
+  });
+
+  it('are no authors where they are the title of a video', () => {
+    expect(reading('How to tie a bowline', 'Part three of the series.').common?.author).to.equal(undefined);
+  });
+
+  it('give the author who stands before or behind the text, or on the site', () => {
+    expect(reading('Kite Works - New sails are...', 'New sails are in.').common?.author?.name).to.equal('Kite Works');
+    expect(reading('Kite Works', 'New.', 'New. - Kite Works | Facebook').common?.author?.name).to.equal('Kite Works');
+    expect(reading('Kite Works en Facebook Watch').common?.author?.name).to.equal('Kite Works');
+  });
+
+  it('name the author first where the description goes on with the rest', () => {
+    expect(reading('Bell Weekly | The tenor', 'The tenor is cast.').common?.author?.name).to.equal('Bell Weekly');
+    expect(reading('The tenor | By Bell Weekly | Facebook').common?.author?.name).to.equal('Bell Weekly');
+  });
+
+  it('bear a longer form of a text that is cut elsewhere', () => {
+    const text = 'The planks are down and the rails go up on Monday';
+    const tags = { heading: 'Pier', description: 'The planks are down and...', title: `Pier - ${text}` };
+    expect(parseTags(tags, context).common?.caption).to.equal(text);
+  });
+});
+
+describe('social media addresses', () => {
+  it('tell their end, their length and their lines', () => {
+    const efg = Buffer.from('{"vencode_tag":"xpv.x.dash_h264-basic-gen2_720p","duration_s":41}').toString('base64');
+    const reading = readAddress(`https://video.invented.fbcdn.net/a.mp4?efg=${encodeURIComponent(efg)}&oe=6A2F1234`);
+    expect(reading).to.include({ expires_at: '2026-06-14T20:42:28Z', duration_seconds: 41, quality: '720p' });
+    expect(readAddress('https://video.invented.fbcdn.net/a.mp4?efg=%00&oe=zz').expires_at).to.equal(undefined);
+  });
+
+  it('are read from a manifest with what stands beside them', () => {
+    const xml = `<MPD mediaPresentationDuration="PT1M1.5S"><AdaptationSet contentType="audio" mimeType="audio/mp4">
+      <Representation id="a" bandwidth="64000" codecs="mp4a.40.5"><BaseURL>https://v.fbcdn.net/s.mp4?a=1&amp;b=2</BaseURL>
+      </Representation></AdaptationSet><AdaptationSet mimeType="video/mp4"><Representation id="v"/></AdaptationSet></MPD>`;
+    const [sound, ...others] = parseManifest(xml);
+    expect(others).to.deep.equal([]);
+    expect(sound).to.include({ url: 'https://v.fbcdn.net/s.mp4?a=1&b=2', kind: 'audio', bitrate: 64000 });
+    expect(sound).to.include({ has_audio: true, has_video: false, duration_seconds: 61.5 });
+    expect(parseManifest('<MPD><AdaptationSet mimeType="video/mp4"><Representation ')).to.deep.equal([]);
+  });
+});
+
+describe('social texts', () => {
+  it('have hashtags in any script, and none in addresses', () => {
+    expect(hashtagsIn('#Čaj and #緑茶, see https://a.example/x#part and #2026 #Čaj')).to.deep.equal(['Čaj', '緑茶']);
+  });
+});
+
+describe('social extractor', () => {
+  it('takes the smallest sound alone for an MP3', async () => {
+    const http = createReplay(readFixture(fixture('watch-2025')));
+    const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
+    const link = extractor.match(new URL(`${SITE}/watch/?v=1250000000000338`));
+    if (!link) throw new Error('the link does not match');
+    const source = await extractor.resolveAudio?.({ link, options, signal });
+    expect(source).to.include({ mime: 'audio/mp4', durationSeconds: 41.2 });
+    expect(source?.url).to.contain('338-sound');
+    expect(extractor.mediaHosts?.some((host) => new URL(source?.url ?? '').hostname.endsWith(host))).to.equal(true);
+  });
+
+  it('shows from the page for embedding what its own page hides behind a login form', async () => {
+    const plugin = readFileSync(path.join(fixture('plugin-only'), 'plugin.html'), 'utf8');
+    const wall: FakeReply = { status: 302, headers: { location: `${SITE}/login/?next=x` } };
+    const http = createFakeHttp(({ url }) => (String(url).includes('/plugins/') ? { body: plugin } : wall));
+    const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
+    const link = extractor.match(new URL(`${SITE}/orchard.watch/posts/7770000000000203`));
+    if (!link) throw new Error('the link does not match');
+    const { method, data } = await extractor.extract({ link, options, signal });
+    expect(method).to.equal('plugin');
+    expect('common' in data && data.common.author?.name).to.equal('Orchard Watch');
+  });
+
+  it('asks the addresses that an entry sets in place of the shipped ones, and refuses unknown members', async () => {
+    const http = createFakeHttp([{ status: 404 }]);
+    const override = { facts: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
+    const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));
+    const link = extractor.match(new URL(`${SITE}/someone/posts/4410000000000731`));
+    if (!link) throw new Error('the link does not match');
+    const error = await extractor.extract({ link, options, signal }).catch((reason: unknown) => reason);
+    expect(error).to.include({ code: 'unavailable' });
+    expect(http.requests.map(({ url }) => new URL(url).pathname)).to.include('/plugins/other.php');
+    const wrong = await setUpPlugin({ plugin: social, http, options: { facts: { nothing: 1 } } }).catch(String);
+    expect(wrong).to.contain('no member "nothing"');
+  });
+});
