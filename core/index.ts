@@ -4,6 +4,7 @@ export { default as Type } from 'typebox';
 export * from './contracts/index.js';
 export { definePlugin } from './define-plugin.js';
 export * from './errors.js';
+export { type FactsOverride, overrideFacts } from './extraction/facts.js';
 export * from './extraction/ladder.js';
 export { parseLinkText } from './extraction/link-text.js';
 export * from './extraction/merge.js';

@@ -3,11 +3,12 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
+  type FactsOverride,
   GatewayError,
   isGatewayError,
   type PluginContext,
 } from 'mediagate';
-import { type FactsOverride, resolveFacts } from './facts.js';
+import { resolveFacts } from './facts.js';
 import { finishProduct } from './finish.js';
 import { LINK_FORMS, matchProduct } from './links.js';
 import { type Found, isReadable, isWhole, type ShopClimb } from './outcomes.js';

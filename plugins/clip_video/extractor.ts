@@ -4,6 +4,7 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
+  type FactsOverride,
   GatewayError,
   isGatewayError,
   type MediaEntry,
@@ -13,7 +14,7 @@ import {
   type PluginContext,
 } from 'mediagate';
 import { isComplete, isReadable } from './completeness.js';
-import { type FactsOverride, resolveFacts } from './facts.js';
+import { resolveFacts } from './facts.js';
 import { alignMedia, dateById, limitationsOf, orderVideos } from './finish.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import { createRequests } from './requests.js';

@@ -4,12 +4,13 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
+  type FactsOverride,
   GatewayError,
   type MediaEntry,
   mergePosts,
   type PluginContext,
 } from 'mediagate';
-import { type FactsOverride, resolveFacts } from './facts.js';
+import { resolveFacts } from './facts.js';
 import { limitationsOf, partsOf, rankReadings } from './finish.js';
 import { LINK_FORMS, matchPost } from './links.js';
 import { type Found, isReadable, isWhole } from './outcomes.js';

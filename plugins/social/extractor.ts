@@ -4,6 +4,7 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
+  type FactsOverride,
   GatewayError,
   type LinkRef,
   type MediaEntry,
@@ -12,7 +13,7 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
-import { type FactsOverride, resolveFacts } from './facts.js';
+import { resolveFacts } from './facts.js';
 import { limitationsOf } from './finish.js';
 import { isAlias, LINK_FORMS, matchItem } from './links.js';
 import type { Found } from './outcomes.js';

@@ -1,39 +1,10 @@
+import { type FactsOverride, overrideFacts } from 'mediagate';
 import shipped from './facts.json' with { type: 'json' };
 
 /** What the platform changes from time to time, kept apart from the code that uses it. */
 export type Facts = typeof shipped;
 
-/** The parts of {@link Facts} that an entry overrides, in the same shape. */
-export type FactsOverride = Readonly<Record<string, unknown>>;
-
-/**
- * The shipped facts with an entry's own in place of theirs; lists are replaced as a whole.
- * @throws TypeError that names a member which is not there or is of another type.
- */
-export function resolveFacts(override: FactsOverride = {}): Facts {
-  // Every member of the result has the type of the shipped one.
-  return merge(shipped, override, 'facts') as Facts;
-}
-
-function merge(base: unknown, override: unknown, path: string): unknown {
-  if (!isRecord(base)) {
-    if (kindOf(base) !== kindOf(override)) throw new TypeError(`${path} must be a ${kindOf(base)}`);
-    return override;
-  }
-  if (!isRecord(override)) throw new TypeError(`${path} must be an object`);
-  const merged: Record<string, unknown> = { ...base };
-  for (const [name, value] of Object.entries(override)) {
-    if (!Object.hasOwn(base, name)) throw new TypeError(`${path} has no member "${name}"`);
-    merged[name] = merge(base[name], value, `${path}.${name}`);
-  }
-  return merged;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): string {
-  if (!Array.isArray(value)) return typeof value;
-  return `list of ${value.length > 0 ? `${typeof value[0]}s` : 'values'}`;
+/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
+export function resolveFacts(override?: FactsOverride): Facts {
+  return overrideFacts(shipped, override);
 }

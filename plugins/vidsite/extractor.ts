@@ -5,13 +5,14 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
+  type FactsOverride,
   GatewayError,
   mergePosts,
   type Part,
   type PluginContext,
   type PostPart,
 } from 'mediagate';
-import { type FactsOverride, resolveFacts } from './facts.js';
+import { resolveFacts } from './facts.js';
 import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';

@@ -1,0 +1,35 @@
+/** The parts of a plugin's shipped facts that an entry overrides, in the same shape. */
+export type FactsOverride = Readonly<Record<string, unknown>>;
+
+/**
+ * What a platform changes from time to time (client versions, document ids, phrases), with an entry's own values in place
+ * of the shipped ones; lists are replaced as a whole.
+ * @throws TypeError that names a member which is not there or is of another type.
+ */
+export function overrideFacts<Facts extends object>(shipped: Facts, override: FactsOverride = {}): Facts {
+  // Every member of the result has the type of the shipped one.
+  return merge(shipped, override, 'facts') as Facts;
+}
+
+function merge(base: unknown, override: unknown, path: string): unknown {
+  if (!isRecord(base)) {
+    if (kindOf(base) !== kindOf(override)) throw new TypeError(`${path} must be a ${kindOf(base)}`);
+    return override;
+  }
+  if (!isRecord(override)) throw new TypeError(`${path} must be an object`);
+  const merged: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(override)) {
+    if (!Object.hasOwn(base, name)) throw new TypeError(`${path} has no member "${name}"`);
+    merged[name] = merge(base[name], value, `${path}.${name}`);
+  }
+  return merged;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (!Array.isArray(value)) return typeof value;
+  return `list of ${value.length > 0 ? `${typeof value[0]}s` : 'values'}`;
+}
