@@ -42,10 +42,13 @@ export function toMilliseconds(microseconds: number): string {
   return `${(microseconds / 1000).toFixed(2)} ms`;
 }
 
-/** Rise of y for one x along the line of least squares. */
+/**
+ * Rise of y for one x: the median over all pairs of points (Theil and Sen), which a single step, as an allocator makes
+ * when it asks for more room once, does not move.
+ */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (axis: 0 | 1) => points.reduce((total, point) => total + point[axis], 0) / points.length;
-  const [meanX, meanY] = [mean(0), mean(1)];
-  const spread = points.reduce((total, [x]) => total + (x - meanX) ** 2, 0);
-  return points.reduce((total, [x, y]) => total + (x - meanX) * (y - meanY), 0) / spread;
+  const slopes = points.flatMap(([x, y], index) =>
+    points.slice(index + 1).map(([laterX, laterY]) => (laterY - y) / (laterX - x)),
+  );
+  return median(slopes);
 }

@@ -37,11 +37,19 @@ describe('a link through the real process', () => {
         return;
       }
       expect(json.extraction_method).to.be.a('string').that.is.not.empty;
-      expect(json.data.ids.video_id).to.equal(id);
-      expect(json.data.common.title).to.be.a('string').that.is.not.empty;
-      expect(json.data.common.author.name).to.be.a('string').that.is.not.empty;
-      expect(json.data.metrics.views).to.be.a('number');
-      expect(json.data.media).to.include.keys('image_urls', 'video_urls', 'download_links', 'audio_download_links');
+      const { product, reviews, ids, common, metrics, media } = json.data;
+      if (product) {
+        expect(product.product_id).to.equal(id);
+        expect(product.name).to.be.a('string').that.is.not.empty;
+        expect(product.price.amount).to.be.a('number');
+        expect(reviews).to.include.keys('five_star', 'one_star');
+      } else {
+        expect([ids.video_id, ids.post_id, ids.shortcode]).to.include(id);
+        expect(common.title).to.be.a('string').that.is.not.empty;
+        expect(common.author.name).to.be.a('string').that.is.not.empty;
+        expect(metrics.views ?? metrics.likes).to.be.a('number');
+        expect(media).to.include.keys('image_urls', 'video_urls', 'download_links', 'audio_download_links');
+      }
       expect(json.data.raw_stats).to.be.an('object');
       expect(json.limitations).to.be.an('array');
     });
