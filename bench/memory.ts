@@ -33,7 +33,8 @@ export async function measureMemory(): Promise<Figure[]> {
     },
   });
   const child = fork(path.join(packageRoot, 'dist', 'bench', 'memory-run.js'), [proxy.url, String(EXTRACTIONS)], {
-    execArgv: ['--expose-gc'],
+    // As the launcher started this process, which is how it starts the server.
+    execArgv: process.execArgv,
     env: { ...process.env, NODE_EXTRA_CA_CERTS: proxy.caPath },
   });
   try {

@@ -68,8 +68,13 @@ function compile(node) {
   fs.utimesSync(stamp, now, now);
 }
 
+// Pages of a megabyte make garbage of megabytes. With Node's young generation of today and an arena of malloc for every
+// thread the process would hold on to 390 MB for 54 MB of live objects; like this it is 250 MB, and stays there.
+const FLAGS = ['--max-semi-space-size=16'];
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', ...process.env };
+
 function run(node, args) {
-  const child = spawn(node, args, { stdio: 'inherit' });
+  const child = spawn(node, [...FLAGS, ...args], { stdio: 'inherit', env: ENVIRONMENT });
   // A terminal sends Ctrl-C to the whole group; the child decides when it has drained, and this process waits for it.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
