@@ -1,3 +1,28 @@
+/** What a platform may say about an item that ends the question: it cannot be had, and why. */
+export const DEFINITIVE_CODES = [
+  'removed',
+  'private',
+  'login_required',
+  'age_restricted',
+  'geo_blocked',
+  'members_only',
+  'paid',
+  'under_review',
+  'unavailable',
+  'short_link_dead',
+  'redirected_to_unsupported',
+] as const;
+
+/** How a source may fail without anything being said about the item. */
+export const TRANSIENT_CODES = [
+  'bot_check',
+  'upstream_rate_limited',
+  'upstream_refused',
+  'upstream_changed',
+  'upstream_error',
+  'upstream_timeout',
+] as const;
+
 /**
  * Every failure the gateway can name. The set is closed: a code not in this list does not reach a client, and
  * `server/wire/errors.ts` holds the one table from code to HTTP status.
@@ -57,24 +82,9 @@ export const ERROR_CODES = [
   'queue_full',
   'shutting_down',
   // A link that could not be had, definitively
-  'removed',
-  'private',
-  'login_required',
-  'age_restricted',
-  'geo_blocked',
-  'members_only',
-  'paid',
-  'under_review',
-  'unavailable',
-  'short_link_dead',
-  'redirected_to_unsupported',
+  ...DEFINITIVE_CODES,
   // An upstream (platform or model vendor) that did not do its part
-  'bot_check',
-  'upstream_rate_limited',
-  'upstream_refused',
-  'upstream_changed',
-  'upstream_error',
-  'upstream_timeout',
+  ...TRANSIENT_CODES,
   'upstream_auth_error',
   'upstream_unavailable',
   'audio_unavailable',
@@ -85,6 +95,19 @@ export const ERROR_CODES = [
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
+export type DefinitiveCode = (typeof DEFINITIVE_CODES)[number];
+export type TransientCode = (typeof TRANSIENT_CODES)[number];
+
+const DEFINITIVE: ReadonlySet<string> = new Set(DEFINITIVE_CODES);
+const TRANSIENT: ReadonlySet<string> = new Set(TRANSIENT_CODES);
+
+export function isDefinitiveCode(code: ErrorCode): code is DefinitiveCode {
+  return DEFINITIVE.has(code);
+}
+
+export function isTransientCode(code: ErrorCode): code is TransientCode {
+  return TRANSIENT.has(code);
+}
 
 /** One rung that was tried for a link: names and outcomes only, never a URL or an address. */
 export interface Attempt {

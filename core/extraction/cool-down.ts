@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/services.js';
-import type { Outcome, TransientCode } from './ladder.js';
+import type { TransientCode } from '../errors.js';
+import type { Outcome } from './ladder.js';
 
 const LIMITED_FIRST_MS = 10_000;
 const UNREADABLE_FIRST_MS = 30_000;

@@ -1,6 +1,6 @@
-import { GatewayError } from '../errors.js';
+import { type DefinitiveCode, GatewayError, type TransientCode } from '../errors.js';
 import type { Rest } from './cool-down.js';
-import type { DefinitiveCode, Outcome, TransientCode, Tried } from './ladder.js';
+import type { Outcome, Tried } from './ladder.js';
 
 type Definitive = Extract<Outcome<unknown>, { kind: 'definitive' }>;
 type Transient = Pick<

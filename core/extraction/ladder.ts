@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../contracts/services.js';
-import type { Attempt, ErrorCode } from '../errors.js';
+import type { Attempt, DefinitiveCode, TransientCode } from '../errors.js';
 import { createCoolDown } from './cool-down.js';
 import { decide } from './ladder-verdict.js';
 import { runRung } from './rung-run.js';
@@ -27,31 +27,6 @@ export type Outcome<Found> =
   | { kind: 'definitive'; code: DefinitiveCode; reason?: string; found?: Found; limitations?: readonly string[] }
   /** Nothing to be concluded about the item. */
   | { kind: 'transient'; code: TransientCode; reason?: string; retryAfterSeconds?: number; cause?: unknown };
-
-export type DefinitiveCode = Extract<
-  ErrorCode,
-  | 'removed'
-  | 'private'
-  | 'login_required'
-  | 'age_restricted'
-  | 'geo_blocked'
-  | 'members_only'
-  | 'paid'
-  | 'under_review'
-  | 'unavailable'
-  | 'short_link_dead'
-  | 'redirected_to_unsupported'
->;
-
-export type TransientCode = Extract<
-  ErrorCode,
-  | 'bot_check'
-  | 'upstream_rate_limited'
-  | 'upstream_refused'
-  | 'upstream_changed'
-  | 'upstream_error'
-  | 'upstream_timeout'
->;
 
 export interface LadderOptions<Found, Call> {
   rungs: readonly Rung<Found, Call>[];

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Extraction } from '../contracts/extractor.js';
 import type { Cache, Clock } from '../contracts/services.js';
-import { type ErrorCode, GatewayError } from '../errors.js';
+import { type GatewayError, isDefinitiveCode } from '../errors.js';
 
 /** An extraction and when it was fetched. */
 export interface Kept {
@@ -24,20 +24,6 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /** Partial results and refusals: long enough to stop a storm, short enough not to hold an error against a link. */
 const BRIEF_MS = 30_000;
-
-const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'removed',
-  'private',
-  'login_required',
-  'age_restricted',
-  'geo_blocked',
-  'members_only',
-  'paid',
-  'under_review',
-  'unavailable',
-  'short_link_dead',
-  'redirected_to_unsupported',
-]);
 
 export interface ResultCacheOptions {
   cache: Cache;
@@ -85,7 +71,7 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
       return kept;
     },
     keepRefusal(key, error) {
-      if (REFUSALS.has(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
+      if (isDefinitiveCode(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
     },
   };
 }

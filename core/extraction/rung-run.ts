@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../contracts/services.js';
-import { type ErrorCode, GatewayError, isGatewayError } from '../errors.js';
-import type { DefinitiveCode, Outcome, Rung, TransientCode } from './ladder.js';
+import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../errors.js';
+import type { Outcome, Rung } from './ladder.js';
 
 export interface RungRun<Found> {
   outcome: Outcome<Found>;
@@ -19,29 +19,6 @@ export interface RungRunOptions<Found, Call> {
   logger: Logger;
   platform: string;
 }
-
-const DEFINITIVE: ReadonlySet<ErrorCode> = new Set<DefinitiveCode>([
-  'removed',
-  'private',
-  'login_required',
-  'age_restricted',
-  'geo_blocked',
-  'members_only',
-  'paid',
-  'under_review',
-  'unavailable',
-  'short_link_dead',
-  'redirected_to_unsupported',
-]);
-
-const TRANSIENT: ReadonlySet<ErrorCode> = new Set<TransientCode>([
-  'bot_check',
-  'upstream_rate_limited',
-  'upstream_refused',
-  'upstream_changed',
-  'upstream_error',
-  'upstream_timeout',
-]);
 
 /**
  * One rung under its deadline. Whatever the rung does, there is an outcome, and in time: a rung that ignores its signal is
@@ -89,11 +66,11 @@ export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>)
 function readFailure(error: unknown): Outcome<never> {
   if (isGatewayError(error)) {
     const { code, reason, retryAfterSeconds } = error;
-    if (DEFINITIVE.has(code)) return { kind: 'definitive', code: code as DefinitiveCode, reason };
-    if (TRANSIENT.has(code)) {
+    if (isDefinitiveCode(code)) return { kind: 'definitive', code, reason };
+    if (isTransientCode(code)) {
       // Where the platform said nothing, what our own client met ("the host name could not be resolved") is the reason.
       const met = reason ?? error.message;
-      return { kind: 'transient', code: code as TransientCode, reason: met, retryAfterSeconds, cause: error };
+      return { kind: 'transient', code, reason: met, retryAfterSeconds, cause: error };
     }
   }
   return { kind: 'transient', code: 'upstream_changed', cause: error };
