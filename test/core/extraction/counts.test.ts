@@ -91,12 +91,12 @@ const NOTHING = [
 describe('parseCount', () => {
   for (const [text, value] of Object.entries(EXACT)) {
     it('takes no unit out of a word with an apostrophe', () => {
-    expect(parseCount('1\u202f234 J’aime')).to.deep.equal({ value: 1234, exact: true });
-    expect(parseCount("12 j'aime")).to.deep.equal({ value: 12, exact: true });
-    expect(parseCount('1,2 k d’abonnés')).to.deep.equal({ value: 1200, exact: false });
-  });
+      expect(parseCount('1\u202f234 J’aime')).to.deep.equal({ value: 1234, exact: true });
+      expect(parseCount("12 j'aime")).to.deep.equal({ value: 12, exact: true });
+      expect(parseCount('1,2 k d’abonnés')).to.deep.equal({ value: 1200, exact: false });
+    });
 
-  it(`reads ${JSON.stringify(text)} as exactly ${value}`, () => {
+    it(`reads ${JSON.stringify(text)} as exactly ${value}`, () => {
       expect(parseCount(text)).to.deep.equal({ value, exact: true });
     });
   }
