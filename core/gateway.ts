@@ -1,9 +1,9 @@
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { ExtractionData } from './contracts/documents.js';
-import type { LinkRef } from './contracts/extractor.js';
+import type { LinkRef, RungState } from './contracts/extractor.js';
 import type { ImageProvider } from './contracts/image-provider.js';
-import type { Plugin } from './contracts/plugin.js';
+import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
 import {
@@ -103,6 +103,8 @@ export interface ExtractRequest {
   includeEmptyReviews?: boolean;
   /** Default true. */
   includeAudioMp3?: boolean;
+  /** One rung to ask alone, past the cache and keeping nothing: how the canary tells rungs apart. */
+  only?: string;
   /** Waiting for an answer ends with it; work that others wait for goes on. */
   signal?: AbortSignal;
 }
@@ -133,6 +135,8 @@ export interface PlatformInfo {
   name: string;
   linkForms: readonly string[];
   features: { async: boolean; batch: boolean; reviews: boolean; audio_mp3: boolean };
+  /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
+  rungs: readonly RungState[];
 }
 
 /** The composed gateway: what the server, the CLI and embedders speak to. */
@@ -145,6 +149,8 @@ export interface Gateway extends AsyncDisposable {
   platforms(): readonly PlatformInfo[];
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
+  /** Whether plugins that need it can have it. */
+  meets(need: Need): boolean;
   /** Models of every ready provider. */
   models(): readonly { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   imageProvider(model: string): ImageProvider | undefined;
@@ -178,6 +184,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   root.provide(HTTP, http);
   registerEntryServices(root);
 
+  const meets = (need: Need) => (need === 'browser' ? browser.available : options.ffmpegPath !== undefined);
   const registry = createRegistry(logger);
   const host = createPluginHost({
     root,
@@ -185,10 +192,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     logger,
     trustedOrigins: options.trustedOrigins ?? [],
     baseFolder: options.baseFolder ?? process.cwd(),
-    unmet: (need) => {
-      if (need === 'browser') return browser.available ? undefined : 'none is configured or found';
-      return options.ffmpegPath ? undefined : 'none is configured or found';
-    },
+    unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
   const extraction = createExtractionService({
     registry,
@@ -230,8 +234,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
           reviews: contribution.background ?? false,
           audio_mp3: (contribution.audio ?? false) && options.audioLinks !== undefined,
         },
+        rungs: contribution.rungs?.() ?? [],
       })),
     plugins: () => host.status(),
+    meets,
     models: () => registry.models(),
     imageProvider: (model) => registry.imageProvider(model)?.contribution,
     audioProvider: (model, operation) => registry.audioProvider(model, operation)?.contribution,

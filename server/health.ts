@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Clock, Gateway } from 'mediagate';
+import type { Clock, Gateway, Need } from 'mediagate';
+import { checkPlatforms } from './platform-check.js';
 import { PACKAGE_VERSION } from './version.js';
 
 const FRESH_MS = 1_000;
@@ -8,7 +9,9 @@ const PATIENCE_MS = 2_000;
 const STALL_MS = 1_000;
 
 export interface HealthOptions {
-  gateway: Pick<Gateway, 'plugins'>;
+  gateway: Pick<Gateway, 'plugins' | 'platforms' | 'meets'>;
+  /** What the operator means this machine to have; where one of these is missing, health is degraded. */
+  wants: readonly Need[];
   clock: Clock;
   /** Named checks that resolve when all is well, e.g. a database ping. Each is asked at most once a second. */
   checks: Readonly<Record<string, () => Promise<unknown>>>;
@@ -17,6 +20,12 @@ export interface HealthOptions {
 export interface CheckResult {
   ok: boolean;
   ms: number;
+}
+
+/** `off`: not there, and the operator wants it so. */
+interface NeedCheck {
+  ok: boolean;
+  state: 'ready' | 'missing' | 'off';
 }
 
 export interface Health {
@@ -30,7 +39,7 @@ export interface Health {
   close(): void;
 }
 
-export function createHealth({ gateway, clock, checks }: HealthOptions): Health {
+export function createHealth({ gateway, wants, clock, checks }: HealthOptions): Health {
   const startedAt = clock.monotonic();
   const loop = monitorEventLoopDelay({ resolution: 100 });
   loop.enable();
@@ -52,6 +61,11 @@ export function createHealth({ gateway, clock, checks }: HealthOptions): Health 
     return { ok, ms: Math.round(clock.monotonic() - begun) };
   }
 
+  function checkNeed(need: Need): NeedCheck {
+    if (gateway.meets(need)) return { ok: true, state: 'ready' };
+    return wants.includes(need) ? { ok: false, state: 'missing' } : { ok: true, state: 'off' };
+  }
+
   function runChecks(): Promise<Record<string, CheckResult>> {
     if (asked && clock.monotonic() - asked.at < FRESH_MS) return asked.results;
     const names = Object.entries(checks).map(async ([name, run]) => [name, await check(run)] as const);
@@ -68,18 +82,20 @@ export function createHealth({ gateway, clock, checks }: HealthOptions): Health 
         .plugins()
         .filter(({ state }) => state !== 'disabled')
         .map(({ id, state, reason }) => ({ id, state, ...(reason && { reason }) }));
-      const wellPlugins = plugins.every(({ state }) => state === 'ready');
-      const well = wellPlugins && stalledMs < STALL_MS && Object.values(results).every(({ ok }) => ok);
+      const all = {
+        plugins: { ok: plugins.every(({ state }) => state === 'ready'), entries: plugins },
+        platforms: checkPlatforms(gateway.platforms()),
+        browser: checkNeed('browser'),
+        ffmpeg: checkNeed('ffmpeg'),
+        ...results,
+        event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
+      };
       return {
         ok: true,
-        status: well ? 'ok' : 'degraded',
+        status: Object.values(all).every(({ ok }) => ok) ? 'ok' : 'degraded',
         version: PACKAGE_VERSION,
         uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
-        checks: {
-          plugins: { ok: wellPlugins, entries: plugins },
-          ...results,
-          event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
-        },
+        checks: all,
       };
     },
     async readiness() {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { createLogger, type Logger, openState, type State, systemClock } from 'mediagate';
+import { createLogger, type Logger, type Need, openState, type State, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { drain } from './drain.js';
@@ -68,7 +68,8 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
 
   const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
   const checks = { database: () => state.ping(), data_folder: () => stat(dataDir) };
-  const health = createHealth({ gateway, clock: systemClock, checks });
+  const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
+  const health = createHealth({ gateway, wants, clock: systemClock, checks });
   opened.add(() => health.close());
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });

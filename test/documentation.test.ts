@@ -72,7 +72,7 @@ describe("README's tables equal the code", () => {
   });
 
   it('routes: those of the router', () => {
-    const health = createHealth({ gateway, clock: systemClock, checks: {} });
+    const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const router = createRouter({ gateway, windows: state.windows, keys, health, logger, clock: systemClock });
     health.close();

@@ -1,3 +1,4 @@
+import type { TransientCode } from '../errors.js';
 import type { ExtractionData } from './documents.js';
 
 /** What a link points at. */
@@ -50,6 +51,18 @@ export interface Extractor {
    * Present wherever `audio` is true.
    */
   resolveAudio?(call: ExtractCall): Promise<AudioSource>;
+  /** Its ways to the platform as they are now, best first; cheap, since `/health` asks. A ladder gives them. */
+  rungs?(): readonly RungState[];
+}
+
+/** One way to a platform, and whether it can be gone now. */
+export interface RungState {
+  /** As in `extraction_method` and `error.attempts`. */
+  name: string;
+  /** False where this gateway lacks what the rung needs: a key, a browser. */
+  available: boolean;
+  /** Present while the rung rests after failing: why, and for how many whole seconds still. */
+  rest?: { code: TransientCode; seconds: number };
 }
 
 export interface ResolveCall {
@@ -62,6 +75,8 @@ export interface ExtractCall {
   options: ExtractOptions;
   /** Aborts at the entry's deadline and when nobody waits for the result any more. */
   signal: AbortSignal;
+  /** The one rung to try, whatever little it gives: how the canary tells rungs apart. Default: the ladder decides. */
+  only?: string;
 }
 
 /** The request's options that change what is fetched, with defaults filled in (service document 2.4). */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import type { Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
+import type { ExtractCall, Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { ExtractRequest, ExtractResult } from '../gateway.js';
@@ -97,24 +97,29 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     throw new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { platform });
   }
 
-  async function fetchAnew(
+  async function ask(
     { extractor, link }: Target,
-    key: string,
-    extract: ExtractOptions,
-    signal: AbortSignal,
-  ): Promise<Kept> {
+    call: Pick<ExtractCall, 'options' | 'only'>,
+    signal: AbortSignal | undefined,
+  ): Promise<Extraction> {
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
       const extraction = await host.call(entry, signal, (callSignal) =>
-        contribution.extract({ link, options: extract, signal: callSignal }),
+        contribution.extract({ ...call, link, signal: callSignal }),
       );
-      return results.keep(key, check(extraction, platform));
+      return check(extraction, platform);
     } catch (error) {
-      if (!isGatewayError(error)) throw error;
-      const named = error.with({ platform });
-      results.keepRefusal(key, named);
-      throw named;
+      throw isGatewayError(error) ? error.with({ platform }) : error;
+    }
+  }
+
+  async function fetchAnew(target: Target, key: string, extract: ExtractOptions, signal: AbortSignal): Promise<Kept> {
+    try {
+      return results.keep(key, await ask(target, { options: extract }, signal));
+    } catch (error) {
+      if (isGatewayError(error)) results.keepRefusal(key, error);
+      throw error;
     }
   }
 
@@ -156,6 +161,10 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
         clipSort: request.clipSort ?? 'latest',
         includeEmptyReviews: request.includeEmptyReviews ?? false,
       };
+      if (request.only !== undefined) {
+        const extraction = await ask(target, { options: extract, only: request.only }, request.signal);
+        return answer(request, target, { extraction, fetchedAt: clock.now() }, extraction.limitations ?? [], 0);
+      }
       const key = cacheKey(target, extract);
       const fresh = await results.fresh(key);
       if (fresh)

@@ -1,8 +1,9 @@
+import type { RungState } from '../contracts/extractor.js';
 import type { Clock, Logger } from '../contracts/services.js';
 import type { Attempt, DefinitiveCode, TransientCode } from '../errors.js';
 import { createCoolDown } from './cool-down.js';
 import { decide } from './ladder-verdict.js';
-import { runRung } from './rung-run.js';
+import { isOverdue, runRung } from './rung-run.js';
 
 /** One way to get an item's data. Rungs are listed best first. */
 export interface Rung<Found, Call> {
@@ -14,7 +15,9 @@ export interface Rung<Found, Call> {
   readonly authority: boolean;
   /** Neighbouring rungs of one group are tried at the same time. */
   readonly group?: string;
-  /** Whether the rung can be tried for this call (a key is configured, a browser is there). Default: yes. */
+  /** Whether this gateway has what the rung needs (a key is configured, a browser is there). Default: yes. */
+  available?(): boolean;
+  /** Whether the rung is worth trying for this call. Default: yes. */
   usable?(call: Call): boolean;
   run(call: Call, signal: AbortSignal): Promise<Outcome<Found>>;
 }
@@ -66,8 +69,14 @@ export interface Climb<Found> {
 
 /** Climbs rungs; keeps, for as long as it lives, which rung rests after failing. */
 export interface Ladder<Found, Call> {
-  /** @throws GatewayError with `attempts`, by the precedence of outcomes. */
-  climb(call: Call, signal: AbortSignal): Promise<Climb<Found>>;
+  /**
+   * With `only`, that rung alone is tried, and whatever it gives is worth an answer.
+   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of a signal that aborts, unless that
+   * is a deadline: then the climb ends with what it has.
+   */
+  climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>>;
+  /** Every rung as it is now, in the order they are listed. */
+  rungs(): RungState[];
 }
 
 /** Codes that an authority gives only where nothing of the item may be shown, whatever else was found. */
@@ -93,11 +102,11 @@ export interface Tried<Found> {
 export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): Ladder<Found, Call> {
   const { rungs, clock, logger, platform, isEnough, isWorthwhile } = options;
   const { budgetMs = BUDGET_MS, rungMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
-  const steps = groupNeighbours(rungs);
   const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
 
-  async function climb(call: Call, signal: AbortSignal): Promise<Climb<Found>> {
+  async function climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>> {
     signal.throwIfAborted();
+    const wanted = only === undefined ? rungs : rungs.filter(({ name }) => name === only);
     const start = clock.monotonic();
     const tried = new Map<string, Tried<Found>>();
     let spent = 0;
@@ -117,13 +126,13 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
 
     async function attempt(rung: Rung<Found, Call>): Promise<void> {
       const left = budgetMs - (clock.monotonic() - start);
-      if (left <= 0) {
+      if (left <= 0 || isOverdue(signal)) {
         leave(rung, 'skipped', true);
         return;
       }
       const run = await runRung({ rung, call, signal, limitMs: Math.min(rungMs, left), clock, logger, platform });
       // A rung that was given less than its time is not to blame for being cut.
-      if (!(run.cut && left < rungMs)) coolDown.report(rung.name, run.outcome);
+      if (!(run.cut && (left < rungMs || isOverdue(signal)))) coolDown.report(rung.name, run.outcome);
       tried.set(rung.name, {
         rung: rung.name,
         authority: rung.authority,
@@ -135,7 +144,7 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
     async function step(group: readonly Rung<Found, Call>[]): Promise<void> {
       const ready = group.filter((rung) => {
         const affordable = spent + rung.cost <= maxCost;
-        if (!affordable || rung.usable?.(call) === false) leave(rung, 'skipped');
+        if (!affordable || rung.available?.() === false || rung.usable?.(call) === false) leave(rung, 'skipped');
         else if (coolDown.rests(rung.name)) leave(rung, 'resting');
         else {
           spent += rung.cost;
@@ -146,7 +155,7 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
       await Promise.all(ready.map(attempt));
     }
 
-    for (const group of steps) {
+    for (const group of groupNeighbours(wanted)) {
       await step(group);
       if (isDone()) break;
     }
@@ -163,13 +172,13 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
         if (isDone() || isWorthwhile(summarize(list()).parts)) break;
       }
     }
-    return conclude(list(), call);
+    return conclude(list(), call, only !== undefined);
   }
 
-  function conclude(tried: readonly Tried<Found>[], call: Call): Climb<Found> {
+  function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): Climb<Found> {
     const { parts, verdict, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
-    if (refused || !isWorthwhile(parts)) {
+    if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
       throw decide({ tried, rest: (rung) => coolDown.rest(rung) }).with({ attempts, platform });
     }
     const failed = tried.some(
@@ -178,7 +187,16 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
     return { parts, attempts, limitations, ...(verdict && { verdict }), partial: failed && !isEnough(parts, call) };
   }
 
-  return { climb };
+  function stateOf({ name, available }: Rung<Found, Call>): RungState {
+    const rest = coolDown.rest(name);
+    return {
+      name,
+      available: available?.() ?? true,
+      ...(rest && { rest: { code: rest.code, seconds: Math.ceil(rest.remainingMs / 1000) } }),
+    };
+  }
+
+  return { climb, rungs: () => rungs.map(stateOf) };
 }
 
 function groupNeighbours<Found, Call>(rungs: readonly Rung<Found, Call>[]): Rung<Found, Call>[][] {

@@ -6,7 +6,7 @@ export interface RungRun<Found> {
   outcome: Outcome<Found>;
   /** Whole milliseconds. */
   ms: number;
-  /** True where our own deadline ended it. */
+  /** True where a deadline ended it: its own, or one of whoever called. */
   cut: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface RungRunOptions<Found, Call> {
 /**
  * One rung under its deadline. Whatever the rung does, there is an outcome, and in time: a rung that ignores its signal is
  * left behind.
- * @throws the reason of the caller's signal, at once, and nothing else.
+ * @throws the reason of the caller's signal, at once, unless that is a deadline; and nothing else.
  */
 export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
   const { rung, call, signal, limitMs, clock, logger, platform } = options;
@@ -48,7 +48,7 @@ export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>)
     // A rung may throw before it returns a promise.
     outcome = await Promise.race([ended, (async () => rung.run(call, ending.signal))()]);
   } catch (error) {
-    signal.throwIfAborted();
+    if (!isOverdue(signal)) signal.throwIfAborted();
     outcome = readFailure(ending.signal.aborted ? late : error);
   } finally {
     timer.abort();
@@ -61,6 +61,11 @@ export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>)
     else logger.debug('a rung failed', fields);
   }
   return { outcome, ms, cut: ending.signal.aborted };
+}
+
+/** Whether time is up for the caller, who then still wants to know what was had by now. */
+export function isOverdue({ aborted, reason }: AbortSignal): boolean {
+  return aborted && isGatewayError(reason) && reason.code === 'upstream_timeout';
 }
 
 function readFailure(error: unknown): Outcome<never> {

@@ -41,7 +41,7 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     clock,
     logger,
     rungs: [
-      { name: 'api', cost: 1, authority: true, usable: () => options.apiKey !== undefined, run: fromApi },
+      { name: 'api', cost: 1, authority: true, available: () => options.apiKey !== undefined, run: fromApi },
       { name: 'page', cost: 2, authority: false, run: fromPage },
     ],
     isEnough: (parts) => parts.some(({ found }) => found.metrics?.views !== undefined && found.media?.video_urls),
@@ -53,8 +53,9 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     displayName: 'Reelbox',
     linkForms: ['https://reelbox.example/clip/<id>', 'https://m.reelbox.example/c/<id>'],
     match: matchLink,
+    rungs: ladder.rungs,
     async extract(call): Promise<Extraction> {
-      const { parts, limitations, partial } = await ladder.climb(call, call.signal);
+      const { parts, limitations, partial } = await ladder.climb(call, call.signal, call.only);
       return {
         method: parts.map(({ rung }) => rung).join('+'),
         data: mergePosts(parts),

@@ -51,15 +51,16 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     linkForms: LINK_FORMS,
     background: true,
     match: matchProduct,
+    rungs: ladder.rungs,
 
-    async extract({ link, options: wishes, signal }: ExtractCall): Promise<Extraction> {
+    async extract({ link, options: wishes, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ProductCall = {
         wanted: { id: link.id, ...(link.region && { region: link.region }) },
         options: wishes,
         deadline: clock.monotonic() + budgetMs,
         outcomes: new Map(),
       };
-      const climb = await ladder.climb(call, signal).catch((error: unknown) => {
+      const climb = await ladder.climb(call, signal, only).catch((error: unknown) => {
         throw isGatewayError(error) ? asAgreed(error, call) : error;
       });
       refuseTagsAlone(climb);

@@ -62,7 +62,8 @@ export function createRungs(settings: RungSettings): Rung<Found, ProductCall>[] 
       name: BROWSER_RUNG,
       cost: 20,
       authority: true,
-      usable: ({ deadline }) => browser.available && deadline - clock.monotonic() > BROWSER_START_MS,
+      available: () => browser.available,
+      usable: ({ deadline }) => deadline - clock.monotonic() > BROWSER_START_MS,
       async run({ wanted, options, deadline, outcomes }, signal) {
         const groups = (found: ShopOutcome) => groupsToAsk([...outcomes.values(), found], options);
         const outcome = doubted(await visitProduct({ wanted, options, groups, deadline, signal }), outcomes);

@@ -51,11 +51,12 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
     audio: true,
     mediaHosts: facts.mediaHosts,
     match: matchClip,
+    rungs: ladder.rungs,
     resolve: (call) => resolveShortLink({ http, facts }, call),
 
-    async extract({ link, signal }: ExtractCall): Promise<Extraction> {
+    async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ClipCall = { id: link.id, outcomes: new Map() };
-      const climb = await ladder.climb(call, signal).catch((error: unknown) => {
+      const climb = await ladder.climb(call, signal, only).catch((error: unknown) => {
         throw nameWall(error, call);
       });
       const parts = alignMedia(climb.parts);

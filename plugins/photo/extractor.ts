@@ -42,9 +42,9 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
 
-  async function read({ link, signal }: ExtractCall) {
+  async function read({ link, signal, only }: ExtractCall) {
     const identity = identityOf(link.id);
-    const climb = await ladder.climb({ identity, outcomes: new Map() }, signal);
+    const climb = await ladder.climb({ identity, outcomes: new Map() }, signal, only);
     const readings = rankReadings(climb.parts);
     return { climb, readings, data: mergePosts(partsOf(readings, identity)) };
   }
@@ -56,6 +56,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchPost,
+    rungs: ladder.rungs,
 
     resolve({ link, signal }) {
       return resolveShareLink({ http, facts, link, signal });

@@ -43,7 +43,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     isEnough: (parts, { link }) => isComplete(parts, link.kind !== 'post'),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
-  const climb = (link: LinkRef, signal: AbortSignal) => ladder.climb({ link, outcomes: new Map() }, signal);
+  const climb = ({ link, signal, only }: ExtractCall) => ladder.climb({ link, outcomes: new Map() }, signal, only);
 
   return {
     platform: PLATFORM,
@@ -52,11 +52,13 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchItem,
+    rungs: ladder.rungs,
 
     resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),
 
-    async extract({ link, signal }: ExtractCall): Promise<Extraction> {
-      const result = await climb(link, signal);
+    async extract(call): Promise<Extraction> {
+      const { link } = call;
+      const result = await climb(call);
       const parts = flatten(result.parts);
       const [best] = parts;
       const data = mergePosts([...parts, ...(best ? [{ rung: best.rung, found: { ids: idsOf(link, parts) } }] : [])]);
@@ -69,8 +71,8 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
       };
     },
 
-    async resolveAudio({ link, signal }: ExtractCall): Promise<AudioSource> {
-      const result = await climb(link, signal);
+    async resolveAudio(call): Promise<AudioSource> {
+      const result = await climb(call);
       const { media, common } = mergePosts(flatten(result.parts));
       const sound = chooseSound(media.entries ?? []);
       if (!sound) {

@@ -52,10 +52,11 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     linkForms: LINK_FORMS,
     audio: true,
     match: matchVideo,
+    rungs: ladder.rungs,
 
-    async extract({ link, signal }: ExtractCall): Promise<Extraction> {
+    async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: VideoCall = { id: link.id, outcomes: new Map() };
-      const climb = await ladder.climb(call, signal);
+      const climb = await ladder.climb(call, signal, only);
       refusePrivate(call, climb.attempts);
       const parts = alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY)));
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));

@@ -32,7 +32,7 @@ export function createRungs({ requests, hasApiKey, ...reading }: RungSettings): 
 
   const rung = (
     name: string,
-    options: Pick<Rung<Found, VideoCall>, 'cost' | 'authority' | 'group' | 'usable'>,
+    options: Pick<Rung<Found, VideoCall>, 'cost' | 'authority' | 'group' | 'available' | 'usable'>,
     run: (id: string, signal: AbortSignal) => Promise<VideoOutcome>,
   ): Rung<Found, VideoCall> => ({
     name,
@@ -45,7 +45,7 @@ export function createRungs({ requests, hasApiKey, ...reading }: RungSettings): 
   });
 
   return [
-    rung('data_api', { cost: 2, authority: false, usable: () => hasApiKey }, async (id, signal) => {
+    rung('data_api', { cost: 2, authority: false, available: () => hasApiKey }, async (id, signal) => {
       const video = itemOf(await requests.dataApi('videos', id, signal), id);
       if (!video) return { kind: 'definitive', code: 'removed', reason: 'the official API does not list the video' };
       return { kind: 'found', found: [parseVideo(video, await channelOf(video, requests, signal), id)] };

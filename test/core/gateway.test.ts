@@ -2,13 +2,15 @@ import { expect } from 'chai';
 import {
   type Contributions,
   createGateway,
+  createLadder,
   definePlugin,
+  type ExtractCall,
   GatewayError,
   type Plugin,
   type PluginEntry,
 } from 'mediagate';
 import Type from 'typebox';
-import { invented, inventedExtractor } from '../support/invented-plugin.js';
+import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
 
 const failing = (name: string, setup: () => Contributions | Promise<Contributions>): Plugin =>
   definePlugin({ name, apiVersion: 1, summary: 'Fails.', provides: ['extractor'], setup });
@@ -150,6 +152,49 @@ describe('createGateway', () => {
       expect(error).to.be.instanceOf(GatewayError).and.to.include({ code, platform: 'invented' });
       expect(String(error)).not.to.include('secret detail');
     }
+  });
+
+  it("tells whom it had asked when the entry's deadline ends a call", async () => {
+    const climbing = definePlugin({
+      name: 'climbing',
+      apiVersion: 1,
+      summary: 'Asks one source that never answers.',
+      provides: ['extractor'],
+      setup({ clock, logger }) {
+        const ladder = createLadder<{ title: string }, string>({
+          platform: 'invented',
+          clock,
+          logger,
+          rungs: [{ name: 'silent', cost: 1, authority: true, run: () => new Promise(() => {}) }],
+          isEnough: () => false,
+          isWorthwhile: (parts) => parts.length > 0,
+        });
+        const extract = async ({ link, signal }: ExtractCall) => {
+          await ladder.climb(link.id, signal);
+          return inventedExtraction(link.id);
+        };
+        return { extractors: [inventedExtractor({ extract, rungs: ladder.rungs })] };
+      },
+    });
+    await using gateway = await createGateway({ plugins: [{ use: climbing, timeoutMs: 1000 }] });
+    expect(gateway.platforms()[0]?.rungs).to.deep.equal([{ name: 'silent', available: true }]);
+    const error = await gateway.extract({ url: 'https://invented.example/item/7' }).catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'upstream_timeout', platform: 'invented' });
+    expect((error as GatewayError).attempts?.map(({ rung, outcome }) => [rung, outcome])).to.deep.equal([
+      ['silent', 'upstream_timeout'],
+    ]);
+  });
+
+  it('asks for one rung alone past the cache, and keeps nothing of it', async () => {
+    const asked: (string | undefined)[] = [];
+    const extract = async ({ link, only }: ExtractCall) => {
+      asked.push(only);
+      return inventedExtraction(link.id);
+    };
+    await using gateway = await createGateway({ plugins: [{ use: invented({ extract }) }] });
+    const url = 'https://invented.example/item/7';
+    for (const only of ['page', 'page', undefined, undefined, 'page']) await gateway.extract({ url, only });
+    expect(asked).to.deep.equal(['page', 'page', undefined, 'page']);
   });
 
   it('ends running calls when it closes', async () => {

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { systemClock } from 'mediagate';
+import { type Gateway, systemClock } from 'mediagate';
 import { createHealth } from 'mediagate/server';
 import { type ListeningApp, startApp } from './listening-app.js';
+
+/** Nothing is loaded, and whatever a plugin could need is there. */
+const idle: Pick<Gateway, 'plugins' | 'platforms' | 'meets'> = {
+  plugins: () => [],
+  platforms: () => [],
+  meets: () => true,
+};
 
 describe('health', () => {
   let app: ListeningApp;
@@ -42,7 +49,12 @@ describe('health', () => {
       asked += 1;
       return Promise.reject(new Error('away'));
     };
-    const health = createHealth({ gateway: { plugins }, clock: systemClock, checks: { database } });
+    const health = createHealth({
+      gateway: { ...idle, plugins },
+      wants: [],
+      clock: systemClock,
+      checks: { database },
+    });
     const reports = await Promise.all([health.report(), health.report(), health.readiness()]);
     expect(reports[0]).to.include({ ok: true, status: 'degraded' });
     expect(reports[0]).to.nested.include({ 'checks.database.ok': false, 'checks.plugins.entries[0].reason': 'no key' });
@@ -51,10 +63,82 @@ describe('health', () => {
     health.close();
   });
 
+  it('tells which rungs rest, and is degraded where a platform has none left', async () => {
+    const features = { async: false, batch: false, reviews: false, audio_mp3: false };
+    const of = (key: string, rungs: ReturnType<Gateway['platforms']>[number]['rungs']) => ({
+      key,
+      name: key,
+      linkForms: [],
+      features,
+      rungs,
+    });
+    const rest = { code: 'bot_check', seconds: 29 } as const;
+    const limited = of('limited', [
+      { name: 'page', available: true, rest },
+      { name: 'embed', available: true },
+    ]);
+    const out = of('out', [
+      { name: 'page', available: true, rest },
+      { name: 'browser', available: false },
+    ]);
+    const untold = of('untold', []);
+    const reportOf = async (...platforms: (typeof limited)[]) => {
+      const gateway = { ...idle, platforms: () => platforms };
+      const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+      health.close();
+      return health.report();
+    };
+    const resting = [{ rung: 'page', code: 'bot_check', seconds: 29 }];
+    const informed = await reportOf(limited, untold);
+    expect(informed).to.include({ ok: true, status: 'ok' });
+    expect(informed)
+      .to.have.nested.property('checks.platforms')
+      .that.deep.equals({
+        ok: true,
+        entries: [
+          { key: 'limited', ok: true, resting },
+          { key: 'untold', ok: true, resting: [] },
+        ],
+      });
+    const degraded = await reportOf(limited, out);
+    expect(degraded).to.include({ ok: true, status: 'degraded' });
+    expect(degraded)
+      .to.have.nested.property('checks.platforms')
+      .that.deep.equals({
+        ok: false,
+        entries: [
+          { key: 'limited', ok: true, resting },
+          { key: 'out', ok: false, resting },
+        ],
+      });
+  });
+
+  it('is degraded without a browser or ffmpeg that the operator wants, and only then', async () => {
+    const reportOf = async (wants: ('browser' | 'ffmpeg')[], has: 'browser' | 'ffmpeg') => {
+      const gateway = { ...idle, meets: (need: string) => need === has };
+      const health = createHealth({ gateway, wants, clock: systemClock, checks: {} });
+      health.close();
+      return health.report();
+    };
+    expect(await reportOf(['browser', 'ffmpeg'], 'browser')).to.nested.include({
+      status: 'degraded',
+      'checks.browser.state': 'ready',
+      'checks.ffmpeg.ok': false,
+      'checks.ffmpeg.state': 'missing',
+    });
+    expect(await reportOf(['ffmpeg'], 'ffmpeg')).to.nested.include({
+      status: 'ok',
+      'checks.browser.ok': true,
+      'checks.browser.state': 'off',
+      'checks.ffmpeg.state': 'ready',
+    });
+  });
+
   it('does not wait for a check that never answers', async () => {
     const clock = { ...systemClock, sleep: async () => {} };
     const health = createHealth({
-      gateway: { plugins: () => [] },
+      gateway: idle,
+      wants: [],
       clock,
       checks: { stuck: () => new Promise(() => {}) },
     });

@@ -88,7 +88,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     services: { http: noHttp, logger, clock },
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
   });
-  const health = createHealth({ gateway, clock, checks: { database: () => state.ping() } });
+  const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl });
   const server = createHttpServer({ handler: app.callback(), ...options.server });

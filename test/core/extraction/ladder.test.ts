@@ -66,7 +66,12 @@ function ladderOf(rungs: readonly Rung<Facts, string>[], more: Partial<LadderOpt
     random: () => 1,
     ...more,
   });
-  return { clock, logger, climb: (signal = never) => ladder.climb('call', signal) };
+  return {
+    clock,
+    logger,
+    climb: (signal = never, only?: string) => ladder.climb('call', signal, only),
+    states: () => ladder.rungs(),
+  };
 }
 
 async function failureOf(climb: Promise<Climb<Facts>>): Promise<GatewayError> {
@@ -315,6 +320,25 @@ describe('ladder', () => {
       expect(only.runs).to.equal(0);
     });
 
+    it('ends with what it has when a deadline of the caller passes, and tells whom it asked', async () => {
+      const late = () => AbortSignal.abort(new GatewayError('upstream_timeout', 'No answer within 1 s.')).reason;
+      const had = new AbortController();
+      const climbed = ladderOf([rung('first', titled), rung('deaf', deaf), rung('third', full)]).climb(had.signal);
+      await new Promise(setImmediate);
+      had.abort(late());
+      const climb = await climbed;
+      expect(climb).to.deep.include({ partial: true, parts: [{ rung: 'first', found: { title: 'T' } }] });
+      expect(outcomes(climb)).to.deep.equal(['first ok', 'deaf upstream_timeout', 'third skipped']);
+
+      const had2 = new AbortController();
+      const failed = failureOf(ladderOf([rung('deaf', deaf), rung('second', full)]).climb(had2.signal));
+      await new Promise(setImmediate);
+      had2.abort(late());
+      const error = await failed;
+      expect(error.code).to.equal('upstream_timeout');
+      expect(outcomes(error)).to.deep.equal(['deaf upstream_timeout', 'second skipped']);
+    });
+
     it('leaves no sleeper behind', async () => {
       const { climb, clock } = ladderOf([rung('only', full)]);
       await climb();
@@ -418,6 +442,36 @@ describe('ladder', () => {
       const failed = failureOf(climb());
       await clock.advance(1000);
       expect(outcomes(await failed)).to.deep.equal(['deaf upstream_timeout']);
+    });
+  });
+
+  describe('state', () => {
+    it('tells of each rung whether it is available, and why and how long it rests', async () => {
+      const { climb, clock, states } = ladderOf([
+        rung('keyless', full, { available: () => false }),
+        rung('limited', failing('upstream_rate_limited', 40)),
+        rung('second', titled),
+      ]);
+      expect(states().map(({ rest }) => rest)).to.deep.equal([undefined, undefined, undefined]);
+      expect(outcomes(await climb())).to.deep.equal(['keyless skipped', 'limited upstream_rate_limited', 'second ok']);
+      await clock.advance(9_500);
+      expect(states()).to.deep.equal([
+        { name: 'keyless', available: false },
+        { name: 'limited', available: true, rest: { code: 'upstream_rate_limited', seconds: 31 } },
+        { name: 'second', available: true },
+      ]);
+      await clock.advance(30_500);
+      expect(states()[1]).to.deep.equal({ name: 'limited', available: true });
+    });
+  });
+
+  describe('one rung alone', () => {
+    it('is tried without the others, and answers with however little it gives', async () => {
+      const first = rung('first', full);
+      const { climb } = ladderOf([first, rung('second', scrap), rung('third', failing('bot_check'))]);
+      expect((await climb(never, 'second')).parts).to.deep.equal([{ rung: 'second', found: { views: 1 } }]);
+      expect(outcomes(await failureOf(climb(never, 'third')))).to.deep.equal(['third bot_check']);
+      expect(first.runs).to.equal(0);
     });
   });
 });
