@@ -1,7 +1,7 @@
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { ExtractionData } from './contracts/documents.js';
-import type { LinkRef, RungState } from './contracts/extractor.js';
+import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
@@ -137,6 +137,8 @@ export interface PlatformInfo {
   features: { async: boolean; batch: boolean; reviews: boolean; audio_mp3: boolean };
   /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
   rungs: readonly RungState[];
+  /** Links to try it with. */
+  canaries: readonly CanaryLink[];
 }
 
 /** The composed gateway: what the server, the CLI and embedders speak to. */
@@ -235,6 +237,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
           audio_mp3: (contribution.audio ?? false) && options.audioLinks !== undefined,
         },
         rungs: contribution.rungs?.() ?? [],
+        canaries: contribution.canaries ?? [],
       })),
     plugins: () => host.status(),
     meets,

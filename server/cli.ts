@@ -57,6 +57,16 @@ function createProgram(): Command {
       runCommand(async (settings) => (await import('./commands/doctor.js')).doctorCommand(settings, options)),
     );
 
+  program
+    .command('canary')
+    .description('ask every way to every platform for a public link, over the real network')
+    .option('--platform <key>', 'only this platform, e.g. vidsite')
+    .option('--links <file>', 'JSON file of links to ask for: [{"url": "…", "fills": {"rung": ["common.title"]}}]')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/canary.js')).canaryCommand(settings, options)),
+    );
+
   return program;
 }
 

@@ -53,6 +53,18 @@ export interface Extractor {
   resolveAudio?(call: ExtractCall): Promise<AudioSource>;
   /** Its ways to the platform as they are now, best first; cheap, since `/health` asks. A ladder gives them. */
   rungs?(): readonly RungState[];
+  /** Public items that are likely to last; what the canary asks for. Default: none. */
+  readonly canaries?: readonly CanaryLink[];
+}
+
+/** A link to ask each rung for alone, and what is expected. */
+export interface CanaryLink {
+  url: string;
+  /**
+   * Rung → members of the document that it usually fills, dotted as in `data.provenance.sources`. A rung that is not
+   * named is asked too, but need not answer.
+   */
+  fills: Readonly<Record<string, readonly string[] | undefined>>;
 }
 
 /** One way to a platform, and whether it can be gone now. */

@@ -62,6 +62,22 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
         }),
     },
     {
+      name: 'gives the canary links of items and rungs that it has',
+      async run() {
+        const { canaries = [], rungs } = await whole();
+        await each(
+          canaries.map(({ url }) => url),
+          (extractor, url) => {
+            const { link, error } = tryMatch(extractor, url);
+            return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
+          },
+        );
+        const names = new Set((rungs?.() ?? []).map(({ name }) => name));
+        const unknown = canaries.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
+        reportAll(unknown.map((name) => `a canary link names the rung "${name}", which there is not`));
+      },
+    },
+    {
       name: 'is not fooled by hostile links',
       async run() {
         const hostile = hostileLinks(Object.keys(links));

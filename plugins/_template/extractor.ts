@@ -9,6 +9,7 @@ import {
   type PartialPost,
   type PluginContext,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import facts from './facts.json' with { type: 'json' };
 import { matchLink } from './links.js';
 import { readApiReply, readPage } from './parse.js';
@@ -54,6 +55,7 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     linkForms: ['https://reelbox.example/clip/<id>', 'https://m.reelbox.example/c/<id>'],
     match: matchLink,
     rungs: ladder.rungs,
+    canaries,
     async extract(call): Promise<Extraction> {
       const { parts, limitations, partial } = await ladder.climb(call, call.signal, call.only);
       return {

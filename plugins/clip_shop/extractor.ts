@@ -8,6 +8,7 @@ import {
   isGatewayError,
   type PluginContext,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { finishProduct } from './finish.js';
 import { LINK_FORMS, matchProduct } from './links.js';
@@ -52,6 +53,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     background: true,
     match: matchProduct,
     rungs: ladder.rungs,
+    canaries,
 
     async extract({ link, options: wishes, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ProductCall = {

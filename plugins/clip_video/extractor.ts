@@ -13,6 +13,7 @@ import {
   type PartialPost,
   type PluginContext,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import { isComplete, isReadable } from './completeness.js';
 import { resolveFacts } from './facts.js';
 import { alignMedia, dateById, limitationsOf, orderVideos } from './finish.js';
@@ -52,6 +53,7 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
     mediaHosts: facts.mediaHosts,
     match: matchClip,
     rungs: ladder.rungs,
+    canaries,
     resolve: (call) => resolveShortLink({ http, facts }, call),
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {

@@ -10,6 +10,7 @@ import {
   mergePosts,
   type PluginContext,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { limitationsOf, partsOf, rankReadings } from './finish.js';
 import { LINK_FORMS, matchPost } from './links.js';
@@ -57,6 +58,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     mediaHosts: MEDIA_HOSTS,
     match: matchPost,
     rungs: ladder.rungs,
+    canaries,
 
     resolve({ link, signal }) {
       return resolveShareLink({ http, facts, link, signal });

@@ -13,6 +13,7 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { limitationsOf } from './finish.js';
 import { isAlias, LINK_FORMS, matchItem } from './links.js';
@@ -53,6 +54,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     mediaHosts: MEDIA_HOSTS,
     match: matchItem,
     rungs: ladder.rungs,
+    canaries,
 
     resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),
 

@@ -12,6 +12,7 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
+import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
 import { LINK_FORMS, matchVideo } from './links.js';
@@ -53,6 +54,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     audio: true,
     match: matchVideo,
     rungs: ladder.rungs,
+    canaries,
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: VideoCall = { id: link.id, outcomes: new Map() };

@@ -71,6 +71,7 @@ describe('health', () => {
       linkForms: [],
       features,
       rungs,
+      canaries: [],
     });
     const rest = { code: 'bot_check', seconds: 29 } as const;
     const limited = of('limited', [

@@ -21,6 +21,7 @@ export interface ProxyRequest {
 export interface ProxyAnswer {
   /** Default 200. */
   status?: number;
+  /** Several fields of one name (`set-cookie`) are joined with line feeds. */
   headers?: Readonly<Record<string, string>>;
   /** An iterable is sent chunk by chunk, as fast as it yields. Default: empty. */
   body?: string | Uint8Array | AsyncIterable<Uint8Array>;
@@ -161,9 +162,11 @@ async function send(answer: ProxyAnswer, outgoing: ServerResponse, method: strin
     return;
   }
   const { body = '' } = answer;
+  const fields = Object.entries(answer.headers ?? {}).map(([name, value]) => [name, value.split('\n')]);
+  const headers = Object.fromEntries(fields);
   if (typeof body === 'string' || body instanceof Uint8Array) {
     const bytes = Buffer.from(body);
-    outgoing.writeHead(answer.status ?? 200, { 'content-length': bytes.length, ...answer.headers });
+    outgoing.writeHead(answer.status ?? 200, { 'content-length': bytes.length, ...headers });
     if (answer.fault === 'truncate') {
       outgoing.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => outgoing.destroy());
     } else {
@@ -171,6 +174,6 @@ async function send(answer: ProxyAnswer, outgoing: ServerResponse, method: strin
     }
     return;
   }
-  outgoing.writeHead(answer.status ?? 200, answer.headers);
+  outgoing.writeHead(answer.status ?? 200, headers);
   await pipeline(Readable.from(body), outgoing);
 }

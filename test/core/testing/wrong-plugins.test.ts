@@ -178,6 +178,17 @@ describe('the testing kit', () => {
         { samples: [{ name: 'good', url: `${host}/item/${ID}`, id: ID, expect: { data: { metrics: { views: 1 } } } }] },
       ],
       [
+        'canary links of profiles and rungs that are not there',
+        ['gives the canary links of items and rungs that it has'],
+        extractor(() => ({
+          rungs: () => [{ name: 'page', available: true }],
+          canaries: [
+            { url: `${host}/user/somebody`, fills: {} },
+            { url: `${host}/item/7`, fills: { pgae: ['common.title'] } },
+          ],
+        })),
+      ],
+      [
         'a refusal of another kind',
         ['gone: replays as expected'],
         extractor((context) => ({
