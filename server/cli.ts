@@ -1,22 +1,33 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { print, runCommand } from './commands/output.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import { PACKAGE_VERSION } from './version.js';
+
+const START_HELP = `
+To begin:
+  mediagate serve --first-run    start, and get a key and a request to try it with
+  mediagate doctor               see what this machine has and what is missing
+  mediagate serve --help         see the settings, which come from the environment`;
+
+const CANARY_HELP = `
+A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
+"fills" says which members each rung should give; without it a link is held to what its platform's own link fills.
+The exit code is 1 where a rung that should answer does not, or gives less.`;
 
 /** Every command loads what it needs and nothing else: `keys list` opens no plugin, `--help` no database. */
 function createProgram(): Command {
   const program = new Command('mediagate')
     .description('Public links into structured data, over HTTP or from the command line.')
     .version(PACKAGE_VERSION)
-    .addHelpText('after', settingsHelp)
-    .showHelpAfterError('(mediagate --help lists the commands)')
+    .addHelpText('after', START_HELP)
     .exitOverride();
 
   program
     .command('serve')
     .description('start the server')
-    .addOption(new Option('--first-run', 'make a key where there is none, and say how to use it').default(false))
-    .action(async ({ firstRun }: { firstRun: boolean }) => {
+    .option('--first-run', 'make a key where there is none, and say how to use it')
+    .addHelpText('after', settingsHelp)
+    .action(async ({ firstRun }: { firstRun?: boolean }) => {
       await runCommand(async (settings) => {
         const { serve } = await import('./main.js');
         return serve({ settings, environment: process.env, firstRun, print });
@@ -35,8 +46,8 @@ function createProgram(): Command {
     .option('--clip-sort <order>', 'latest or recommended')
     .option('--include-empty-reviews', 'also reviews without text')
     .option('--no-include-audio-mp3', 'offer no MP3 link')
-    .option('--async-mode', 'accepted as the route accepts it')
-    .option('--force-async', 'accepted as the route accepts it')
+    .option('--async-mode', 'as async_mode of the route; this command waits all the same')
+    .option('--force-async', 'as force_async of the route; this command waits all the same')
     .action((url: string, flags) =>
       runCommand(async (settings) => (await import('./commands/extract.js')).extractCommand(settings, url, flags)),
     );
@@ -59,15 +70,23 @@ function createProgram(): Command {
 
   program
     .command('canary')
-    .description('ask every way to every platform for a public link, over the real network')
+    .description('try every way to every platform (needs the network)')
     .option('--platform <key>', 'only this platform, e.g. vidsite')
-    .option('--links <file>', 'JSON file of links to ask for: [{"url": "…", "fills": {"rung": ["common.title"]}}]')
+    .option('--links <file>', 'JSON file of links to ask for in place of those of the plugins')
     .option('--json', 'print JSON')
+    .addHelpText('after', CANARY_HELP)
     .action((options) =>
       runCommand(async (settings) => (await import('./commands/canary.js')).canaryCommand(settings, options)),
     );
 
+  pointToHelp(program, 'mediagate');
   return program;
+}
+
+/** A mistake is answered in two lines: what it was, and which help to read. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(${name} --help says more)`);
+  for (const below of command.commands) pointToHelp(below, `${name} ${below.name()}`);
 }
 
 function addKeyCommands(program: Command): void {
@@ -109,12 +128,14 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** In two lines each, which fits a narrow terminal. */
 function settingsHelp(): string {
   const width = Math.max(...SETTING_DESCRIPTIONS.map(({ name }) => name.length));
-  const lines = SETTING_DESCRIPTIONS.map(
-    (one) => `  ${one.name.padEnd(width)}  ${one.description} Default: ${one.default}.`,
-  );
-  return `\nEnvironment:\n${lines.join('\n').replaceAll('`', '')}`;
+  const lines = SETTING_DESCRIPTIONS.flatMap((one) => [
+    `  ${one.name.padEnd(width)}  ${one.description}`,
+    `  ${' '.repeat(width)}  Default: ${one.default}.`,
+  ]);
+  return `\nSettings, from the environment:\n${lines.join('\n').replaceAll('`', '')}`;
 }
 
 try {

@@ -26,7 +26,7 @@ import { packageRoot } from './support/package-root.js';
 
 /** What README says about a route, besides its method and path; a route without a note here is not documented. */
 const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>> = {
-  'GET /health': ['none', 'How the process is: plugins, database, event loop. Always 200 while it serves.'],
+  'GET /health': ['none', 'How the process and each platform are; see Health. Always 200 while it serves.'],
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],

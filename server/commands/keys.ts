@@ -41,7 +41,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
 export async function listKeysCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const records = await withState(settings, (state) => state.keys.list());
   if (json) printJson(records.map(describe));
-  else if (records.length === 0) print('There are no keys.\n');
+  else if (records.length === 0) print('There are no keys; "mediagate keys create" makes one.\n');
   else print(`${renderTable(['ID', 'NAME', 'GRANTS', 'RPM', 'STATE', 'CREATED', 'LAST USED'], records.map(row))}\n`);
   return 0;
 }

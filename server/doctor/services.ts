@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
-import { type Logger, openState, systemClock } from 'mediagate';
+import { type Logger, openState, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
+import { checkPlatforms } from '../platform-check.js';
 import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
 
@@ -63,12 +64,13 @@ export async function checkPlugins(
     try {
       const entries = gateway.plugins().filter(({ state }) => state !== 'disabled');
       const failed = entries.filter(({ state }) => state !== 'ready');
-      const ready = entries.filter(({ state }) => state === 'ready').map(({ id }) => id);
+      const ways = gateway.platforms();
+      const ready = entries.filter(({ state }) => state === 'ready').map((entry) => describeReady(entry, ways));
       const detail = [
         ready.length > 0 ? `${ready.join(', ')} ready` : 'none is ready',
         ...failed.map(({ id, reason }) => `${id} failed: ${reason ?? 'no reason given'}`),
       ].join('; ');
-      const level = failed.length > 0 || ready.length === 0 ? 'warn' : 'ok';
+      const level = failed.length > 0 || ready.length === 0 || !checkPlatforms(ways).ok ? 'warn' : 'ok';
       return {
         name,
         level,
@@ -86,4 +88,12 @@ export async function checkPlugins(
       advice: 'Check the plugins file that PLUGINS_CONFIG names.',
     };
   }
+}
+
+/** Rungs that this machine or the settings leave out are named: what they would add is then missing. */
+function describeReady({ id, serves }: PluginStatus, platforms: readonly PlatformInfo[]): string {
+  const missing = platforms
+    .filter(({ key }) => serves.includes(key))
+    .flatMap(({ rungs }) => rungs.flatMap(({ name, available }) => (available ? [] : [name])));
+  return missing.length > 0 ? `${id} (without ${missing.join(', ')})` : id;
 }
