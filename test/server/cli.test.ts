@@ -97,6 +97,7 @@ describe('the command line', () => {
       [['keys', 'create', '--expires', '2001-01-01'], 'past'],
       [['keys', 'list', '--nonsense'], '--nonsense'],
       [['extract'], 'url'],
+      [['keys', 'mend'], '(mediagate keys --help says more)'],
     ];
     await Promise.all(
       cases.map(async ([args, said]) => {
@@ -151,12 +152,14 @@ describe('the command line', () => {
     ]);
     expect(findings.get('plugins')).to.include({ level: 'warn' });
     expect(findings.get('browser')).to.include({ level: 'ok' });
+    const own = await runCommand(['doctor'], { DATA_DIR: environment.DATA_DIR ?? '', BROWSER: 'off' });
+    expect(own.stdout).to.match(/ok +plugins +clip_shop \(without browser\), .*vidsite \(without data_api\)/);
     // Nothing listens on port 1; the password must not be shown.
-    const shut = await runCommand(['doctor'], { ...environment, EGRESS_PROXY_URL: 'http://user:canary@127.0.0.1:1' });
+    const shut = await runCommand(['doctor'], { ...environment, EGRESS_PROXY_URL: 'http://user:unspoken@127.0.0.1:1' });
     expect(shut.code).to.equal(1);
     expect(shut.stdout)
       .to.match(/fail +egress proxy +127\.0\.0\.1:1 /)
-      .and.not.to.contain('canary');
+      .and.not.to.contain('unspoken');
   });
 
   it('refuses settings that cannot be used, all at once, with 2', async () => {
