@@ -2,15 +2,21 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { answersFromSamples, linkSamples } from './demo/link-samples.js';
+import { batchPart } from './demo/batch.js';
+import { jobPart } from './demo/jobs.js';
+import { answersFromSamples, batchSample, jobSample, linkSamples } from './demo/link-samples.js';
 import { linksPart } from './demo/links.js';
+import { soundPart } from './demo/sound.js';
+import { withSoundHost } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
 import { createTerminal } from './demo/terminal.js';
 import { startGatewayProcess } from './support/gateway-process.js';
 import { startReplayingProxy } from './support/replaying-proxy.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
-const PARTS: readonly DemoPart[] = [linksPart];
+const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart];
+/** Of the video whose sound is taken. */
+const SOUND_SECONDS = 601;
 
 // Leaving by exit takes the server along.
 const leave = () => process.exit(130);
@@ -23,7 +29,12 @@ terminal.line(terminal.style('bold', 'mediagate demo'));
 terminal.line('No network is used: where the platforms would be, the project replays its own sample pages.');
 
 const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
-const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
+const answer = withSoundHost(
+  '.googlevideo.com',
+  SOUND_SECONDS,
+  answersFromSamples([...linkSamples, jobSample, batchSample]),
+);
+const proxy = await startReplayingProxy({ answer });
 const gateway = await startGatewayProcess({ proxy });
 const { key } = await gateway.makeKey({ name: 'demo', grants: ['extract', 'images', 'text', 'audio'], rpm: 1_000 });
 terminal.line(`A real server process answers on ${gateway.url}, with a key made for this demo.`);

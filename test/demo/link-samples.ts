@@ -11,7 +11,26 @@ export interface LinkSample {
   url: string;
   /** What tells this item's requests from another's. */
   id: string;
+  /** Milliseconds that its platform takes for an answer. Default 0. */
+  delayMs?: number;
 }
+
+/** A product whose page takes its time, as they do. */
+export const jobSample: LinkSample = {
+  name: 'flat-2025',
+  platform: 'clip_shop',
+  url: 'https://www.tiktok.com/shop/pdp/stoneware-teapot/1729400000000011111?source=mall',
+  id: '1729400000000011111',
+  delayMs: 2_500,
+};
+
+/** A product that nobody has asked for yet. */
+export const batchSample: LinkSample = {
+  name: 'wrapped',
+  platform: 'clip_shop',
+  url: 'https://m.tiktok.com/view/product/1732400000000044444?region=us&utm_medium=ios',
+  id: '1732400000000044444',
+};
 
 /** The plugins' own samples that the demo shows, in the order it shows them. */
 export const linkSamples: readonly LinkSample[] = [
@@ -49,12 +68,13 @@ function of(platform: string, samples: readonly (readonly [name: string, id: str
 
 /** Answers each request from the sample whose id it names: the platforms' addresses are the same for every item. */
 export function answersFromSamples(samples: readonly LinkSample[]): AnswerRequest {
-  const answers = samples.map(({ id, platform, name }) => ({
+  const answers = samples.map(({ id, platform, name, delayMs }) => ({
     id,
+    delayMs,
     answer: answersFromFixtures([path.join(packageRoot, 'plugins', platform, 'fixtures', name)]),
   }));
-  return (request) => {
+  return async (request) => {
     const sample = answers.find(({ id }) => request.url.href.includes(id) || request.body.includes(id));
-    return sample ? sample.answer(request) : { status: 404 };
+    return sample ? { ...(await sample.answer(request)), delayMs: sample.delayMs } : { status: 404 };
   };
 }

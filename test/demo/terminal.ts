@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { createSpinner } from 'nanospinner';
 
 const WIDTH = 96;
 const LABEL_WIDTH = 10;
@@ -9,9 +10,17 @@ type Style = 'bold' | 'dim' | 'green' | 'red' | 'cyan';
 export interface Terminal {
   line(text?: string): void;
   heading(text: string): void;
+  /** Something that takes a while: one line that changes; where nobody looks on, a line for each change. */
+  wait(text: string): Wait;
   /** One box: a title with a note at its right end, and labelled rows. */
   box(box: Box): void;
   style(style: Style, text: string): string;
+}
+
+export interface Wait {
+  update(text: string): void;
+  /** The line is taken away. */
+  end(): void;
 }
 
 export interface Box {
@@ -28,6 +37,7 @@ export function createTerminal(output: NodeJS.WriteStream): Terminal {
     line,
     style,
     heading: (text) => line(`\n${style('bold', text)}`),
+    wait: (text) => (output.isTTY ? spin(text, output) : list(text, line)),
     box({ title, note, good, rows }) {
       const shown = cut(title, WIDTH - note.length - 6);
       const filler = '─'.repeat(Math.max(1, WIDTH - shown.length - note.length - 6));
@@ -38,6 +48,21 @@ export function createTerminal(output: NodeJS.WriteStream): Terminal {
       line('└─');
     },
   };
+}
+
+function spin(text: string, stream: NodeJS.WriteStream): Wait {
+  const spinner = createSpinner(cut(text, WIDTH), { stream }).start();
+  return { update: (next) => void spinner.update({ text: cut(next, WIDTH) }), end: () => void spinner.stop() };
+}
+
+function list(text: string, line: (text: string) => void): Wait {
+  let last = '';
+  const update = (next: string) => {
+    if (next !== last) line(`  ${next}`);
+    last = next;
+  };
+  update(text);
+  return { update, end() {} };
 }
 
 function cut(text: string, width: number): string {
