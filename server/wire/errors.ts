@@ -94,6 +94,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   audio_unavailable: sourceFailed,
   audio_timeout: sourceTimeout,
   plugin_unavailable: overloaded,
+  interrupted: { status: 500, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },
 };
 
