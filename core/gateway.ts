@@ -16,8 +16,8 @@ import {
   registerEntryServices,
   STORAGE,
 } from './entry-services.js';
-import { createAudioLinks } from './extraction/audio-link.js';
 import { GatewayError } from './errors.js';
+import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
 import { createExtractionJobs } from './extraction/extraction-jobs.js';
 import { createSubmissions } from './extraction/submission.js';
@@ -190,12 +190,6 @@ export interface ExtractionJob {
   result?: ExtractResult;
 }
 
-export interface ExtractionQueue {
-  readonly maxActive: number;
-  /** Jobs that are queued or running, over all processes. */
-  active(): Promise<number>;
-}
-
 export interface AudioLink {
   url: string;
   expiresAt: string;
@@ -224,8 +218,13 @@ export interface Gateway extends AsyncDisposable {
   extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
   /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
   extractionJob(id: string, accountId: string): Promise<ExtractionJob>;
-  /** Undefined where no background work is offered. */
-  readonly extractionQueue: ExtractionQueue | undefined;
+  /**
+   * Whether there is room for any of it, without any request to a source: for those who take slots before the work.
+   * @throws GatewayError `queue_full` where every link would need a place in the queue, which has none.
+   */
+  checkQueue(request: BatchRequest): Promise<void>;
+  /** Background jobs that may be queued or running, over all processes; null where none are offered. */
+  readonly maxActiveJobs: number | null;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -318,7 +317,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
       return jobs.find(id, accountId);
     },
-    extractionQueue: jobs && { maxActive: jobs.maxActive, active: () => jobs.active() },
+    checkQueue: (request) => submissions.checkQueue(request),
+    maxActiveJobs: jobs?.maxActive ?? null,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };

@@ -18,6 +18,5 @@ export type * from './state/api-keys.js';
 export { openState, type State, type StateSettings } from './state/index.js';
 export type * from './state/jobs.js';
 export { loadSecret } from './state/secrets.js';
-export type * from './state/jobs.js';
 export type * from './state/windows.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

@@ -63,7 +63,8 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
 
   function itemOf({ platform, link, options: wishes }: JobInput): Item {
     const extractor = extractorOf(platform);
-    if (!extractor) throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
+    if (!extractor)
+      throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
     return extraction.itemOf({ extractor, link }, wishes);
   }
 

@@ -10,11 +10,14 @@ import type { ExtractionJobs } from './extraction-jobs.js';
 const CONCURRENCY = 8;
 /** For everything in a batch that is not a job. */
 const BATCH_MS = 30_000;
+const QUEUE_FULL_RETRY_SECONDS = 5;
 
 /** Requests that may be answered with a job. */
 export interface Submissions {
   submit(request: SubmitRequest): Promise<Submission>;
   submitBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
+  /** @throws GatewayError `queue_full` where every link would need a place in the queue, which has none. */
+  checkQueue(request: BatchRequest): Promise<void>;
 }
 
 export interface SubmissionsOptions {
@@ -45,6 +48,20 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
       }
     }
     return jobs.accept(item, request);
+  }
+
+  /** Where a short link leads is not known yet, so it is taken for one that needs a place. */
+  async function needsPlace(request: SubmitRequest): Promise<boolean> {
+    try {
+      const target = extraction.match(request.url);
+      if (target.link.kind === 'short_link') return true;
+      if (!target.extractor.contribution.background) return false;
+      return request.refresh || !(await extraction.atHand(await extraction.identify(request)));
+    } catch (error) {
+      // A link that is refused needs none.
+      if (isGatewayError(error)) return false;
+      throw error;
+    }
   }
 
   async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
@@ -87,6 +104,13 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
 
   return {
     submitBatch,
+    async checkQueue({ urls, ...wishes }) {
+      if (!jobs || (await jobs.active()) < jobs.maxActive) return;
+      for (const url of urls) if (!(await needsPlace({ ...wishes, url }))) return;
+      throw new GatewayError('queue_full', 'The queue of background jobs is full.', {
+        retryAfterSeconds: QUEUE_FULL_RETRY_SECONDS,
+      });
+    },
     async submit(request) {
       const item = await extraction.identify(request);
       const outcome = await settle(item, request);

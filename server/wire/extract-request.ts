@@ -1,9 +1,19 @@
-import { createValidator, type ExtractRequest, type Gateway, GatewayError, type Issue, type Validator } from 'mediagate';
+import {
+  createValidator,
+  type ExtractRequest,
+  type Gateway,
+  GatewayError,
+  type Issue,
+  type Validator,
+} from 'mediagate';
 import Type, { type Static } from 'typebox';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
+export const MAX_BODY_BYTES = 65_536;
 export const MAX_BATCH_URLS = 50;
+/** Holds as many links of the full length, each character escaped. */
+export const MAX_BATCH_BYTES = 655_360;
 
 /** What each member accepts, in words: descriptions of the schema and the end of every refusal. */
 const ACCEPTED = {
@@ -111,7 +121,6 @@ export function ignoredOptions(
     if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
   }
   const reviews = body.clip_review_limit ?? body.clip_sort ?? body.include_empty_reviews;
-  if (reviews !== undefined && !features?.reviews)
-    notes.push('review_options_ignored: only shop links have reviews');
+  if (reviews !== undefined && !features?.reviews) notes.push('review_options_ignored: only shop links have reviews');
   return notes;
 }
