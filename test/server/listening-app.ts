@@ -32,11 +32,14 @@ import {
   openKeyTable,
 } from 'mediagate/server';
 import { invented } from '../support/invented-plugin.js';
+import { inventedShop } from '../support/invented-shop.js';
 
 export const LINK = 'https://invented.example/item/7';
 
 export interface ListeningAppOptions {
   extractor?: Partial<Extractor>;
+  /** Default: there is no shop. */
+  shop?: Partial<Extractor>;
   server?: Omit<HttpServerOptions, 'handler'>;
   siteUrl?: string;
   clock?: Clock;
@@ -93,7 +96,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
-    plugins: [{ use: invented(options.extractor) }],
+    plugins: [
+      { use: invented(options.extractor) },
+      ...(options.shop ? [{ use: inventedShop(options.shop), timeoutMs: 5_000 }] : []),
+    ],
     services: { http: noHttp, cache: state.cache, logger, clock },
     jobs: { store: state.jobs, ...options.jobs },
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
