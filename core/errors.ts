@@ -91,6 +91,7 @@ export const ERROR_CODES = [
   'audio_timeout',
   // Ours
   'plugin_unavailable',
+  'interrupted',
   'internal_error',
 ] as const;
 
@@ -151,6 +152,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'audio_unavailable',
   'audio_timeout',
   'plugin_unavailable',
+  'interrupted',
 ]);
 
 /** Whether a failure of this code may go away by itself. */

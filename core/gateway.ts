@@ -16,13 +16,18 @@ import {
   registerEntryServices,
   STORAGE,
 } from './entry-services.js';
+import { GatewayError } from './errors.js';
 import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
+import { createExtractionJobs } from './extraction/extraction-jobs.js';
+import { createSubmissions } from './extraction/submission.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
 import { absentBrowser, absentStorage, silentLogger } from './services/absent.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
+import type { JobFailure, JobState, Jobs } from './state/jobs.js';
+import type { SlotAnswer, SlotRequest } from './state/windows.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -84,6 +89,16 @@ export interface GatewayOptions {
   audioLinks?: AudioLinkOptions;
   /** The ffmpeg to run. Default: none, and plugins that need it fail at load. */
   ffmpegPath?: string;
+  /** Background work. Default: none is offered, and everything is extracted at once. */
+  jobs?: JobsOptions;
+}
+
+export interface JobsOptions {
+  store: Jobs;
+  /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
+  workers?: number;
+  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
+  maxActive?: number;
 }
 
 export interface AudioLinkOptions {
@@ -119,10 +134,62 @@ export interface ExtractResult {
   limitations: readonly string[];
   /** Present where a hosted MP3 is offered. */
   audioLink?: AudioLink;
+  cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 where it was fetched for this call. */
   ageMs: number;
   /** Same object for the same cached extraction: lets an encoder remember its work. */
   identity: object;
+}
+
+/** `miss`: fetched for this call or one beside it. `stale`: too old, and given because the source is out. */
+export type CacheUse = 'hit' | 'miss' | 'stale';
+
+export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
+  /** Who may look at the job. */
+  accountId: string;
+  /** Fetch anew, even where the cache has an answer. Default false. */
+  refresh?: boolean;
+  /** Taken in the transaction that writes the job, and only there. Default: none. */
+  slot?: SlotRequest;
+}
+
+/**
+ * What became of a submitted request. Without `slot` none was taken. With nothing but a `slot` it was refused, and
+ * nothing was done. `refusal` is a definitive "no" that was given a moment ago.
+ */
+export type Submission =
+  | { result: ExtractResult }
+  | { refusal: GatewayError }
+  | { job: ExtractionJob; slot?: SlotAnswer }
+  | { slot: SlotAnswer };
+
+export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'slot'> {
+  urls: readonly string[];
+}
+
+/** One link of a batch. */
+export type BatchItem = { url: string } & (
+  | { result: ExtractResult }
+  | { job: ExtractionJob }
+  | { error: GatewayError }
+);
+
+/** An extraction in the background. Times in milliseconds since 1970. */
+export interface ExtractionJob {
+  id: string;
+  platform: string;
+  link: LinkRef;
+  state: JobState;
+  /** Runs begun so far. */
+  attempts: number;
+  createdAt: number;
+  /** Of the latest run. */
+  startedAt: number | null;
+  finishedAt: number | null;
+  error: JobFailure | null;
+  queue: { active: number; maxActive: number };
+  /** Present once completed. Its `inputUrl` is the canonical URL: the job may be shared. */
+  result?: ExtractResult;
 }
 
 export interface AudioLink {
@@ -145,6 +212,25 @@ export interface PlatformInfo {
 export interface Gateway extends AsyncDisposable {
   /** @throws GatewayError of any link-data code. */
   extract(request: ExtractRequest): Promise<ExtractResult>;
+  /**
+   * Answers from the cache, else with a job where the platform allows it, else by extracting at once.
+   * @throws GatewayError of any link-data code, `queue_full`.
+   */
+  submitExtraction(request: SubmitRequest): Promise<Submission>;
+  /**
+   * Submits several links at once: an item for each, in their order. Links that are not jobs have 30 seconds together;
+   * those to the same item share one piece of work. Rejects with nothing but the reason of the request's signal.
+   */
+  extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
+  /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
+  extractionJob(id: string, accountId: string): Promise<ExtractionJob>;
+  /**
+   * Whether there is room for any of it, without any request to a source: for those who take slots before the work.
+   * @throws GatewayError `queue_full` where every link would need a place in the queue, which has none.
+   */
+  checkQueue(request: BatchRequest): Promise<void>;
+  /** Background jobs that may be queued or running, over all processes; null where none are offered. */
+  readonly maxActiveJobs: number | null;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -206,9 +292,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     ...(options.audioLinks && { audioLinks: createAudioLinks(options.audioLinks) }),
   });
 
+  const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
+  const submissions = createSubmissions({ extraction, jobs, logger });
+
+  async function closeAll(): Promise<void> {
+    // Before the plugins go: a job that is cut off here is given back, not failed.
+    await jobs?.stop();
+    await host.dispose();
+    await http.close();
+  }
   let closing: Promise<void> | undefined;
   const close = () => {
-    closing ??= host.dispose().then(() => http.close());
+    closing ??= closeAll();
     return closing;
   };
 
@@ -218,9 +313,18 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await close();
     throw error;
   }
+  jobs?.start();
 
   return {
     extract: (request) => extraction.extract(request),
+    submitExtraction: (request) => submissions.submit(request),
+    extractBatch: (request) => submissions.submitBatch(request),
+    async extractionJob(id, accountId) {
+      if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
+      return jobs.find(id, accountId);
+    },
+    checkQueue: (request) => submissions.checkQueue(request),
+    maxActiveJobs: jobs?.maxActive ?? null,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };
@@ -231,8 +335,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
         name: contribution.displayName,
         linkForms: contribution.linkForms,
         features: {
-          async: contribution.background ?? false,
-          batch: false,
+          async: jobs !== undefined && (contribution.background ?? false),
+          batch: true,
           reviews: contribution.background ?? false,
           audio_mp3: (contribution.audio ?? false) && options.audioLinks !== undefined,
         },

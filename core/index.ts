@@ -16,6 +16,7 @@ export { systemClock } from './services/clock.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export type * from './state/api-keys.js';
 export { openState, type State, type StateSettings } from './state/index.js';
+export type * from './state/jobs.js';
 export { loadSecret } from './state/secrets.js';
 export type * from './state/windows.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

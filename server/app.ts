@@ -11,7 +11,9 @@ import { requestIdOf } from './middleware/request-id.js';
 import { logRequest } from './middleware/request-log.js';
 import type { Next, RequestContext, RequestState } from './middleware/request-state.js';
 import { setSecurityHeaders } from './middleware/response-headers.js';
+import { createPollGuard } from './poll-guard.js';
 import { addExtractRoutes } from './routes/extract.js';
+import { addExtractBatchRoute } from './routes/extract-batch.js';
 import { addHealthRoutes } from './routes/health.js';
 
 export interface AppDependencies {
@@ -54,7 +56,9 @@ export function createRouter({
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures({ clock }), siteUrl });
   addHealthRoutes(router, health);
-  addExtractRoutes(router, { gateway, windows, auth, bodies: createBodyBudget() });
+  const bodies = createBodyBudget();
+  addExtractRoutes(router, { gateway, windows, auth, bodies, polls: createPollGuard({ clock }) });
+  addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   return router;
 }
 

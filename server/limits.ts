@@ -1,5 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import { type ApiKeyRecord, GatewayError, type SlotAnswer, type WindowFamily, type Windows } from 'mediagate';
+import {
+  type ApiKeyRecord,
+  GatewayError,
+  type SlotAnswer,
+  type SlotRequest,
+  type WindowFamily,
+  type Windows,
+} from 'mediagate';
 
 export interface SlotWish {
   key: ApiKeyRecord;
@@ -9,18 +16,36 @@ export interface SlotWish {
 }
 
 /**
- * Takes a slot of the key's rolling minute and says in header fields how the window stands. Keys without a limit have no
+ * Takes slots of the key's rolling minute and says in header fields how the window stands. Keys without a limit have no
  * window and no such fields.
  * @throws GatewayError `rate_limit_exceeded` with the seconds to wait.
  */
 export async function takeSlot(windows: Windows, response: ServerResponse, wish: SlotWish): Promise<void> {
-  const { key, family, slots = 1 } = wish;
-  if (key.rpm === null) return;
-  const answer = await windows.take({ keyId: key.id, family, slots, limit: key.rpm });
+  const request = slotRequest(wish);
+  if (request) acceptSlot(response, request, await windows.take(request));
+}
+
+/** Undefined for keys without a limit. */
+export function slotRequest({ key, family, slots = 1 }: SlotWish): SlotRequest | undefined {
+  return key.rpm === null ? undefined : { keyId: key.id, family, slots, limit: key.rpm };
+}
+
+/**
+ * Passes an answer of the windows on to the client.
+ * @throws GatewayError `rate_limit_exceeded` where it is no.
+ */
+export function acceptSlot(response: ServerResponse, { slots, limit }: SlotRequest, answer: SlotAnswer): void {
   setWindowHeaders(response, answer);
   if (answer.accepted) return;
+  if (slots > limit) {
+    // No waiting helps: without a time to come back at, and said to clients that retry by themselves.
+    response.setHeader('x-should-retry', 'false');
+    const message = `This needs ${slots} requests of this API key, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
+    throw new GatewayError('rate_limit_exceeded', message);
+  }
   response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
-  throw new GatewayError('rate_limit_exceeded', `This API key may make ${key.rpm} requests in 60 seconds.`, {
+  const needed = slots > 1 ? ` ${slots} are needed and ${answer.remaining} are free.` : '';
+  throw new GatewayError('rate_limit_exceeded', `This API key may make ${limit} requests in 60 seconds.${needed}`, {
     retryAfterSeconds: answer.retryAfterMs / 1000,
   });
 }

@@ -60,7 +60,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   let address = '';
   const services = { cache: state.cache, storage: state.files };
   const baseUrl = () => settings.baseUrl ?? address;
-  const gateway = await openGateway({ settings, environment, logger, services, baseUrl });
+  const gateway = await openGateway({ settings, environment, logger, services, jobs: state.jobs, baseUrl });
   opened.add(() => gateway.close());
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });

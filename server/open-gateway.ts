@@ -5,6 +5,7 @@ import {
   createGateway,
   type Gateway,
   type GatewayServices,
+  type Jobs,
   type Logger,
   readPluginConfig,
   systemClock,
@@ -19,6 +20,8 @@ export interface OpenGatewayOptions {
   logger: Logger;
   /** Shared state where there is some; the rest is the gateway's own. */
   services?: Pick<GatewayServices, 'cache' | 'storage'>;
+  /** Where background jobs are kept. Default: none are offered. */
+  jobs?: Jobs;
   /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
   baseUrl(): string;
 }
@@ -32,7 +35,7 @@ export function pluginsConfigOf(settings: Settings): string {
 
 /** A gateway as the settings and the plugins file describe it. */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
-  const { settings, environment, logger, services } = options;
+  const { settings, environment, logger, services, jobs } = options;
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath] = await Promise.all([
     readPluginConfig(file, environment),
@@ -47,6 +50,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     trustedOrigins: settings.trustedOrigins,
     cacheTtlMs: settings.extractCacheSeconds * 1000,
     ffmpegPath,
+    ...(jobs && { jobs: { store: jobs, workers: settings.extractWorkers, maxActive: settings.extractMaxActive } }),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

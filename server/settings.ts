@@ -29,6 +29,10 @@ export interface Settings {
   /** Newest first; empty: one is kept in the data folder. */
   linkSecrets: readonly string[];
   extractCacheSeconds: number;
+  /** Background jobs that this process runs at the same time. */
+  extractWorkers: number;
+  /** Background jobs that may be queued or running, over all processes. */
+  extractMaxActive: number;
   audioLinkHours: number;
   maxConnections: number;
   shutdownSeconds: number;
@@ -161,6 +165,18 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ extractCacheSeconds: wholeNumber(text, 0, 86_400) }),
   },
   {
+    name: 'EXTRACT_WORKERS',
+    default: '4',
+    description: 'Background extractions that run at the same time in this process; `0` leaves them to other nodes.',
+    read: (text) => ({ extractWorkers: wholeNumber(text, 0, 256) }),
+  },
+  {
+    name: 'EXTRACT_MAX_ACTIVE',
+    default: '1000',
+    description: 'Background extractions that may be queued or running, over all nodes; more are refused (503).',
+    read: (text) => ({ extractMaxActive: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
     name: 'AUDIO_LINK_HOURS',
     default: '24',
     description: 'How long an MP3 link is honoured.',
@@ -203,6 +219,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     keyPeppers: [],
     linkSecrets: [],
     extractCacheSeconds: 600,
+    extractWorkers: 4,
+    extractMaxActive: 1_000,
     audioLinkHours: 24,
     maxConnections: 10_000,
     shutdownSeconds: 25,

@@ -3,7 +3,7 @@ import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
 import type { ExtractCall, Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { ExtractRequest, ExtractResult } from '../gateway.js';
+import type { CacheUse, ExtractRequest, ExtractResult } from '../gateway.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
 import { createValidator } from '../validation.js';
@@ -30,13 +30,38 @@ export interface ExtractionOptions {
 
 /** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
 export interface ExtractionService {
-  match(url: unknown): { extractor: Registered<Extractor>; link: LinkRef };
+  match(url: unknown): Target;
   extract(request: ExtractRequest): Promise<ExtractResult>;
+  /** What a request asks for; a short link is walked. */
+  identify(request: ExtractRequest): Promise<Item>;
+  /** As {@link identify}, where the link is known already. */
+  itemOf(target: Target, options: ExtractOptions): Item;
+  /** From the cache, if it is young enough. @throws GatewayError where a definitive "no" was kept. */
+  atHand(item: Item): Promise<Obtained | undefined>;
+  /** Asks the source; while that is out, an older answer will do. */
+  fetch(item: Item, signal: AbortSignal | undefined): Promise<Obtained>;
+  /** Asks the source, and nothing else will do. */
+  refresh(item: Item, signal: AbortSignal | undefined): Promise<Obtained>;
+  answer(request: ExtractRequest, item: Target, obtained: Obtained): ExtractResult;
+  /** Takes over what another process fetched. The same extraction is always given back as the same object. */
+  adopt(item: Item, obtained: Obtained): Obtained;
 }
 
-interface Target {
+export interface Target {
   extractor: Registered<Extractor>;
   link: LinkRef;
+}
+
+/** One thing to be had: equal keys, equal answers. */
+export interface Item extends Target {
+  key: string;
+  options: ExtractOptions;
+}
+
+/** An extraction and where it came from. */
+export interface Obtained {
+  kept: Kept;
+  cache: CacheUse;
 }
 
 export function createExtractionService(options: ExtractionOptions): ExtractionService {
@@ -123,66 +148,88 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  function answer(
-    request: ExtractRequest,
-    target: Target,
-    kept: Kept,
-    limitations: readonly string[],
-    ageMs: number,
-  ): ExtractResult {
-    const { extraction } = kept;
+  function answer(request: ExtractRequest, target: Target, { kept, cache: use }: Obtained): ExtractResult {
+    const { extraction, fetchedAt } = kept;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
+    const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
+    const limitations = extraction.limitations ?? [];
     return {
       platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
       data: extraction.data,
-      limitations,
+      limitations:
+        use === 'stale' ? [...limitations, `stale_cache: ${Math.floor(ageMs / 1000)} seconds old`] : limitations,
       ...(audioLink && { audioLink }),
+      cache: use,
       ageMs,
       identity: extraction,
     };
   }
 
+  function itemOf(target: Target, extract: ExtractOptions): Item {
+    return { ...target, options: extract, key: cacheKey(target, extract) };
+  }
+
+  async function identify(request: ExtractRequest): Promise<Item> {
+    let target = match(request.url);
+    for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
+      if (hops === MAX_SHORT_LINKS)
+        throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
+      target = await resolveShortLink(target, request.signal);
+    }
+    return itemOf(target, {
+      clipReviewLimit: request.clipReviewLimit ?? 10,
+      clipSort: request.clipSort ?? 'latest',
+      includeEmptyReviews: request.includeEmptyReviews ?? false,
+    });
+  }
+
+  async function atHand({ key }: Item): Promise<Obtained | undefined> {
+    const kept = await results.fresh(key);
+    return kept && { kept, cache: 'hit' };
+  }
+
+  async function refresh(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
+    const { key } = item;
+    const kept = await flights.join(key, signal, (flightSignal) => fetchAnew(item, key, item.options, flightSignal));
+    return { kept, cache: 'miss' };
+  }
+
+  async function fetch(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
+    try {
+      return await refresh(item, signal);
+    } catch (error) {
+      const kept = isGatewayError(error) && isOutage(error) ? await results.stale(item.key) : undefined;
+      if (!kept) throw error;
+      return { kept, cache: 'stale' };
+    }
+  }
+
+  async function fetchAlone(item: Item, only: string, signal: AbortSignal | undefined): Promise<Obtained> {
+    const extraction = await ask(item, { options: item.options, only }, signal);
+    return { kept: { extraction, fetchedAt: clock.now() }, cache: 'miss' };
+  }
+
   return {
     match,
+    identify,
+    itemOf,
+    atHand,
+    fetch,
+    refresh,
+    answer,
+    adopt: ({ key }, { kept, cache: use }) => ({ kept: results.adopt(key, kept), cache: use }),
     async extract(request) {
-      let target = match(request.url);
-      for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
-        if (hops === MAX_SHORT_LINKS)
-          throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
-        target = await resolveShortLink(target, request.signal);
-      }
-      const extract: ExtractOptions = {
-        clipReviewLimit: request.clipReviewLimit ?? 10,
-        clipSort: request.clipSort ?? 'latest',
-        includeEmptyReviews: request.includeEmptyReviews ?? false,
-      };
-      if (request.only !== undefined) {
-        const extraction = await ask(target, { options: extract, only: request.only }, request.signal);
-        return answer(request, target, { extraction, fetchedAt: clock.now() }, extraction.limitations ?? [], 0);
-      }
-      const key = cacheKey(target, extract);
-      const fresh = await results.fresh(key);
-      if (fresh)
-        return answer(request, target, fresh, fresh.extraction.limitations ?? [], clock.now() - fresh.fetchedAt);
-      try {
-        const kept = await flights.join(key, request.signal, (signal) => fetchAnew(target, key, extract, signal));
-        return answer(request, target, kept, kept.extraction.limitations ?? [], 0);
-      } catch (error) {
-        const stale = isGatewayError(error) && isOutage(error) ? await results.stale(key) : undefined;
-        if (!stale) throw error;
-        return answer(
-          request,
-          target,
-          stale,
-          [...(stale.extraction.limitations ?? []), 'stale_cache'],
-          clock.now() - stale.fetchedAt,
-        );
-      }
+      const item = await identify(request);
+      const obtained =
+        request.only === undefined
+          ? ((await atHand(item)) ?? (await fetch(item, request.signal)))
+          : await fetchAlone(item, request.only, request.signal);
+      return answer(request, item, obtained);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Extraction } from '../contracts/extractor.js';
 import type { Cache, Clock } from '../contracts/services.js';
-import { type GatewayError, isDefinitiveCode } from '../errors.js';
+import { type ErrorCode, type GatewayError, isDefinitiveCode } from '../errors.js';
 
 /** An extraction and when it was fetched. */
 export interface Kept {
@@ -17,6 +17,8 @@ export interface ResultCache {
   /** At most a day old, for when the source cannot be reached. */
   stale(key: string): Promise<Kept | undefined>;
   keep(key: string, extraction: Extraction): Kept;
+  /** Remembers what another process kept, where that is the youngest there is. The one to use is returned. */
+  adopt(key: string, kept: Kept): Kept;
   keepRefusal(key: string, error: GatewayError): void;
 }
 
@@ -24,6 +26,8 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /** Partial results and refusals: long enough to stop a storm, short enough not to hold an error against a link. */
 const BRIEF_MS = 30_000;
+/** What its owner took away is not shown from an older answer either. */
+const WITHDRAWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['removed', 'private']);
 
 export interface ResultCacheOptions {
   cache: Cache;
@@ -39,11 +43,12 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
   const age = (kept: Kept) => clock.now() - kept.fetchedAt;
   const isFresh = (kept: Kept) => age(kept) < (kept.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
 
+  /** The shared cache is asked only where memory has nothing fresh: another process may have fetched since. */
   async function load(key: string): Promise<Kept | undefined> {
     const remembered = memory.get(key);
-    if (remembered) return remembered;
+    if (remembered && isFresh(remembered)) return remembered;
     const stored = await cache.get<Kept>(key);
-    if (!stored) return undefined;
+    if (!stored || (remembered && remembered.fetchedAt >= stored.fetchedAt)) return remembered;
     memory.set(key, stored);
     return stored;
   }
@@ -70,8 +75,17 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
       void cache.set(key, kept, STALE_MS);
       return kept;
     },
+    adopt(key, kept) {
+      const remembered = memory.get(key);
+      if (remembered?.fetchedAt === kept.fetchedAt) return remembered;
+      if (isFresh(kept) && (!remembered || remembered.fetchedAt < kept.fetchedAt)) memory.set(key, kept);
+      return kept;
+    },
     keepRefusal(key, error) {
       if (isDefinitiveCode(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
+      if (!WITHDRAWN.has(error.code)) return;
+      memory.delete(key);
+      void cache.delete(key);
     },
   };
 }

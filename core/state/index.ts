@@ -1,5 +1,6 @@
 import type { Cache, Clock, Logger, Storage } from '../contracts/services.js';
 import type { ApiKeys } from './api-keys.js';
+import type { Jobs } from './jobs.js';
 import type { Windows } from './windows.js';
 
 export interface StateSettings {
@@ -13,10 +14,12 @@ export interface StateSettings {
   cacheUrl?: string;
   clock: Clock;
   /**
-   * What the rolling windows go by. Default: `clock` on SQLite; on PostgreSQL the clock of the database, the one clock
-   * that all nodes share. Given by tests, which move it.
+   * What the rolling windows and the times of jobs go by. Default: `clock` on SQLite; on PostgreSQL the clock of the
+   * database, the one clock that all nodes share. Given by tests, which move it.
    */
   windowClock?: Clock;
+  /** Milliseconds after which a job whose worker shows no life is given to another. Default 15,000. Given by tests. */
+  jobLeaseMs?: number;
   logger: Logger;
 }
 
@@ -25,11 +28,12 @@ export interface State {
   readonly engine: 'sqlite' | 'postgres';
   readonly keys: ApiKeys;
   readonly windows: Windows;
+  readonly jobs: Jobs;
   readonly cache: Cache;
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */
   ping(): Promise<void>;
-  /** Finishes what was begun, then lets go of databases and sockets. Idempotent. */
+  /** Stops the workers of jobs, finishes what was begun, then lets go of databases and sockets. Idempotent. */
   close(): Promise<void>;
 }
 

@@ -3,13 +3,16 @@ import { GatewayError } from '../errors.js';
 import { createApiKeys } from './api-keys-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
+import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import { openDiskFiles } from './files-disk.js';
 import type { State, StateSettings } from './index.js';
+import { createJobs } from './jobs-sql.js';
+import { createSlotTable } from './slots.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl, clock, windowClock, logger } = settings;
+  const { dataDir, databaseUrl, filesUrl, cacheUrl, clock, logger } = settings;
   if (filesUrl !== undefined) {
     const message = 'Files cannot be kept in an object store yet; leave the files URL out to keep them on disk.';
     throw new GatewayError('invalid_value', message, { param: 'filesUrl' });
@@ -18,15 +21,22 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
   const database = await openDatabase({ dataDir, databaseUrl });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
-    const { engine } = database;
+    const { engine, queries } = database;
+    const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
+    const slots = createSlotTable({ engine, queries, clock: sharedClock });
+    const dispatcher = createEmbeddedDispatcher();
+    const jobs = createJobs({ database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, logger });
     return {
       engine,
       keys: createApiKeys(database, clock),
-      windows: createWindows({ database, clock: windowClock ?? (engine === 'sqlite' ? clock : undefined) }),
+      windows: createWindows({ database, slots }),
+      jobs,
       cache,
       files,
       ping: () => database.ping(),
       async close() {
+        await jobs.close();
+        await dispatcher.close();
         await cache.close();
         await database.close();
       },

@@ -1,9 +1,13 @@
+import type { JobKind, JobState } from './jobs.js';
+
 /** The tables, alike on both engines. Times are whole milliseconds. */
 export interface Tables {
   api_keys: ApiKeysTable;
   rate_windows: RateWindowsTable;
   rate_slots: RateSlotsTable;
   cache_entries: CacheEntriesTable;
+  jobs: JobsTable;
+  job_owners: JobOwnersTable;
 }
 
 export interface ApiKeysTable {
@@ -53,4 +57,35 @@ export interface CacheEntriesTable {
   key: string;
   value: string;
   expires_at: number;
+}
+
+export interface JobsTable {
+  id: string;
+  kind: JobKind;
+  /** SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. */
+  dedupe_hash: string;
+  state: JobState;
+  /** Jobs of a kind run in this order, then by id. */
+  place: number;
+  /** JSON, as `result` and `error`. */
+  input: string;
+  /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
+  attempts: number;
+  /** Runs that ended with their process. */
+  cut_offs: number;
+  /** Who runs it; see runner.ts. */
+  runner: string | null;
+  /** Goes up while the run is alive. */
+  beat: number;
+  created_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+  result: string | null;
+  error: string | null;
+}
+
+/** Accounts that may look at a job. */
+export interface JobOwnersTable {
+  job_id: string;
+  account_id: string;
 }

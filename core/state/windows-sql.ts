@@ -1,8 +1,7 @@
-import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import { databaseAway } from './database-errors.js';
-import { createSlotTable, type SlotTable, type SlotWish } from './slots.js';
+import type { SlotTable, SlotWish } from './slots.js';
 import type { SlotAnswer, Windows } from './windows.js';
 
 /** Requests that may wait for an answer at once. */
@@ -14,8 +13,7 @@ const POSTGRES_LANES = 4;
 
 export interface WindowsOptions {
   database: Database;
-  /** Default: the database's own clock. */
-  clock?: Clock;
+  slots: SlotTable;
 }
 
 interface Waiter {
@@ -32,10 +30,9 @@ type Group = [Waiter, ...Waiter[]];
  * Windows with group commit: requests that arrive while a transaction runs share the next one. An answer is given when
  * its transaction has committed, so it survives a crash.
  */
-export function createWindows({ database, clock }: WindowsOptions): Windows {
-  const table = createSlotTable({ engine: database.engine, queries: database.queries, clock });
+export function createWindows({ database, slots }: WindowsOptions): Windows {
   const lanes = Array.from({ length: database.engine === 'postgres' ? POSTGRES_LANES : 1 }, () =>
-    createLane(database, table),
+    createLane(database, slots),
   );
 
   function ask(wish: SlotWish): Promise<SlotAnswer> {

@@ -67,7 +67,7 @@ async function extract(
     const result = await gateway.extract(decodeExtract(body));
     return {
       ok: true,
-      body: JSON.parse(encodeExtraction(result, ignoredOptions(body, gateway, result.platform)).toString()),
+      body: JSON.parse(encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) }).toString()),
     };
   } catch (thrown) {
     const error = toGatewayError(thrown);

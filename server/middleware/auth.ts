@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { GatewayError, type Grant, isGatewayError } from 'mediagate';
+import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
 import type { AuthFailures } from '../auth-failures.js';
 import type { KeyTable } from '../key-table.js';
 import type { Next, RequestContext } from './request-state.js';
@@ -51,6 +51,12 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
       }
       await next();
     };
+}
+
+/** The key that stands behind {@link createAuth}. */
+export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
+  if (!key) throw new Error('a route asked for the key before it was checked');
+  return key;
 }
 
 function shownKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {

@@ -1,31 +1,43 @@
 import type Router from '@koa/router';
-import { type ApiKeyRecord, type Gateway, GatewayError, type Windows } from 'mediagate';
-import { takeSlot } from '../limits.js';
-import type { createAuth } from '../middleware/auth.js';
+import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway, Windows } from 'mediagate';
+import { clientSignal } from '../client-signal.js';
+import { acceptSlot, slotRequest, takeSlot } from '../limits.js';
+import { type createAuth, keyOf } from '../middleware/auth.js';
 import { type BodyBudget, readJsonBody } from '../middleware/body.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import { markLinkData } from '../middleware/link-data.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { PollGuard } from '../poll-guard.js';
 import { encodeCapabilities } from '../wire/capabilities.js';
-import { checkExtractBody, decodeExtract, ignoredOptions, MAX_URL_LENGTH } from '../wire/extract-request.js';
+import { encodeJob, isOpen, POLL_AFTER_SECONDS } from '../wire/extract-job.js';
+import {
+  checkExtractBody,
+  decodeExtract,
+  type ExtractBody,
+  ignoredOptions,
+  MAX_BODY_BYTES,
+  MAX_URL_LENGTH,
+} from '../wire/extract-request.js';
 import { encodeExtraction } from '../wire/extract-response.js';
-
-const MAX_BODY_BYTES = 65_536;
 
 export interface ExtractRoutes {
   gateway: Gateway;
   windows: Windows;
   auth: ReturnType<typeof createAuth>;
   bodies: BodyBudget;
+  polls: PollGuard;
 }
 
-/** Link data: what can be extracted, and extracting it. */
+const FAMILY = 'link_data';
+
+/** Link data: what can be extracted, extracting it, and what became of it in the background. */
 export function addExtractRoutes(
   router: Router<RequestState>,
-  { gateway, windows, auth, bodies }: ExtractRoutes,
+  { gateway, windows, auth, bodies, polls }: ExtractRoutes,
 ): void {
   const authenticate = auth({ grant: 'extract', allowApiKeyHeader: true });
 
   router.get('/v1/capabilities', markLinkData, authenticate, async (context: RequestContext) => {
-    context.body = encodeCapabilities(gateway.platforms(), keyOf(context), MAX_BODY_BYTES);
+    context.body = encodeCapabilities(gateway, keyOf(context));
   });
 
   router.post('/v1/extract', markLinkData, authenticate, async (context: RequestContext) => {
@@ -33,27 +45,55 @@ export function addExtractRoutes(
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = checkExtractBody(sent);
-    const { platform } = gateway.match(body.url);
-    await takeSlot(windows, response, { key: keyOf(context), family: 'link_data' });
+    const wanted = decodeExtract(body, clientSignal(response));
+    if (body.async_mode || body.force_async) return submit(context, body, wanted);
+    gateway.match(body.url);
+    await takeSlot(windows, response, { key: keyOf(context), family: FAMILY });
+    sendResult(context, body, await gateway.extract(wanted));
+  });
 
-    const gone = new AbortController();
-    const leave = () => gone.abort(new GatewayError('bad_request', 'The client closed the connection.'));
-    response.once('close', leave);
-    const result = await gateway.extract(decodeExtract(body, gone.signal));
-    response.off('close', leave);
-    const notes = ignoredOptions(body, gateway, platform);
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    context.body = encodeExtraction(result, notes);
+  /** The slot goes with the job where the link alone says that there may be one; else it is taken before any work. */
+  async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
+    const key = keyOf(context);
+    const { platform, link } = gateway.match(body.url);
+    const isJob = link.kind !== 'short_link' && isAsync(gateway, platform);
+    const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
+    const submitted = { ...wanted, accountId: key.accountId, refresh: body.force_async, slot };
+    if (!isJob) {
+      await gateway.checkQueue({ ...submitted, urls: [body.url] });
+      await takeSlot(windows, context.res, { key, family: FAMILY });
+    }
+    const submission = await gateway.submitExtraction(submitted);
+    if (slot && 'slot' in submission && submission.slot) acceptSlot(context.res, slot, submission.slot);
+    else if (slot) await takeSlot(windows, context.res, { key, family: FAMILY });
+    if ('refusal' in submission) throw submission.refusal;
+    if ('result' in submission) sendResult(context, body, submission.result);
+    else if ('job' in submission) sendJob(context, submission.job, body);
+  }
+
+  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult): void {
+    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    context.res.setHeader('X-Cache', result.cache);
+    if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
+    context.body = encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) });
+  }
+
+  function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
+    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    if (isOpen(job)) context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
+    const asked = body && { inputUrl: body.url, notes: ignoredOptions(body, gateway, job.platform) };
+    context.body = encodeJob(job, asked);
+  }
+
+  router.get('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: PollContext) => {
+    const { id, accountId } = keyOf(context);
+    polls.admit(id);
+    sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
   });
 }
 
-function markLinkData(context: RequestContext, next: Next): Promise<unknown> {
-  context.state.link = {};
-  return next();
-}
+type PollContext = RequestContext & { params: Readonly<Record<string, string>> };
 
-function keyOf(context: RequestContext): ApiKeyRecord {
-  const { key } = context.state;
-  if (!key) throw new Error('a route asked for the key before it was checked');
-  return key;
+function isAsync(gateway: Gateway, platform: string): boolean {
+  return gateway.platforms().some(({ key, features }) => key === platform && features.async);
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { type ErrorCode, GatewayError, isGatewayError } from 'mediagate';
+import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'mediagate';
 
 /** How an error code looks on the wire. */
 export interface ErrorClass {
@@ -94,6 +94,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   audio_unavailable: sourceFailed,
   audio_timeout: sourceTimeout,
   plugin_unavailable: overloaded,
+  interrupted: { status: 500, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },
 };
 
@@ -132,6 +133,23 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     platform: error.platform,
     input_url: context.link.inputUrl,
   });
+}
+
+/**
+ * A failure told inside of an answer that is itself no failure: a job that failed, one link of a batch. What would
+ * otherwise be in header fields is a member here.
+ */
+export function describeFailure(failure: JobFailure & { param?: string }) {
+  return {
+    message: failure.message,
+    type: ERROR_CLASSES[failure.code].type,
+    param: failure.param ?? null,
+    code: failure.code,
+    reason: failure.reason,
+    retryable: failure.retryable,
+    retry_after_seconds: failure.retryAfterSeconds,
+    attempts: failure.attempts,
+  };
 }
 
 /** The same failure as RFC 9457 has it, for clients that ask for `application/problem+json`. */

@@ -11,19 +11,29 @@ interface EncodedDocument {
 /** Encoding is the dearest part of a cached answer, so what the core gives us again is not encoded again. */
 const encoded = new WeakMap<object, EncodedDocument>();
 
-/**
- * The extraction response (service document 2.5) in UTF-8.
- * @param notes Added to the result's own limitations.
- */
-export function encodeExtraction(result: ExtractResult, notes: readonly string[] = []): Buffer {
+export interface Additions {
+  /** Added to the result's own limitations. */
+  notes?: readonly string[];
+  /** Stands before the members of the document, in `data`. */
+  data?: object;
+}
+
+/** The extraction response (service document 2.5) in UTF-8. */
+export function encodeExtraction(result: ExtractResult, { notes = [], data }: Additions = {}): Buffer {
   const head = Buffer.from(
     `{"ok":true,"platform":${JSON.stringify(result.platform)},"input_url":${JSON.stringify(result.inputUrl)},` +
       `"extraction_method":${JSON.stringify(result.method)},"data":`,
   );
   const tail = Buffer.from(`,"limitations":${JSON.stringify([...result.limitations, ...notes])}}`);
-  const { before, after } = encodedDocument(result);
+  const { before: document, after } = encodedDocument(result);
+  const before = data ? joinObjects(data, document) : document;
   if (!after) return Buffer.concat([head, before, tail]);
   return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
+}
+
+/** The encoded one has members of its own. */
+function joinObjects(first: object, encodedSecond: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(first).slice(0, -1)},`), encodedSecond.subarray(1)]);
 }
 
 function encodedDocument(result: ExtractResult): EncodedDocument {

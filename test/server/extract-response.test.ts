@@ -12,13 +12,15 @@ function result(data: ExtractionData, more: Partial<ExtractResult> = {}): Extrac
     method: 'page',
     data,
     limitations: [],
+    cache: 'miss',
     ageMs: 0,
     identity: {},
     ...more,
   };
 }
 
-const parse = (one: ExtractResult, notes?: readonly string[]) => JSON.parse(encodeExtraction(one, notes).toString());
+const parse = (one: ExtractResult, notes?: readonly string[]) =>
+  JSON.parse(encodeExtraction(one, { notes }).toString());
 
 const barePost: PostData = {
   common: {},
@@ -212,13 +214,16 @@ describe('POST /v1/extract and GET /v1/capabilities', () => {
           key: 'invented',
           name: 'Invented',
           link_forms: ['https://invented.example/item/<digits>'],
-          features: { async: false, batch: false, reviews: false, audio_mp3: true },
+          features: { async: false, batch: true, reviews: false, audio_mp3: true },
         },
       ],
       limits: {
         clip_review_limit: { min: 1, max: 100, default: 10 },
         url_max_length: 2048,
         body_max_bytes: 65_536,
+        batch_max_urls: 50,
+        batch_body_max_bytes: 655_360,
+        max_active: 1_000,
         rpm: 12,
       },
       version: '2026-06-15',

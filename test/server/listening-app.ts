@@ -5,6 +5,7 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiKeyRecord,
   type Clock,
@@ -12,6 +13,7 @@ import {
   type Extractor,
   type Gateway,
   type HttpClient,
+  type JobsOptions,
   type Logger,
   openState,
   type State,
@@ -30,14 +32,20 @@ import {
   openKeyTable,
 } from 'mediagate/server';
 import { invented } from '../support/invented-plugin.js';
+import { inventedShop } from '../support/invented-shop.js';
 
 export const LINK = 'https://invented.example/item/7';
 
 export interface ListeningAppOptions {
   extractor?: Partial<Extractor>;
+  /** Default: there is no shop. */
+  shop?: Partial<Extractor>;
   server?: Omit<HttpServerOptions, 'handler'>;
   siteUrl?: string;
   clock?: Clock;
+  jobs?: Omit<JobsOptions, 'store'>;
+  /** Default: SQLite. */
+  databaseUrl?: string;
 }
 
 export interface Answer {
@@ -65,6 +73,10 @@ export interface ListeningApp {
   request(target: string, init?: RequestInit): Promise<Answer>;
   extract(key: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Sends bytes as they are and gives back what comes until there are so many answers (1) or the connection ends. */
+  batch(key: string, body: unknown): Promise<Answer>;
+  poll(key: string, id: string): Promise<Answer>;
+  /** Polls until the job has ended. */
+  ended(key: string, id: string): Promise<Answer>;
   raw(bytes: string | Uint8Array, answers?: number): Promise<string>;
   close(): Promise<void>;
 }
@@ -75,17 +87,21 @@ const noHttp: HttpClient = {
 };
 
 export async function startApp(options: ListeningAppOptions = {}): Promise<ListeningApp> {
-  const { clock = systemClock } = options;
+  const { clock = systemClock, databaseUrl } = options;
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
   const log: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
   const write = (message: string, fields: object = {}) => void log.push({ message, fields: { ...fields } });
   const logger: Logger = { debug: write, info: write, warn: write, error: write };
-  const state = await openState({ dataDir, clock, logger });
+  const state = await openState({ dataDir, databaseUrl, clock, logger });
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
-    plugins: [{ use: invented(options.extractor) }],
-    services: { http: noHttp, logger, clock },
+    plugins: [
+      { use: invented(options.extractor) },
+      ...(options.shop ? [{ use: inventedShop(options.shop), timeoutMs: 5_000 }] : []),
+    ],
+    services: { http: noHttp, cache: state.cache, logger, clock },
+    jobs: { store: state.jobs, ...options.jobs },
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
   });
   const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
@@ -104,6 +120,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     const json = response.headers.get('content-type')?.includes('json') && text !== '' ? JSON.parse(text) : undefined;
     return { status: response.status, headers: response.headers, text, json };
   }
+
+  const poll = (key: string, id: string) =>
+    request(`/v1/extract/jobs/${id}`, { headers: { authorization: `Bearer ${key}` } });
 
   return {
     url,
@@ -128,6 +147,20 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    batch: (key, body) =>
+      request('/v1/extract/batch', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    poll,
+    async ended(key, id) {
+      for (;;) {
+        const answer = await poll(key, id);
+        if (answer.headers.get('retry-after') === null) return answer;
+        await sleep(100);
+      }
+    },
     raw: (bytes, answers = 1) => exchange(port, bytes, answers),
     async close() {
       server.close();

@@ -99,7 +99,7 @@ describe('extraction', () => {
     failing = true;
     opened.pass(700_000);
     const result = await opened.gateway.extract({ url: LINK });
-    expect(result.limitations).to.deep.equal(['stats_rounded', 'stale_cache']);
+    expect(result.limitations).to.deep.equal(['stats_rounded', 'stale_cache: 700 seconds old']);
     expect(result.ageMs).to.equal(700_000);
     opened.pass(86_400_000);
     expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('bot_check');

@@ -1,0 +1,143 @@
+import type { ExtractOptions, LinkRef } from '../contracts/extractor.js';
+import type { Clock, Logger } from '../contracts/services.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { ExtractionJob, JobsOptions, SubmitRequest } from '../gateway.js';
+import type { Registry } from '../registry.js';
+import type { JobRecord, JobWorkers } from '../state/jobs.js';
+import type { SlotAnswer } from '../state/windows.js';
+import type { ExtractionService, Item, Obtained } from './extraction.js';
+import type { Kept } from './result-cache.js';
+
+const DEFAULT_WORKERS = 4;
+const DEFAULT_MAX_ACTIVE = 1_000;
+/** Whatever else a client sends never reaches the database. */
+const JOB_ID = /^exjob_[A-Za-z0-9_-]{1,64}$/;
+
+/** Extraction in the background, for platforms whose extractor allows it. */
+export interface ExtractionJobs {
+  readonly maxActive: number;
+  /** Jobs that are queued or running. */
+  active(): Promise<number>;
+  /**
+   * The job of an item, joined where it is on its way already. Without one where the slot was refused.
+   * @throws GatewayError `queue_full`; then no slot is taken.
+   */
+  accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
+  /** @throws GatewayError `job_not_found`. */
+  find(id: string, accountId: string): Promise<ExtractionJob>;
+  /** Starts the workers of this process. */
+  start(): void;
+  /** Gives back what is running. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export type AcceptedJob = { job: ExtractionJob; slot?: SlotAnswer } | { slot: SlotAnswer };
+
+export interface ExtractionJobsOptions extends JobsOptions {
+  extraction: ExtractionService;
+  registry: Registry;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** What is stored at acceptance: everything of the request that changes the result, and nothing of the caller's. */
+interface JobInput {
+  platform: string;
+  link: LinkRef;
+  options: ExtractOptions;
+  refresh: boolean;
+}
+
+interface JobResult {
+  kept: Kept;
+  stale: boolean;
+}
+
+export function createExtractionJobs(options: ExtractionJobsOptions): ExtractionJobs {
+  const { store, extraction, registry, clock, logger } = options;
+  const { maxActive = DEFAULT_MAX_ACTIVE, workers = DEFAULT_WORKERS } = options;
+  let running: JobWorkers | undefined;
+
+  const extractorOf = (platform: string) =>
+    registry.extractors.find(({ contribution }) => contribution.platform === platform);
+
+  function itemOf({ platform, link, options: wishes }: JobInput): Item {
+    const extractor = extractorOf(platform);
+    if (!extractor)
+      throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
+    return extraction.itemOf({ extractor, link }, wishes);
+  }
+
+  async function run(record: JobRecord, signal: AbortSignal): Promise<JobResult> {
+    const input = record.input as JobInput;
+    const { platform, link, refresh } = input;
+    const startedAt = clock.monotonic();
+    const fields = { platform, id: link.id, attempt: record.attempts };
+    try {
+      const item = itemOf(input);
+      const { kept, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
+      logger.info('an extraction job is done', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
+      return { kept, stale: cache === 'stale' };
+    } catch (error) {
+      if (!signal.aborted && isGatewayError(error)) {
+        const ms = Math.round(clock.monotonic() - startedAt);
+        logger.warn('an extraction job failed', { ...fields, ms, code: error.code, error: error.cause });
+      }
+      throw error;
+    }
+  }
+
+  function view(record: JobRecord, active: number): ExtractionJob {
+    const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
+    const { platform, link } = record.input as JobInput;
+    return {
+      id,
+      platform,
+      link,
+      state,
+      attempts,
+      createdAt,
+      startedAt,
+      finishedAt,
+      error,
+      queue: { active, maxActive },
+      ...(state === 'completed' && { result: resultOf(record) }),
+    };
+  }
+
+  function resultOf({ input, result }: JobRecord) {
+    const item = itemOf(input as JobInput);
+    const { kept, stale } = result as JobResult;
+    const obtained: Obtained = { kept, cache: stale ? 'stale' : 'hit' };
+    // Several accounts may have asked for it, each with a link of its own; all of them are shown the canonical one.
+    return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, obtained));
+  }
+
+  return {
+    maxActive,
+    active: () => store.active('extraction'),
+    async accept(item, { accountId, refresh = false, slot }) {
+      const { extractor, link, options: wishes, key } = item;
+      const input: JobInput = { platform: extractor.contribution.platform, link, options: wishes, refresh };
+      const job = { kind: 'extraction', accountId, dedupeKey: key, input, maxActive } as const;
+      const accepted = await store.accept({ ...(slot && { slot }), job });
+      if (accepted.job) {
+        return { job: view(accepted.job, accepted.active), ...(accepted.slot && { slot: accepted.slot }) };
+      }
+      if (!accepted.slot) throw new Error('a job was neither accepted nor refused');
+      return { slot: accepted.slot };
+    },
+    async find(id, accountId) {
+      const record = JOB_ID.test(id) ? await store.find(id, accountId) : undefined;
+      if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
+      return view(record, await store.active('extraction'));
+    },
+    start() {
+      const needed = registry.extractors.some(({ contribution }) => contribution.background);
+      if (needed && workers > 0) running ??= store.work({ kind: 'extraction', concurrency: workers, run });
+    },
+    async stop() {
+      await running?.stop();
+    },
+  };
+}

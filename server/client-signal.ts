@@ -1,0 +1,11 @@
+import type { ServerResponse } from 'node:http';
+import { GatewayError } from 'mediagate';
+
+/** Aborts when the client closes the connection before its answer is out. */
+export function clientSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new GatewayError('bad_request', 'The client closed the connection.'));
+  });
+  return gone.signal;
+}

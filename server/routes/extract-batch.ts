@@ -1,0 +1,33 @@
+import { Readable } from 'node:stream';
+import type Router from '@koa/router';
+import { clientSignal } from '../client-signal.js';
+import { takeSlot } from '../limits.js';
+import { keyOf } from '../middleware/auth.js';
+import { readJsonBody } from '../middleware/body.js';
+import { markLinkData } from '../middleware/link-data.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { encodeBatch } from '../wire/extract-batch.js';
+import { checkBatchBody, decodeOptions, ignoredOptions, MAX_BATCH_BYTES } from '../wire/extract-request.js';
+import type { ExtractRoutes } from './extract.js';
+
+/** Several links at once. A link that is no good is told where it stands, and costs its slot like any other. */
+export function addExtractBatchRoute(
+  router: Router<RequestState>,
+  { gateway, windows, auth, bodies }: Omit<ExtractRoutes, 'polls'>,
+): void {
+  const authenticate = auth({ grant: 'extract', allowApiKeyHeader: true });
+
+  router.post('/v1/extract/batch', markLinkData, authenticate, async (context: RequestContext) => {
+    const { req: request, res: response } = context;
+    const body = checkBatchBody(await readJsonBody(request, response, { maxBytes: MAX_BATCH_BYTES, budget: bodies }));
+    const { urls, force_async: refresh } = body;
+    const key = keyOf(context);
+    const { accountId } = key;
+    const batch = { ...decodeOptions(body), urls, refresh, accountId, signal: clientSignal(response) };
+    await gateway.checkQueue(batch);
+    await takeSlot(windows, response, { key, family: 'link_data', slots: urls.length });
+    const items = await gateway.extractBatch(batch);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    context.body = Readable.from(encodeBatch(items, (platform) => ignoredOptions(body, gateway, platform)));
+  });
+}

@@ -1,0 +1,45 @@
+import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin } from 'mediagate';
+
+/** A product; `name` says which fetch it came from. */
+export function inventedProduct(id: string, name = `Product ${id}`, more: Partial<Extraction> = {}): Extraction {
+  return {
+    method: 'shelf',
+    data: {
+      product: { product_id: id, name, image_urls: [], video_urls: [], url: productLink(id) },
+      reviews: { five_star: [{ id: `r${id}`, rating: 5, images: [] }], one_star: [] },
+      raw_stats: {},
+    },
+    ...more,
+  };
+}
+
+export function productLink(id: string | number): string {
+  return `https://bazaar.example/product/${id}`;
+}
+
+/** A shop for links `https://bazaar.example/product/<digits>` and short links `https://baz.example/<code>`. */
+export function inventedShop(more: Partial<Extractor> = {}): Plugin {
+  const extractor: Extractor = {
+    platform: 'bazaar',
+    displayName: 'Bazaar',
+    linkForms: ['https://bazaar.example/product/<digits>'],
+    background: true,
+    match(url) {
+      const id = /^\/product\/(\d+)$/.exec(url.pathname)?.[1];
+      if (url.hostname === 'bazaar.example' && id) return { kind: 'product', id, url: productLink(id) };
+      const code = /^\/(\w+)$/.exec(url.pathname)?.[1];
+      if (url.hostname === 'baz.example' && code)
+        return { kind: 'short_link', id: code, url: `https://baz.example/${code}` };
+      return undefined;
+    },
+    extract: async ({ link }) => inventedProduct(link.id),
+    ...more,
+  };
+  return definePlugin({
+    name: 'bazaar',
+    apiVersion: 1,
+    summary: 'An invented shop.',
+    provides: ['extractor'],
+    setup: (): Contributions => ({ extractors: [extractor] }),
+  });
+}
