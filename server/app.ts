@@ -11,6 +11,7 @@ import { requestIdOf } from './middleware/request-id.js';
 import { logRequest } from './middleware/request-log.js';
 import type { Next, RequestContext, RequestState } from './middleware/request-state.js';
 import { setSecurityHeaders } from './middleware/response-headers.js';
+import { addAudioRoutes } from './routes/audio.js';
 import { addExtractRoutes } from './routes/extract.js';
 import { addHealthRoutes } from './routes/health.js';
 
@@ -55,6 +56,7 @@ export function createRouter({
   const auth = createAuth({ keys, failures: createAuthFailures({ clock }), siteUrl });
   addHealthRoutes(router, health);
   addExtractRoutes(router, { gateway, windows, auth, bodies: createBodyBudget() });
+  addAudioRoutes(router, { gateway, clock });
   return router;
 }
 

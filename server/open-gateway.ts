@@ -47,6 +47,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     trustedOrigins: settings.trustedOrigins,
     cacheTtlMs: settings.extractCacheSeconds * 1000,
     ffmpegPath,
+    scratchFolder: path.join(settings.dataDir, 'scratch'),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

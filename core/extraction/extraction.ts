@@ -25,7 +25,10 @@ export interface ExtractionOptions {
   clock: Clock;
   logger: Logger;
   cacheTtlMs: number;
+  /** Default: no MP3 link is offered. */
   audioLinks?: AudioLinks;
+  /** MP3 links belong to this gateway: where there can be none, results say so. */
+  audioExpected: boolean;
 }
 
 /** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
@@ -129,13 +132,14 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
+    const missed = offered && !audioLink && options.audioExpected;
     return {
       platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
       data: extraction.data,
-      limitations,
+      limitations: missed ? [...limitations, 'mp3_unavailable'] : limitations,
       ...(audioLink && { audioLink }),
       ageMs,
       identity: extraction,

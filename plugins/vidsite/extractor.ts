@@ -51,6 +51,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     displayName: 'YouTube',
     linkForms: LINK_FORMS,
     audio: true,
+    mediaHosts: ['.googlevideo.com'],
     match: matchVideo,
 
     async extract({ link, signal }: ExtractCall): Promise<Extraction> {

@@ -11,6 +11,7 @@ import {
   createGateway,
   type Extractor,
   type Gateway,
+  type GatewayOptions,
   type HttpClient,
   type Logger,
   openState,
@@ -29,6 +30,7 @@ import {
   type NewKey,
   openKeyTable,
 } from 'mediagate/server';
+import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 
 export const LINK = 'https://invented.example/item/7';
@@ -38,6 +40,8 @@ export interface ListeningAppOptions {
   server?: Omit<HttpServerOptions, 'handler'>;
   siteUrl?: string;
   clock?: Clock;
+  /** Default: the invented platform makes no request. */
+  gateway?: Partial<GatewayOptions>;
 }
 
 export interface Answer {
@@ -85,8 +89,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
     plugins: [{ use: invented(options.extractor) }],
-    services: { http: noHttp, logger, clock },
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
+    ffmpegPath,
+    scratchFolder: path.join(dataDir, 'scratch'),
+    ...options.gateway,
+    services: { http: noHttp, logger, clock, storage: state.files, ...options.gateway?.services },
   });
   const health = createHealth({ gateway, clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
