@@ -1,10 +1,21 @@
+import { tmpdir } from 'node:os';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { ExtractionData } from './contracts/documents.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
-import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
+import type {
+  Browser,
+  ByteRange,
+  Cache,
+  Clock,
+  FileStat,
+  HttpClient,
+  Logger,
+  Storage,
+  StoredBody,
+} from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
 import {
   BROWSER,
@@ -17,10 +28,13 @@ import {
   STORAGE,
 } from './entry-services.js';
 import { GatewayError } from './errors.js';
+import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
 import { createExtractionJobs } from './extraction/extraction-jobs.js';
 import { createSubmissions } from './extraction/submission.js';
+import { createFfmpeg } from './media/ffmpeg.js';
+import { createScratchFolders } from './media/scratch-folders.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
 import { absentBrowser, absentStorage, silentLogger } from './services/absent.js';
@@ -85,10 +99,12 @@ export interface GatewayOptions {
   cacheTtlMs?: number;
   /** Folder that relative `use` paths start from. Default: the working folder. */
   baseFolder?: string;
-  /** Where hosted MP3 links point and how they are signed. Default: none, and no MP3 link is offered. */
+  /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
   audioLinks?: AudioLinkOptions;
-  /** The ffmpeg to run. Default: none, and plugins that need it fail at load. */
+  /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
   ffmpegPath?: string;
+  /** Folder for files in the making. Default: the system's own. */
+  scratchFolder?: string;
   /** Background work. Default: none is offered, and everything is extracted at once. */
   jobs?: JobsOptions;
 }
@@ -197,6 +213,31 @@ export interface AudioLink {
   expiresAt: string;
 }
 
+export interface AudioFileRequest {
+  /** The last part of an MP3 link, without `.mp3`. */
+  name: string;
+  /**
+   * Where the file has not been made: `never` makes it, `following` answers with it while it is being made, `whole` once
+   * it is stored.
+   */
+  make: 'never' | 'following' | 'whole';
+  /** Waiting for the file ends with it; making it goes on. */
+  signal?: AbortSignal;
+}
+
+/** The MP3 behind a link. */
+export type AudioFile = {
+  /** Milliseconds since 1970: when the link ends. */
+  expiresAt: number;
+  /** A file name to save it under, e.g. `vidsite-dQw4w9WgXcQ.mp3`. */
+  downloadName: string;
+} & (
+  | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody | undefined> }
+  /** Its bytes as they are made, which are those that will be stored. Fails where it cannot be made to its end. */
+  | { kind: 'growing'; body: AsyncIterable<Uint8Array> }
+  | { kind: 'unmade' }
+);
+
 export interface PlatformInfo {
   key: string;
   name: string;
@@ -231,6 +272,12 @@ export interface Gateway extends AsyncDisposable {
   checkQueue(request: BatchRequest): Promise<void>;
   /** Background jobs that may be queued or running, over all processes; null where none are offered. */
   readonly maxActiveJobs: number | null;
+  /**
+   * The MP3 behind a signed link.
+   * @throws GatewayError `file_not_found` for a name that was not signed here, `link_expired`, `audio_unavailable` or what
+   * else the source said, `audio_timeout`, `queue_full`, `upstream_unavailable` where it cannot be stored.
+   */
+  audioFile(request: AudioFileRequest): Promise<AudioFile>;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -282,6 +329,21 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     baseFolder: options.baseFolder ?? process.cwd(),
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
+  const links = options.audioLinks && createAudioLinks(options.audioLinks);
+  const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
+  const audioFiles =
+    links &&
+    createAudioFiles({
+      links,
+      registry,
+      host,
+      storage: services.storage ?? absentStorage,
+      http,
+      ...(options.ffmpegPath && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
+      scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
+      clock,
+      logger,
+    });
   const extraction = createExtractionService({
     registry,
     host,
@@ -289,7 +351,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     logger,
     cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
-    ...(options.audioLinks && { audioLinks: createAudioLinks(options.audioLinks) }),
+    ...(offersAudio && { audioLinks: links }),
+    audioExpected: links !== undefined,
   });
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
@@ -298,6 +361,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
     await jobs?.stop();
+    await audioFiles?.close();
     await host.dispose();
     await http.close();
   }
@@ -325,6 +389,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
+    async audioFile(request) {
+      if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway makes no MP3 files.');
+      return audioFiles.open(request);
+    },
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };
@@ -338,7 +406,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
           async: jobs !== undefined && (contribution.background ?? false),
           batch: true,
           reviews: contribution.background ?? false,
-          audio_mp3: (contribution.audio ?? false) && options.audioLinks !== undefined,
+          audio_mp3: (contribution.audio ?? false) && offersAudio,
         },
         rungs: contribution.rungs?.() ?? [],
         canaries: contribution.canaries ?? [],

@@ -40,6 +40,8 @@ export interface PluginHost {
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>;
+  /** Private origins that this entry may reach. */
+  trustedOriginsOf(entry: string): readonly string[];
   /** In reverse order of the configuration. */
   dispose(): Promise<void>;
 }
@@ -65,6 +67,7 @@ const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dis
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { root, registry, logger } = options;
   let all: Loaded[] = [];
+  const trustedBy = (entry: PluginEntry) => [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])];
 
   async function prepare(loaded: Loaded): Promise<void> {
     const { entry } = loaded;
@@ -81,7 +84,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       options: checked,
       needs: plugin.needs ?? [],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
-      trustedOrigins: [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])],
+      trustedOrigins: trustedBy(entry),
       lifetime: loaded.lifetime.signal,
     });
     loaded.scope = scope;
@@ -162,6 +165,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         });
       }
     },
+
+    trustedOriginsOf: (entry) => all.filter(({ id }) => id === entry).flatMap((loaded) => trustedBy(loaded.entry)),
 
     async dispose() {
       for (const loaded of [...all].reverse()) {

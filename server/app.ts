@@ -12,6 +12,7 @@ import { logRequest } from './middleware/request-log.js';
 import type { Next, RequestContext, RequestState } from './middleware/request-state.js';
 import { setSecurityHeaders } from './middleware/response-headers.js';
 import { createPollGuard } from './poll-guard.js';
+import { addAudioRoutes } from './routes/audio.js';
 import { addExtractRoutes } from './routes/extract.js';
 import { addExtractBatchRoute } from './routes/extract-batch.js';
 import { addHealthRoutes } from './routes/health.js';
@@ -59,6 +60,7 @@ export function createRouter({
   const bodies = createBodyBudget();
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls: createPollGuard({ clock }) });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
+  addAudioRoutes(router, { gateway, clock });
   return router;
 }
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 
 const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'msedge'];
@@ -16,6 +17,8 @@ const CHROMIUM_PATHS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   ],
 };
 
+const EXTENSION = process.platform === 'win32' ? '.exe' : '';
+
 export interface ExecutableSearch {
   /** Looked at alone where given. */
   configured?: string;
@@ -28,9 +31,24 @@ export function findChromium(search: ExecutableSearch): Promise<string | undefin
   return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
 }
 
-/** The ffmpeg to use; undefined where there is none. */
+/** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */
 export function findFfmpeg(search: ExecutableSearch): Promise<string | undefined> {
-  return find(search, ['ffmpeg'], []);
+  return find(search, ['ffmpeg'], shippedFfmpegs());
+}
+
+/** Packages with an ffmpeg for this machine; optional, so that either may be missing. */
+function shippedFfmpegs(): string[] {
+  const machine = `${process.platform}-${process.arch}`;
+  const { resolve } = createRequire(import.meta.url);
+  return [`@ffmpeg-binary/${machine}`, `@ffmpeg-installer/${machine}`].flatMap((name) => {
+    try {
+      const folder = path.dirname(resolve(`${name}/package.json`));
+      return [path.join(folder, `ffmpeg${EXTENSION}`)];
+    } catch {
+      // Not installed.
+      return [];
+    }
+  });
 }
 
 async function find(
@@ -39,9 +57,8 @@ async function find(
   places: readonly string[],
 ): Promise<string | undefined> {
   if (configured !== undefined) return (await isExecutable(configured)) ? configured : undefined;
-  const extension = process.platform === 'win32' ? '.exe' : '';
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
-  const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name + extension)));
+  const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name + EXTENSION)));
   for (const candidate of [...candidates, ...places]) {
     if (await isExecutable(candidate)) return candidate;
   }

@@ -51,6 +51,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     cacheTtlMs: settings.extractCacheSeconds * 1000,
     ffmpegPath,
     ...(jobs && { jobs: { store: jobs, workers: settings.extractWorkers, maxActive: settings.extractMaxActive } }),
+    scratchFolder: path.join(settings.dataDir, 'scratch'),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

@@ -7,7 +7,7 @@ import { importsOf } from './support/import-statements.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Packages of the web server and the command line: the core must run without them. */
-const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'send', 'typebox'];
+const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'typebox', 'range-parser', 'fresh'];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
 const PLACES: Readonly<Record<string, string>> = {
@@ -20,6 +20,8 @@ const PLACES: Readonly<Record<string, string>> = {
   sharp: 'core/media/image-file.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
   'playwright-core': 'core/services/browser.ts',
+  'range-parser': 'server/file-response.ts',
+  fresh: 'server/file-response.ts',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',

@@ -30,6 +30,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
+  'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out.'],
 };
 

@@ -103,7 +103,7 @@ export interface Cache {
 export interface Storage {
   /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. */
   write(file: StoredFile): Promise<void>;
-  /** Undefined where there is no such file. */
+  /** Undefined where there is no such file, or its time is over. What is being read when its time ends is read to its end. */
   read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
   stat(name: string): Promise<FileStat | undefined>;
   /** No error where the file is not there. */
@@ -114,6 +114,8 @@ export interface StoredFile {
   name: string;
   /** Media type, as it will be served. */
   contentType: string;
+  /** From then on the file is not there any more, and the storage removes it by itself. Default: it is kept. */
+  expiresAt?: Date;
   body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
@@ -131,6 +133,7 @@ export interface FileStat {
   /** Strong, quoted, from the SHA-256 of the content. */
   etag: string;
   modifiedAt: Date;
+  expiresAt?: Date;
 }
 
 export interface StoredBody extends FileStat {

@@ -17,6 +17,10 @@ export interface AudioLinks {
    * @throws GatewayError `file_not_found` where it was not signed here, `link_expired` where its time is over.
    */
   open(name: string, now: number): { canonicalUrl: string; expiresAt: number };
+  /** What an item's MP3 is stored as: the same for all its links, and as hard to guess as they are. */
+  fileName(canonicalUrl: string): string;
+  /** Milliseconds that a link made now will be honoured, at most. */
+  readonly lifetimeMs: number;
 }
 
 /**
@@ -33,6 +37,11 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
     createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
 
   return {
+    lifetimeMs: ttlMs + STEP_MS,
+    fileName(canonicalUrl) {
+      const digest = createHmac('sha256', newest).update('audio file\n').update(canonicalUrl).digest('base64url');
+      return `audio_${digest}.mp3`;
+    },
     sign(canonicalUrl, now) {
       const expiresAt = Math.ceil((now + ttlMs) / STEP_MS) * STEP_MS;
       const expiry = Buffer.alloc(EXPIRY_BYTES);

@@ -25,7 +25,10 @@ export interface ExtractionOptions {
   clock: Clock;
   logger: Logger;
   cacheTtlMs: number;
+  /** Default: no MP3 link is offered. */
   audioLinks?: AudioLinks;
+  /** MP3 links belong to this gateway: where there can be none, results say so. */
+  audioExpected: boolean;
 }
 
 /** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
@@ -154,15 +157,18 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
-    const limitations = extraction.limitations ?? [];
+    const limitations = [
+      ...(extraction.limitations ?? []),
+      ...(use === 'stale' ? [`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`] : []),
+      ...(offered && !audioLink && options.audioExpected ? ['mp3_unavailable'] : []),
+    ];
     return {
       platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
       data: extraction.data,
-      limitations:
-        use === 'stale' ? [...limitations, `stale_cache: ${Math.floor(ageMs / 1000)} seconds old`] : limitations,
+      limitations,
       ...(audioLink && { audioLink }),
       cache: use,
       ageMs,

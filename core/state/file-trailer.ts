@@ -10,6 +10,8 @@ export interface Trailer {
   sha256: string;
   /** Milliseconds since 1970. */
   modifiedAt: number;
+  /** Likewise. */
+  expiresAt?: number;
 }
 
 /*

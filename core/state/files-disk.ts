@@ -1,26 +1,36 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { ByteRange, FileStat, Storage, StoredFile } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Storage, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { INCOMING, sweepFiles } from './file-sweep.js';
 import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
 const NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
 const CONTENT_TYPE = /^[\x20-\x7e]{1,255}$/;
-const INCOMING = '.incoming-';
-/** What a crash left of a file being written is removed once nobody can be writing it any more. */
-const ABANDONED_MS = 3_600_000;
 const CHUNK_BYTES = 64 * 1024;
+const SWEEP_MS = 3_600_000;
+
+/** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
+export interface DiskFiles extends Storage {
+  /** Clears up now. */
+  sweep(): Promise<void>;
+  /** Ends the hourly sweep. Idempotent. */
+  close(): void;
+}
 
 /**
  * Files in one folder (0700). A file is written beside its name, synced and renamed, so that a name always leads to a whole
  * file; what is known about it stands behind its content, so that both come and go together.
  */
-export async function openDiskFiles(folder: string): Promise<Storage> {
+export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await removeAbandoned(folder);
+  const sweep = () => sweepFiles(folder, clock.now());
+  await sweep();
+  // What cannot be removed now is tried again in an hour; nobody waits for it, and reading goes by the clock.
+  const timer = setInterval(() => sweep().catch(() => undefined), SWEEP_MS).unref();
 
   async function openStored(name: string): Promise<FileHandle | undefined> {
     try {
@@ -35,7 +45,8 @@ export async function openDiskFiles(folder: string): Promise<Storage> {
     const handle = await openStored(name);
     if (!handle) return undefined;
     try {
-      return toStat(name, await readTrailer(handle));
+      const found = toStat(name, await readTrailer(handle));
+      return found.expiresAt && found.expiresAt.getTime() <= clock.now() ? undefined : found;
     } finally {
       await handle.close();
     }
@@ -69,7 +80,7 @@ export async function openDiskFiles(folder: string): Promise<Storage> {
       }
       const incoming = path.join(folder, `${INCOMING}${randomUUID()}`);
       try {
-        await writeWhole(incoming, file);
+        await writeWhole(incoming, file, clock.now());
         await rename(incoming, target);
       } catch (error) {
         await unlink(incoming).catch(() => undefined); // Best effort: the sweep at the next start gets what remains.
@@ -97,10 +108,12 @@ export async function openDiskFiles(folder: string): Promise<Storage> {
       }
       await syncFolder(folder);
     },
+    sweep,
+    close: () => clearInterval(timer),
   };
 }
 
-async function writeWhole(target: string, { body, contentType }: StoredFile): Promise<void> {
+async function writeWhole(target: string, { body, contentType, expiresAt }: StoredFile, now: number): Promise<void> {
   const handle = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   try {
     const hash = createHash('sha256');
@@ -110,7 +123,10 @@ async function writeWhole(target: string, { body, contentType }: StoredFile): Pr
       await writeFully(handle, chunk);
       size += chunk.byteLength;
     }
-    await writeFully(handle, writeTrailer({ contentType, size, sha256: hash.digest('hex'), modifiedAt: Date.now() }));
+    const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
+    await writeFully(handle, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
+    // Lets the sweep pass over what is not due without opening it.
+    if (expiresAt) await handle.utimes(expiresAt, expiresAt);
     await handle.sync();
   } finally {
     await handle.close();
@@ -136,27 +152,15 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!name.startsWith(INCOMING)) continue;
-    const file = path.join(folder, name);
-    try {
-      if (Date.now() - (await stat(file)).mtimeMs > ABANDONED_MS) await unlink(file);
-    } catch (error) {
-      // Another process that starts now may have removed it first.
-      if (!isMissing(error)) throw storageError(error);
-    }
-  }
-}
-
 function pathOf(folder: string, name: string): string {
   if (!NAME.test(name))
     throw new GatewayError('invalid_value', 'That is not a file name of this storage.', { param: 'name' });
   return path.join(folder, name);
 }
 
-function toStat(name: string, { contentType, size, sha256, modifiedAt }: Trailer): FileStat {
-  return { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
+function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt }: Trailer): FileStat {
+  const stat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
+  return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
 }
 
 function isMissing(error: unknown): boolean {

@@ -17,8 +17,11 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const message = 'Files cannot be kept in an object store yet; leave the files URL out to keep them on disk.';
     throw new GatewayError('invalid_value', message, { param: 'filesUrl' });
   }
-  const files = await openDiskFiles(path.join(dataDir, 'files'));
-  const database = await openDatabase({ dataDir, databaseUrl });
+  const files = await openDiskFiles(path.join(dataDir, 'files'), clock);
+  const database = await openDatabase({ dataDir, databaseUrl }).catch((error: unknown) => {
+    files.close();
+    throw error;
+  });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
     const { engine, queries } = database;
@@ -37,11 +40,13 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       async close() {
         await jobs.close();
         await dispatcher.close();
+        files.close();
         await cache.close();
         await database.close();
       },
     };
   } catch (error) {
+    files.close();
     await database.close();
     throw error;
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Cache, Clock, LogFields, Logger, Storage } from '../contracts/services.js';
+import type { Cache, Clock, FileStat, LogFields, Logger, Storage } from '../contracts/services.js';
 import { systemClock } from '../services/clock.js';
 
 /** A cache in memory that keeps JSON, as the real ones do, and forgets by the given clock. */
@@ -24,24 +24,24 @@ export function createMemoryCache(clock: Clock = systemClock): Cache & { readonl
 
 /** Files in memory. */
 export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {
-  const files = new Map<string, { bytes: Buffer; contentType: string; modifiedAt: Date; etag: string }>();
+  const files = new Map<string, Omit<FileStat, 'name' | 'size'> & { bytes: Buffer }>();
   const statOf = (name: string) => {
     const file = files.get(name);
-    if (!file) return undefined;
-    const { bytes, contentType, modifiedAt, etag } = file;
-    return { name, contentType, modifiedAt, etag, size: bytes.length };
+    if (!file || (file.expiresAt && file.expiresAt.getTime() <= clock.now())) return undefined;
+    const { bytes, ...stat } = file;
+    return { name, ...stat, size: bytes.length };
   };
   return {
     get names() {
       return [...files.keys()];
     },
-    async write({ name, contentType, body }) {
+    async write({ name, contentType, expiresAt, body }) {
       const chunks: Uint8Array[] = [];
       if (body instanceof Uint8Array) chunks.push(body);
       else for await (const chunk of body) chunks.push(chunk);
       const bytes = Buffer.concat(chunks);
       const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
-      files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag });
+      files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag, ...(expiresAt && { expiresAt }) });
     },
     async read(name, range) {
       const stat = statOf(name);

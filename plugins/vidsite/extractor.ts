@@ -52,6 +52,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     displayName: 'YouTube',
     linkForms: LINK_FORMS,
     audio: true,
+    mediaHosts: ['.googlevideo.com'],
     match: matchVideo,
     rungs: ladder.rungs,
     canaries,

@@ -1,12 +1,15 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { findChromium, findFfmpeg } from '../executables.js';
 import type { Settings } from '../settings.js';
 import { API_VERSION } from '../version.js';
 import { type Finding, messageOf } from './check.js';
 
 const MINIMUM_NODE = [22, 19] as const;
+const VERSION_MS = 5_000;
 const DAY_MS = 86_400_000;
 const MEBIBYTE = 1024 * 1024;
 const LOW_DISK = 1024 * MEBIBYTE;
@@ -63,8 +66,23 @@ export async function checkBrowser({ browser, browserPath }: Settings, searchPat
 
 export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string): Promise<Finding> {
   const found = await findFfmpeg({ configured: ffmpegPath, searchPath });
-  if (found) return { name: 'ffmpeg', level: 'ok', detail: found };
+  if (found) {
+    const version = await versionOf(found);
+    const detail = `${found}${version ? `, version ${version}` : ''}`;
+    if (version) return { name: 'ffmpeg', level: 'ok', detail };
+    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run; name another one in FFMPEG_PATH.' };
+  }
   return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
+}
+
+async function versionOf(ffmpeg: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)(ffmpeg, ['-version'], { timeout: VERSION_MS, env: {} });
+    return /^ffmpeg version (\S+)/.exec(stdout)?.[1];
+  } catch {
+    // Whatever the reason, it cannot be used.
+    return undefined;
+  }
 }
 
 function missing(

@@ -12,6 +12,7 @@ import {
   createGateway,
   type Extractor,
   type Gateway,
+  type GatewayOptions,
   type HttpClient,
   type JobsOptions,
   type Logger,
@@ -31,6 +32,7 @@ import {
   type NewKey,
   openKeyTable,
 } from 'mediagate/server';
+import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
 
@@ -46,6 +48,8 @@ export interface ListeningAppOptions {
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
   databaseUrl?: string;
+  /** Default: the invented platform makes no request. */
+  gateway?: Partial<GatewayOptions>;
 }
 
 export interface Answer {
@@ -100,9 +104,12 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       { use: invented(options.extractor) },
       ...(options.shop ? [{ use: inventedShop(options.shop), timeoutMs: 5_000 }] : []),
     ],
-    services: { http: noHttp, cache: state.cache, logger, clock },
     jobs: { store: state.jobs, ...options.jobs },
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
+    ffmpegPath,
+    scratchFolder: path.join(dataDir, 'scratch'),
+    ...options.gateway,
+    services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
   });
   const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;

@@ -5,7 +5,7 @@ import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 const LINK = 'https://invented.example/item/7';
 
 /** A gateway with one extractor whose behaviour and time the test decides. */
-async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: boolean } = {}) {
+async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: boolean; ffmpegPath?: string } = {}) {
   let now = Date.UTC(2026, 0, 1);
   const clock: Clock = {
     now: () => now,
@@ -18,6 +18,7 @@ async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: 
     cacheTtlMs: 600_000,
     ...(options.audio && {
       audioLinks: { baseUrl: 'http://gateway.example', secrets: [new Uint8Array(32).fill(7)] },
+      ffmpegPath: options.ffmpegPath,
     }),
   });
   return {
@@ -182,15 +183,29 @@ describe('extraction', () => {
 
   it('offers an MP3 link where there is sound, the caller wants it and the platform has it', async () => {
     const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
-    const opened = await open(sounding, { audio: true });
+    const opened = await open(sounding, { audio: true, ffmpegPath: 'ffmpeg' });
     gateway = opened.gateway;
+    expect(opened.gateway.platforms()[0]?.features.audio_mp3).to.equal(true);
     const { audioLink } = await opened.gateway.extract({ url: LINK });
     expect(audioLink?.url).to.match(/^http:\/\/gateway\.example\/v1\/extract\/audio\/[\w-]+\.mp3$/);
     expect(audioLink?.expiresAt).to.equal('2026-01-02T00:00:00.000Z');
     expect((await opened.gateway.extract({ url: LINK, includeAudioMp3: false })).audioLink).to.equal(undefined);
-    const silent = await open({ audio: true }, { audio: true });
-    expect((await silent.gateway.extract({ url: LINK })).audioLink).to.equal(undefined);
+    const silent = await open({ audio: true }, { audio: true, ffmpegPath: 'ffmpeg' });
+    const mute = await silent.gateway.extract({ url: LINK });
+    expect(mute.audioLink).to.equal(undefined);
+    expect(mute.limitations).to.deep.equal([]);
     await silent.gateway.close();
+  });
+
+  it('says that there is no MP3 where no ffmpeg is there to make one', async () => {
+    const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
+    const opened = await open(sounding, { audio: true });
+    gateway = opened.gateway;
+    expect(opened.gateway.platforms()[0]?.features.audio_mp3).to.equal(false);
+    const { audioLink, limitations } = await opened.gateway.extract({ url: LINK });
+    expect(audioLink).to.equal(undefined);
+    expect(limitations).to.deep.equal(['mp3_unavailable']);
+    expect((await opened.gateway.extract({ url: LINK, includeAudioMp3: false })).limitations).to.deep.equal([]);
   });
 
   it('works on when the cache is of no use', async () => {

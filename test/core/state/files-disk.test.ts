@@ -3,21 +3,26 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utime
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import type { Storage, StoredBody } from '../../../core/contracts/services.js';
-import { openDiskFiles } from '../../../core/state/files-disk.js';
+import type { StoredBody } from '../../../core/contracts/services.js';
+import { systemClock } from '../../../core/services/clock.js';
+import { type DiskFiles, openDiskFiles } from '../../../core/state/files-disk.js';
+import { createManualClock } from '../../../core/testing/manual-clock.js';
 
 describe('files on disk', () => {
   let parent: string;
   let folder: string;
-  let files: Storage;
+  let files: DiskFiles;
 
   beforeEach(async () => {
     parent = await mkdtemp(path.join(tmpdir(), 'mediagate-files-'));
     folder = path.join(parent, 'files');
-    files = await openDiskFiles(folder);
+    files = await openDiskFiles(folder, systemClock);
   });
 
-  afterEach(() => rm(parent, { recursive: true, force: true }));
+  afterEach(() => {
+    files.close();
+    return rm(parent, { recursive: true, force: true });
+  });
 
   async function content(file: StoredBody | undefined): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
@@ -156,7 +161,37 @@ describe('files on disk', () => {
     await writeFile(old, 'half');
     await writeFile(young, 'half');
     await utimes(old, new Date(0), new Date(0));
-    await openDiskFiles(folder);
+    (await openDiskFiles(folder, systemClock)).close();
     expect((await readdir(folder)).sort()).to.deep.equal(['.incoming-young', 'a.txt']);
+  });
+
+  it('forgets a file when its time is over, and removes it with the next sweep', async () => {
+    const clock = createManualClock();
+    const timed = await openDiskFiles(path.join(parent, 'timed'), clock);
+    const expiresAt = new Date(clock.now() + 1_000);
+    await timed.write({ name: 'short.txt', contentType: 'text/plain', body: Buffer.from('x'), expiresAt });
+    await timed.write({ name: 'long.txt', contentType: 'text/plain', body: Buffer.from('x') });
+    expect((await timed.stat('short.txt'))?.expiresAt).to.deep.equal(expiresAt);
+    expect(await timed.stat('long.txt')).not.to.have.property('expiresAt');
+    await clock.advance(999);
+    await timed.sweep();
+    const underWay = await timed.read('short.txt');
+    await clock.advance(1);
+    expect(await timed.stat('short.txt')).to.equal(undefined);
+    expect(await timed.read('short.txt')).to.equal(undefined);
+    expect((await content(underWay)).toString(), 'a reading that had begun').to.equal('x');
+    await timed.sweep();
+    expect(await readdir(path.join(parent, 'timed'))).to.deep.equal(['long.txt']);
+    timed.close();
+  });
+
+  it('sweeps nothing that is not its own', async () => {
+    await writeFile(path.join(parent, 'outside.txt'), 'secret');
+    await symlink(path.join(parent, 'outside.txt'), path.join(folder, 'link.txt'));
+    await symlink(path.join(parent, 'nowhere'), path.join(folder, 'dangling.txt'));
+    await mkdir(path.join(folder, 'folder.txt'));
+    await writeFile(path.join(folder, 'foreign.txt'), 'not ours');
+    await files.sweep();
+    expect((await readdir(folder)).sort()).to.deep.equal(['dangling.txt', 'folder.txt', 'foreign.txt', 'link.txt']);
   });
 });

@@ -1,0 +1,105 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import fresh from 'fresh';
+import { type ByteRange, type FileStat, GatewayError, type StoredBody } from 'mediagate';
+import parseRange from 'range-parser';
+import type { RequestContext } from './middleware/request-state.js';
+
+export interface ServedFile {
+  file: FileStat;
+  read(range?: ByteRange): Promise<StoredBody | undefined>;
+}
+
+export interface FileTerms {
+  /** Name to save it under; ASCII letters, digits, `.`, `_` and `-`. */
+  downloadName: string;
+  /** Whole seconds that anybody may keep a copy. */
+  maxAgeSeconds: number;
+}
+
+type Bytes = AsyncIterable<Uint8Array>;
+interface Validators {
+  etag: string;
+  'last-modified': string;
+}
+
+/** A client that takes nothing for so long has gone without saying so. */
+const IDLE_MS = 120_000;
+const BUFFERED_BYTES = 64 * 1024;
+
+/**
+ * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a copy that is still good, 416 for
+ * a range that lies outside. Several ranges at once get the whole file.
+ */
+export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileTerms): Promise<void> {
+  const { req: request, res: response, method } = context;
+  const validators = { etag: file.etag, 'last-modified': file.modifiedAt.toUTCString() };
+  if (fresh(request.headers, validators)) {
+    setFileHeaders(context, terms);
+    setValidators(context, validators);
+    context.status = 304;
+    return;
+  }
+  const range = method === 'GET' ? rangeOf(request.headers, file.size, validators) : undefined;
+  if (range === 'outside') {
+    context.status = 416;
+    response.setHeader('Content-Range', `bytes */${file.size}`);
+    context.body = '';
+    return;
+  }
+  const found = method === 'GET' ? await read(range) : undefined;
+  if (method === 'GET' && !found) throw new GatewayError('file_not_found', 'The file is gone.');
+  const { start, end } = range ?? { start: 0, end: file.size - 1 };
+  setFileHeaders(context, terms);
+  setValidators(context, validators);
+  context.status = range ? 206 : 200;
+  if (range) response.setHeader('Content-Range', `bytes ${start}-${end}/${file.size}`);
+  response.setHeader('Content-Type', file.contentType);
+  response.setHeader('Content-Length', end + 1 - start);
+  if (found) sendBytes(context, found.body);
+}
+
+/** Answers GET with a file whose length is not known yet. */
+export function sendGrowing(context: RequestContext, contentType: string, body: Bytes, terms: FileTerms): void {
+  setFileHeaders(context, terms);
+  context.status = 200;
+  context.res.setHeader('Content-Type', contentType);
+  sendBytes(context, body);
+}
+
+/** What goes with a public file. Pages of other origins may use it; nothing in it can run. */
+function setFileHeaders({ res: response }: RequestContext, { downloadName, maxAgeSeconds }: FileTerms): void {
+  response.setHeader('Cache-Control', `public, max-age=${maxAgeSeconds}`);
+  response.setHeader('Content-Disposition', `attachment; filename="${downloadName}"`);
+  response.setHeader('Access-Control-Allow-Origin', '*');
+  response.setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag');
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+}
+
+function setValidators({ res: response }: RequestContext, validators: Validators): void {
+  response.setHeader('Accept-Ranges', 'bytes');
+  response.setHeader('ETag', validators.etag);
+  response.setHeader('Last-Modified', validators['last-modified']);
+}
+
+/** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */
+function sendBytes(context: RequestContext, bytes: Bytes): void {
+  const { res: response } = context;
+  response.setTimeout(IDLE_MS, () => response.destroy());
+  context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });
+}
+
+/** Undefined where the whole file is to be sent, which a client that asks for anything unusual must accept. */
+function rangeOf(
+  headers: IncomingHttpHeaders,
+  size: number,
+  validators: Validators,
+): ByteRange | 'outside' | undefined {
+  const { range } = headers;
+  if (!range?.startsWith('bytes=')) return undefined;
+  const condition = headers['if-range'];
+  const current = condition === undefined || Object.values(validators).includes(condition);
+  const ranges = current ? parseRange(size, range) : [];
+  if (ranges === -1) return 'outside';
+  return ranges === -2 || ranges.length !== 1 ? undefined : ranges[0];
+}

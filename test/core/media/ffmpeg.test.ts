@@ -1,0 +1,191 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import type { Container } from '../../../core/media/container.js';
+import { createFfmpeg, type Mp3Conversion } from '../../../core/media/ffmpeg.js';
+import { ffmpegPath, mp3Seconds, runFfmpeg, tone } from '../../support/ffmpeg.js';
+import { startOrigin } from '../../support/origin-server.js';
+import { rejection } from '../../support/rejection.js';
+
+describe('ffmpeg', () => {
+  let folder: string;
+  const ffmpeg = createFfmpeg(ffmpegPath ?? '');
+  const at = (name: string) => path.join(folder, name);
+
+  before(async function () {
+    if (!ffmpegPath) this.skip();
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-ffmpeg-'));
+  });
+
+  after(() => folder && rm(folder, { recursive: true, force: true }));
+
+  async function convert(name: string, container: Container, more: Partial<Mp3Conversion> = {}) {
+    const chunks: Uint8Array[] = [];
+    const report = await ffmpeg.toMp3({
+      input: at(name),
+      container,
+      maxSeconds: 60,
+      signal: new AbortController().signal,
+      write: async (chunk) => void chunks.push(chunk),
+      ...more,
+    });
+    return { report, mp3: Buffer.concat(chunks) };
+  }
+
+  const sources: readonly (readonly [string, Container, readonly string[]])[] = [
+    ['aac.m4a', 'mov', ['-c:a', 'aac', '-movflags', '+faststart']],
+    ['late-index.mp4', 'mov', ['-c:a', 'aac']],
+    ['opus.webm', 'matroska', ['-c:a', 'libopus']],
+    ['vorbis.ogg', 'ogg', ['-c:a', 'libvorbis']],
+    ['layer3.mp3', 'mp3', ['-c:a', 'libmp3lame']],
+    ['adts.aac', 'aac', ['-c:a', 'aac']],
+    ['flac.flac', 'flac', ['-c:a', 'flac']],
+    ['pcm.wav', 'wav', ['-c:a', 'pcm_s16le', '-ar', '48000']],
+    ['aac.ts', 'mpegts', ['-c:a', 'aac']],
+  ];
+  for (const [name, container, coding] of sources) {
+    it(`makes an MP3 of the right length from ${name}`, async () => {
+      await runFfmpeg(...tone(5), ...coding, at(name));
+      const { report, mp3 } = await convert(name, container);
+      expect(mp3Seconds(mp3)).to.be.closeTo(5, 0.2);
+      expect(mp3.length / 16_000, 'one rate throughout').to.be.closeTo(mp3Seconds(mp3), 0.05);
+      expect(report).to.include({ hasPictures: false, cutShort: false });
+      if (name !== 'adts.aac') expect(report.declaredSeconds).to.be.closeTo(5, 0.2);
+    });
+  }
+
+  it('leaves pictures and everything beyond the cap out', async () => {
+    const picture = [
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc=duration=9:size=64x64:rate=5',
+      '-c:v',
+      'libx264',
+      '-pix_fmt',
+      'yuv420p',
+    ];
+    await runFfmpeg(...tone(9), ...picture, '-c:a', 'aac', at('film.mp4'));
+    const { report, mp3 } = await convert('film.mp4', 'mov', { maxSeconds: 4 });
+    expect(mp3Seconds(mp3)).to.be.closeTo(4, 0.1);
+    expect(report).to.include({ hasPictures: true, cutShort: false });
+  });
+
+  it('tells a source that was cut from one that is short', async () => {
+    await runFfmpeg(...tone(30), '-c:a', 'aac', '-movflags', '+faststart', at('whole.m4a'));
+    const whole = await readFile(at('whole.m4a'));
+    await writeFile(at('cut.m4a'), whole.subarray(0, whole.length / 2));
+    const { report, mp3 } = await convert('cut.m4a', 'mov');
+    expect(report.cutShort).to.equal(true);
+    expect(report.declaredSeconds).to.be.closeTo(30, 0.1);
+    expect(mp3Seconds(mp3)).to.be.below(20);
+  });
+
+  it('says why there is none, in words of ours', async () => {
+    await runFfmpeg('-f', 'lavfi', '-i', 'testsrc=duration=1:size=64x64', at('silent.mp4'));
+    await runFfmpeg(...tone(1), '-c:a', 'wmav2', '-f', 'matroska', at('odd.mkv'));
+    await writeFile(at('broken.mp4'), Buffer.from('\0\0\0\x20ftypisom and no more', 'latin1'));
+    for (const [name, container, words] of [
+      ['silent.mp4', 'mov', /no sound/],
+      ['odd.mkv', 'matroska', /form that is not converted/],
+      ['broken.mp4', 'mov', /damaged/],
+    ] as const) {
+      const failure = await rejection(convert(name, container));
+      expect(failure, name).to.include({ code: 'audio_unavailable', retryable: false });
+      expect((failure as Error).message)
+        .to.match(words)
+        .and.not.include(folder);
+    }
+  });
+
+  it('reads nothing and reaches nobody, whatever a file tells it to', async () => {
+    await runFfmpeg(...tone(2), '-c:a', 'aac', at('canary.ts'));
+    const canary = await startOrigin((_request, response) => response.end('canary'));
+    const text = {
+      'hls-net.mp4': `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n${canary.origin}/a.ts\n#EXT-X-ENDLIST\n`,
+      'hls-file.mp4': `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nfile://${at('canary.ts')}\n#EXT-X-ENDLIST\n`,
+      'concat.mp4': `ffconcat version 1.0\nfile '${at('canary.ts')}'\n`,
+      'dash.mp4': `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2S"><Period><AdaptationSet mimeType="audio/mp4"><Representation id="1" bandwidth="1"><BaseURL>${canary.origin}/a.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>`,
+      'sdp.mp4': `v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio ${canary.port} RTP/AVP 0\n`,
+    };
+    try {
+      for (const [name, words] of Object.entries(text)) {
+        for (const prefix of ['', '\0\0\0\x20ftypisom\0\0\x02\0isomiso2', 'ID3\x04\0\0\0\0\0\0']) {
+          await writeFile(at(name), Buffer.from(prefix + words, 'latin1'));
+          for (const container of ['mov', 'mp3', 'aac', 'mpegts', 'matroska'] as const) {
+            const failure = await rejection(convert(name, container));
+            expect(failure, `${name} as ${container}`).to.include({ code: 'audio_unavailable' });
+          }
+        }
+      }
+      expect(canary.connections).to.equal(0);
+      // The same file does reach it where ffmpeg is run without the lists.
+      await writeFile(at('hls-net.mp4'), text['hls-net.mp4']);
+      await runFfmpeg('-protocol_whitelist', 'file,http,tcp', '-f', 'hls', '-i', at('hls-net.mp4'), at('x.mp3')).catch(
+        () => undefined,
+      );
+      expect(canary.connections).to.be.above(0);
+    } finally {
+      await canary.close();
+    }
+  });
+
+  it('is ended by the signal, by a writer that fails, and does not wait for either', async () => {
+    await runFfmpeg(...tone(50), '-c:a', 'aac', at('long.m4a'));
+    const stopping = new AbortController();
+    const stopped = rejection(
+      convert('long.m4a', 'mov', {
+        signal: stopping.signal,
+        write: async () => {
+          stopping.abort(new Error('enough'));
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        },
+      }),
+    );
+    expect(await stopped).to.have.property('message', 'enough');
+    const full = rejection(convert('long.m4a', 'mov', { write: () => Promise.reject(new Error('disk full')) }));
+    expect(await full).to.have.property('message', 'disk full');
+    expect(
+      await rejection(convert('long.m4a', 'mov', { signal: AbortSignal.abort(new Error('late')) })),
+    ).to.have.property('message', 'late');
+  });
+
+  it('runs two at a time, lets sixteen wait, and refuses more', async () => {
+    await runFfmpeg(...tone(1), '-c:a', 'aac', at('one.m4a'));
+    let busiest = 0;
+    let busy = 0;
+    const hold = Promise.withResolvers<void>();
+    const running = Array.from({ length: 18 }, () => {
+      let counted = false;
+      return convert('one.m4a', 'mov', {
+        write: async () => {
+          if (!counted) busiest = Math.max(busiest, ++busy);
+          counted = true;
+          await hold.promise;
+        },
+      }).finally(() => (busy -= 1));
+    });
+    expect(await rejection(convert('one.m4a', 'mov'))).to.include({ code: 'queue_full' });
+    hold.resolve();
+    await Promise.all(running);
+    expect(busiest).to.be.within(1, 2);
+    expect((await convert('one.m4a', 'mov')).report.cutShort).to.equal(false);
+  });
+
+  it('that cannot be started is a failure like any other', async () => {
+    for (const program of ['/nowhere/ffmpeg', folder]) {
+      const missing = createFfmpeg(program);
+      const failure = await rejection(
+        missing.toMp3({
+          input: at('one.m4a'),
+          container: 'mov',
+          maxSeconds: 1,
+          write: async () => undefined,
+          signal: new AbortController().signal,
+        }),
+      );
+      expect(failure).to.include({ code: 'plugin_unavailable' });
+    }
+  });
+});
