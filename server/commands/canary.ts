@@ -1,4 +1,3 @@
-import { createSpinner } from 'nanospinner';
 import { type CanaryTarget, chooseTargets, type TargetChoice } from '../canary/canary-links.js';
 import { type RungTrial, tryRungs } from '../canary/rung-trial.js';
 import { openGateway } from '../open-gateway.js';
@@ -6,6 +5,7 @@ import { renderTable } from '../plugin-table.js';
 import type { Settings } from '../settings.js';
 import { openCommandLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
+import { startSpinner } from './spinner.js';
 
 export interface CanaryOptions {
   platform?: string;
@@ -39,7 +39,7 @@ async function tryAll(
   targets: readonly CanaryTarget[],
   tryOne: (target: CanaryTarget, onRung: (rung: string) => void) => Promise<RungTrial[]>,
 ): Promise<RungTrial[]> {
-  const spinner = process.stderr.isTTY ? createSpinner('', { stream: process.stderr }).start() : undefined;
+  const spinner = startSpinner('asking');
   const busy = new Map<string, string>();
   const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
     const trials: RungTrial[] = [];
@@ -47,7 +47,7 @@ async function tryAll(
       const { key } = target.platform;
       const onRung = (rung: string) => {
         busy.set(key, `${key}: ${rung}`);
-        spinner?.update({ text: [...busy.values()].join('   ') });
+        spinner?.update([...busy.values()].join('   '));
       };
       trials.push(...(await tryOne(target, onRung)));
       busy.delete(key);

@@ -1,5 +1,4 @@
 import type { Gateway, Logger } from 'mediagate';
-import { createSpinner } from 'nanospinner';
 import { newRequestId } from '../middleware/request-id.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings.js';
@@ -8,6 +7,7 @@ import { checkExtractBody, decodeExtract, type ExtractBody, ignoredOptions } fro
 import { encodeExtraction } from '../wire/extract-response.js';
 import { openCommandLogger } from './command-logger.js';
 import { printJson } from './output.js';
+import { startSpinner } from './spinner.js';
 
 /** Members of the request body, by the names that flags give them. */
 export interface ExtractFlags {
@@ -22,7 +22,7 @@ export interface ExtractFlags {
 /** Extracts one link without a server and prints what `POST /v1/extract` would have answered. Exit code 1 on an error. */
 export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
   const logger = openCommandLogger(settings);
-  const spinner = process.stderr.isTTY ? createSpinner(url, { stream: process.stderr }).start() : undefined;
+  const spinner = startSpinner(url);
   try {
     const gateway = await openGateway({
       settings,

@@ -37,7 +37,8 @@ export function createTerminal(output: NodeJS.WriteStream): Terminal {
     line,
     style,
     heading: (text) => line(`\n${style('bold', text)}`),
-    wait: (text) => (output.isTTY ? spin(text, output) : list(text, line)),
+    // A terminal of no width cannot be drawn on.
+    wait: (text) => (output.isTTY && output.columns > 0 ? spin(text, output) : list(text, line)),
     box({ title, note, good, rows }) {
       const shown = cut(title, WIDTH - note.length - 6);
       const filler = '─'.repeat(Math.max(1, WIDTH - shown.length - note.length - 6));
