@@ -30,7 +30,9 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
-  'POST /v1/extract': ['`extract`', 'A public link in, a structured document out.'],
+  'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
+  'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
