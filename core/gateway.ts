@@ -356,7 +356,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   });
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
-  const submissions = createSubmissions({ extraction, jobs, logger });
+  const submissions = createSubmissions({ extraction, jobs, clock, logger });
 
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.

@@ -31,7 +31,9 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
-  'POST /v1/extract': ['`extract`', 'A public link in, a structured document out.'],
+  'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
+  'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');

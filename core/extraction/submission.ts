@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { Logger } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from '../gateway.js';
 import type { SlotAnswer } from '../state/windows.js';
@@ -24,6 +24,7 @@ export interface SubmissionsOptions {
   extraction: ExtractionService;
   /** Undefined where there is no background work: everything is extracted at once. */
   jobs: ExtractionJobs | undefined;
+  clock: Clock;
   logger: Logger;
 }
 
@@ -33,7 +34,7 @@ type Settled =
   | { job: ExtractionJob; slot?: SlotAnswer }
   | { slot: SlotAnswer };
 
-export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptions): Submissions {
+export function createSubmissions({ extraction, jobs, clock, logger }: SubmissionsOptions): Submissions {
   async function settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
     if (!jobs || !item.extractor.contribution.background) {
       return { obtained: (await extraction.atHand(item)) ?? (await extraction.fetch(item, request.signal)) };
@@ -67,10 +68,11 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
   async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
     const { urls, signal, ...wishes } = request;
     const budget = new AbortController();
-    const timer = setTimeout(
-      () => budget.abort(new GatewayError('upstream_timeout', `No answer within the ${BATCH_MS / 1000} s of a batch.`)),
-      BATCH_MS,
-    );
+    const done = new AbortController();
+    const tooLong = () =>
+      budget.abort(new GatewayError('upstream_timeout', `No answer within the ${BATCH_MS / 1000} s of a batch.`));
+    // The sleep rejects when it is no longer needed, which is its only way to fail.
+    clock.sleep(BATCH_MS, done.signal).then(tooLong, () => undefined);
     const ends = signal ? AbortSignal.any([signal, budget.signal]) : budget.signal;
     // Links to the same item share one piece of work, and one job even where that is done before the second is looked at.
     const settled = new Map<string, Promise<Settled>>();
@@ -98,7 +100,7 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
       const limit = pLimit(CONCURRENCY);
       return await Promise.all(urls.map((url) => limit(one, url)));
     } finally {
-      clearTimeout(timer);
+      done.abort();
     }
   }
 

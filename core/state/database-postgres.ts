@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
 
@@ -68,4 +69,81 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
 /** Whether the server itself refused the statement, and goes on listening. */
 function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
+}
+
+export interface ListenOptions {
+  /** `postgres://…`; never logged. */
+  url: string;
+  channel: string;
+  /** What was said on the channel. */
+  heard(payload: string): void;
+  /** For the first time or again: what was said before may have been missed. */
+  connected(): void;
+  /** The connection was lost or could not be made; it is tried again. */
+  failed(error: unknown): void;
+}
+
+export interface Listening {
+  stop(): Promise<void>;
+}
+
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5_000;
+
+/** Listens on a connection of its own until told to stop, however often the server goes away meanwhile. */
+export function listenPostgres({ url, channel, heard, connected, failed }: ListenOptions): Listening {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  /** Rejects where the connection could not be made, resolves when it has ended. */
+  async function listenOnce({ Client }: typeof pg): Promise<void> {
+    const client = new Client({
+      connectionString: url,
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
+      keepAlive: true,
+      application_name: 'mediagate',
+    });
+    const ended = new Promise<void>((resolve) => {
+      client.on('end', resolve);
+    });
+    client.on('error', failed);
+    client.on('notification', ({ payload = '' }) => heard(payload));
+    const end = () => client.end().catch(failed);
+    try {
+      await client.connect();
+      await client.query(`listen ${Client.prototype.escapeIdentifier(channel)}`);
+    } catch (error) {
+      await end();
+      throw error;
+    }
+    connected();
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+    await ended;
+    signal.removeEventListener('abort', end);
+  }
+
+  async function listen(): Promise<void> {
+    const { default: driver } = await import('pg');
+    let retryMs = FIRST_RETRY_MS;
+    while (!signal.aborted) {
+      try {
+        await listenOnce(driver);
+        retryMs = FIRST_RETRY_MS;
+      } catch (error) {
+        failed(error);
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+      }
+      await sleep(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  const ended = listen();
+  return {
+    stop() {
+      stopping.abort();
+      return ended;
+    },
+  };
 }

@@ -15,7 +15,7 @@ export interface JobService {
   concurrency: number;
   /** Claims the oldest queued job and begins to run it; undefined where there is none for now. Throws GatewayError. */
   startNext(): Promise<StartedRun | undefined>;
-  /** Called where `startNext` or the way to the database failed; the dispatcher goes on by itself. */
+  /** Told what failed, `startNext` or the way to the database; the dispatcher goes on by itself. */
   report(error: unknown): void;
 }
 

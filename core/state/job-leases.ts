@@ -1,5 +1,5 @@
 import type { Logger } from '../contracts/services.js';
-import type { Database } from './database.js';
+import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
 import { toJson } from './job-rows.js';
 import type { JobTable, RunSeen } from './job-table.js';
@@ -9,7 +9,7 @@ import { hasEnded } from './runner.js';
 
 /*
  * How a lease works. A live run counts its row's `beat` up, three times per lease. Whoever sees the same beat for a whole
- * lease, by its own steady clock and while it looked all along, takes the run for dead; the statement that says so names
+ * lease, by its own steady clock and while it could look, takes the run for dead; the statement that says so names
  * that beat, so a sign of life that comes first wins. No two clocks are ever compared: one that jumps, or differs from
  * another's, neither frees a run early nor keeps a dead one. A process that could not count up for a whole lease aborts its
  * runs by itself, since others may have taken them.
@@ -40,31 +40,33 @@ export interface LeaseWatch {
 export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   const { kind, maxAttempts, leaseMs, database, table, dispatcher, runner, runs, report, logger } = options;
   const intervalMs = leaseMs / 3;
+  const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
   /** Beats of others, by job, and since when they have been the same. */
   let seen = new Map<string, { attempts: number; beat: number; since: number }>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   let sweptAt = Number.NEGATIVE_INFINITY;
 
   async function renew(): Promise<void> {
-    const held = [...runs.values()].filter(({ settling }) => !settling);
+    const held = [...runs.values()];
     if (held.length === 0) return;
     const begun = performance.now();
     try {
       const ids = held.map(({ row }) => row.id);
-      const alive = new Map(
-        (await database.run((queries) => table.beat(queries, runner, ids))).map(({ id, attempts }) => [id, attempts]),
-      );
+      const alive = await database.run((queries) => table.beat(queries, runner, ids), { patienceMs });
+      const attempts = new Map(alive.map((run) => [run.id, run.attempts]));
       for (const run of held) {
-        if (alive.get(run.row.id) === run.row.attempts) run.renewedAt = begun;
-        else if (!run.settling) lose(run);
+        if (attempts.get(run.row.id) === run.row.attempts) run.renewedAt = begun;
+        else lose(run);
       }
     } finally {
-      for (const run of held) if (performance.now() - run.renewedAt >= leaseMs) lose(run);
+      // The next round would come too late for these.
+      for (const run of held) if (performance.now() + intervalMs - run.renewedAt >= leaseMs) lose(run);
     }
   }
 
-  function lose({ row, abort }: Run): void {
-    if (abort.signal.aborted) return;
+  function lose({ row, abort, settling }: Run): void {
+    // Where the work is over there is nothing to abort, and its row may have been finished a moment ago.
+    if (settling || abort.signal.aborted) return;
     logger.warn('a background job lost its lease and is aborted', { id: row.id, attempt: row.attempts });
     abort.abort(new Error('The lease of the job was lost.'));
   }
@@ -72,8 +74,9 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   async function endTheDead(): Promise<void> {
     const running = await database.run((queries) => table.running(queries, kind));
     const now = performance.now();
-    // Where nobody looked for a while (this process was stopped, the database away), nobody could show life either.
-    if (now - lookedAt > 2 * intervalMs) seen.clear();
+    // Where this process could not look for so long (it was stopped, the database away), others may not have been able to
+    // show life either.
+    if (now - lookedAt >= leaseMs) seen.clear();
     lookedAt = now;
     const others = running.filter(({ id, attempts }) => runs.get(id)?.row.attempts !== attempts);
     const before = seen;

@@ -141,19 +141,22 @@ export function createJobTable(engine: Engine, clock?: Clock) {
         .orderBy('place')
         .orderBy('id')
         .limit(1);
-      return queries
-        .updateTable('jobs')
-        .set(({ eb }) => ({
-          state: 'running',
-          attempts: eb('attempts', '+', 1),
-          runner,
-          beat: eb('beat', '+', 1),
-          started_at: now(),
-        }))
-        .where('id', '=', postgres ? oldest.forUpdate().skipLocked() : oldest)
-        .where('state', '=', 'queued')
-        .returningAll()
-        .executeTakeFirst();
+      return (
+        queries
+          .updateTable('jobs')
+          .set(({ eb }) => ({
+            state: 'running',
+            attempts: eb('attempts', '+', 1),
+            runner,
+            beat: eb('beat', '+', 1),
+            started_at: now(),
+          }))
+          // Not `for update`: that would pass over a job which somebody joins at this moment.
+          .where('id', '=', postgres ? oldest.forNoKeyUpdate().skipLocked() : oldest)
+          .where('state', '=', 'queued')
+          .returningAll()
+          .executeTakeFirst()
+      );
     },
 
     /** Says that these runs are alive. What is not in the answer is no longer this runner's. */
@@ -175,14 +178,9 @@ export function createJobTable(engine: Engine, clock?: Clock) {
         .where('kind', '=', kind)
         .where(ACTIVE)
         .where('state', '=', 'running')
+        .$narrowType<{ runner: string }>()
         .execute();
-      return rows.map(({ id, attempts, beat, runner, cut_offs }) => ({
-        id,
-        attempts,
-        beat,
-        runner: runner ?? '',
-        cutOffs: cut_offs,
-      }));
+      return rows.map(({ cut_offs, ...run }) => ({ ...run, cutOffs: cut_offs }));
     },
 
     /** False where the run was no longer the job's. */

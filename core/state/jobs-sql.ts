@@ -81,6 +81,7 @@ export function createJobs({ database, slots, dispatcher, clock, leaseMs, logger
       return accepting(commit, acceptance, input, performance.now());
     },
     async find(id, accountId) {
+      if (!JOB_ID.test(id)) return undefined;
       const row = await database.run((queries) => table.find(queries, id, accountId));
       return row && toJobRecord(row);
     },
@@ -100,6 +101,9 @@ export function createJobs({ database, slots, dispatcher, clock, leaseMs, logger
     },
   };
 }
+
+/** PostgreSQL does not even look for a text with U+0000 in it. */
+const JOB_ID = /^exjob_[0-9a-f]{32}$/;
 
 function newJobId(): string {
   return `exjob_${randomBytes(16).toString('hex')}`;

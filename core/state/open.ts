@@ -4,6 +4,7 @@ import { createApiKeys } from './api-keys-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
+import type { Dispatcher } from './dispatcher.js';
 import { openDiskFiles } from './files-disk.js';
 import type { State, StateSettings } from './index.js';
 import { createJobs } from './jobs-sql.js';
@@ -27,7 +28,8 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const { engine, queries } = database;
     const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
     const slots = createSlotTable({ engine, queries, clock: sharedClock });
-    const dispatcher = createEmbeddedDispatcher();
+    const dispatcher =
+      databaseUrl === undefined ? createEmbeddedDispatcher() : await openPostgresDispatcher(databaseUrl);
     const jobs = createJobs({ database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, logger });
     return {
       engine,
@@ -50,4 +52,9 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     await database.close();
     throw error;
   }
+}
+
+async function openPostgresDispatcher(databaseUrl: string): Promise<Dispatcher> {
+  const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
+  return createPostgresDispatcher(databaseUrl);
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError, systemClock } from 'mediagate';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
@@ -208,13 +208,49 @@ describe('POST /v1/extract/batch', () => {
 
   it('takes fifty links of the full length, each character escaped', async () => {
     const url = `${LINK}?q=${'é'.repeat(2048 - LINK.length - 3)}`;
-    const escaped = url.replace(/[^]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const escaped = url.replace(/./gs, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const answer = await app.batch(key, `{"urls":[${Array(50).fill(`"${escaped}"`).join(',')}]}`);
     expect(answer.status, answer.text.slice(0, 200)).to.equal(200);
     expect(answer.json).to.include({ succeeded: 50 });
     expect(answer.json.items[49].url).to.equal(url);
     const longer = await app.batch(key, { urls: [`${url}x`] });
     expect(longer.json.items[0].error).to.include({ code: 'invalid_url' });
+  });
+
+  it('answers in time for links that take too long, and leaves their work', async () => {
+    const early = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(200, signal) };
+    let left = 0;
+    const other = await startApp({
+      clock: early,
+      shop: {},
+      extractor: {
+        extract: ({ link, signal }) =>
+          link.id === '1'
+            ? Promise.resolve(inventedExtraction('1'))
+            : new Promise((_resolve, reject) => {
+                signal.addEventListener('abort', () => {
+                  left += 1;
+                  reject(signal.reason);
+                });
+              }),
+      },
+    });
+    try {
+      const urls = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(itemLink);
+      const { json } = await other.batch(await other.makeKey(), { urls: [...urls, productLink(1)] });
+      expect(json).to.include({ succeeded: 1, queued: 1, failed: 9 });
+      for (const index of [1, 9]) {
+        expect(json.items[index].error).to.include({
+          code: 'upstream_timeout',
+          type: 'source_timeout',
+          message: 'No answer within the 30 s of a batch.',
+          retryable: true,
+        });
+      }
+      expect(left).to.be.within(7, 8);
+    } finally {
+      await other.close();
+    }
   });
 
   it('stops the work when the client goes', async () => {
