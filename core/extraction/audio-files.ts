@@ -176,7 +176,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const making = makings.get(item.fileName) ?? start(item);
       if (make === 'following') {
         const growing = await unlessAborted(Promise.race([making.begun, making.stored]), signal);
-        const body = growing?.follow();
+        // What is whole is about to be stored, and then has a length and validators.
+        const body = growing?.whole ? undefined : growing?.follow();
         if (body) return { ...described, kind: 'growing', body };
       }
       await unlessAborted(making.stored, signal);
