@@ -62,6 +62,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   const refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
   const limit = pLimit(AT_A_TIME);
   const closing = new AbortController();
+  // What a crash has left; whatever cannot be removed now is met again with the next file.
+  options.scratch.sweep().catch(() => undefined);
 
   function itemOf(canonicalUrl: string): Item {
     try {

@@ -1,15 +1,19 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
+import { openDiskFiles } from '../../core/state/files-disk.js';
 import { ffmpegPath, mp3Seconds, runFfmpeg, tone } from '../support/ffmpeg.js';
 import { rejection } from '../support/rejection.js';
 import { type AudioOrigin, sendRange, startAudioOrigin } from './audio-origin.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
+const run = promisify(execFile);
 const SECRET = randomBytes(32);
 
 describe('MP3 files over HTTP', () => {
@@ -474,6 +478,46 @@ describe('MP3 files over HTTP', () => {
       expect([status, json.error.code]).to.deep.equal([410, 'link_expired']);
       expect((await app.request(target, { method: 'HEAD' })).status).to.equal(410);
     });
+  });
+
+  it('a full disk: 503, nothing left of it, and well again when there is room', async function () {
+    const disk = path.join(folder, 'disk');
+    await mkdir(disk);
+    // Only root can make a disk that is this small.
+    if ((await run('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).catch(() => 'no')) === 'no') this.skip();
+    const small = await openDiskFiles(path.join(disk, 'files'), clock);
+    const full = await startApp({
+      extractor: origin.extractor,
+      clock,
+      gateway: {
+        audioLinks: { baseUrl: '', secrets: [SECRET] },
+        trustedOrigins: [origin.server.origin],
+        scratchFolder: path.join(disk, 'scratch'),
+        services: { http: undefined, storage: small },
+      },
+    });
+    try {
+      const { target } = await offer(sound);
+      await writeFile(path.join(disk, 'filler'), Buffer.alloc(1_020_000));
+      const { status, json } = await full.request(target);
+      expect([status, json.error.code]).to.deep.equal([503, 'upstream_unavailable']);
+      await truncate(path.join(disk, 'filler'), 850_000);
+      // Room for the source and one copy, but not for two: those who follow get theirs, and nothing is stored.
+      const cut = await full.request(target).catch((error: Error) => error);
+      expect(cut).to.satisfy(
+        (answer: typeof cut) => answer instanceof Error || answer.status === 200 || answer.status === 503,
+      );
+      await rm(path.join(disk, 'filler'));
+      while ((await readdir(path.join(disk, 'scratch'))).length > 0)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(await readdir(path.join(disk, 'files'))).to.deep.equal([]);
+      const made = await full.request(target, { headers: { range: 'bytes=0-9' } });
+      expect(made.status).to.equal(206);
+    } finally {
+      await full.close();
+      small.close();
+      await run('umount', [disk]);
+    }
   });
 
   it('a client that is slow holds up nobody, and gets all of it', async () => {
