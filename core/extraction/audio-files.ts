@@ -62,6 +62,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   const refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
   const limit = pLimit(AT_A_TIME);
   const closing = new AbortController();
+  // What a crash has left; whatever cannot be removed now is met again with the next file.
+  options.scratch.sweep().catch(() => undefined);
 
   function itemOf(canonicalUrl: string): Item {
     try {
@@ -176,7 +178,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const making = makings.get(item.fileName) ?? start(item);
       if (make === 'following') {
         const growing = await unlessAborted(Promise.race([making.begun, making.stored]), signal);
-        const body = growing?.follow();
+        // What is whole is about to be stored, and then has a length and validators.
+        const body = growing?.whole ? undefined : growing?.follow();
         if (body) return { ...described, kind: 'growing', body };
       }
       await unlessAborted(making.stored, signal);

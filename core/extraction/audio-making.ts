@@ -44,20 +44,20 @@ export async function makeAudio(work: AudioWork): Promise<number> {
     const container = await spool(input, work);
     const growing = await createGrowingFile(path.join(folder.path, 'sound.mp3'));
     try {
-      await convert(input, container, growing, work);
-      growing.finish();
-      const body = growing.follow();
-      if (!body) throw new Error('a file was closed while its writer had it');
-      await work.storage.write({
-        name: work.fileName,
-        contentType: 'audio/mpeg',
-        body,
-        expiresAt: new Date(work.clock.now() + work.lifetimeMs),
-      });
+      // It is written to the storage while it grows, and comes into being there when it is whole.
+      const stored = store(growing, work);
+      // A failure to store counts when the conversion is done: those who follow that get their file all the same.
+      stored.catch(() => undefined);
+      try {
+        await convert(input, container, growing, work);
+        growing.finish();
+      } catch (error) {
+        growing.fail(error);
+        await stored.catch(() => undefined);
+        throw error;
+      }
+      await stored;
       return growing.size;
-    } catch (error) {
-      growing.fail(error);
-      throw error;
     } finally {
       await growing.release();
     }
@@ -115,6 +115,13 @@ async function convert(input: string, container: Container, growing: GrowingFile
   if (isCutShort(seconds, source.durationSeconds, report)) {
     throw new GatewayError('audio_unavailable', 'The source ends before it should.');
   }
+}
+
+async function store(growing: GrowingFile, { storage, clock, fileName, lifetimeMs }: AudioWork): Promise<void> {
+  const body = growing.follow();
+  if (!body) throw new Error('a file was closed before it was stored');
+  const expiresAt = new Date(clock.now() + lifetimeMs);
+  await storage.write({ name: fileName, contentType: 'audio/mpeg', body, expiresAt });
 }
 
 /**

@@ -5,6 +5,8 @@ import { open } from 'node:fs/promises';
 export interface GrowingFile {
   /** Bytes so far. */
   readonly size: number;
+  /** True once nothing more comes. */
+  readonly whole: boolean;
   append(chunk: Uint8Array): Promise<void>;
   /** It is whole: readers end where it ends. */
   finish(): void;
@@ -55,6 +57,9 @@ export async function createGrowingFile(path: string): Promise<GrowingFile> {
   return {
     get size() {
       return size;
+    },
+    get whole() {
+      return state === 'whole';
     },
     async append(chunk) {
       for (let offset = 0; offset < chunk.byteLength; ) {
