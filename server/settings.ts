@@ -136,7 +136,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'FFMPEG_PATH',
     default: 'searched for',
-    description: 'ffmpeg executable.',
+    description: 'ffmpeg executable. Searched for on PATH, then among the packages of npm.',
     read: (text) => ({ ffmpegPath: path.resolve(text) }),
   },
   {

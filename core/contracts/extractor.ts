@@ -27,7 +27,10 @@ export interface Extractor {
   readonly background?: boolean;
   /** True where an item's sound can be offered as an MP3. Default false. */
   readonly audio?: boolean;
-  /** Hosts that media may be fetched from for an MP3; a leading dot lets subdomains in, e.g. `.googlevideo.com`. */
+  /**
+   * Hosts that media may be fetched from for an MP3, redirects included; a leading dot lets subdomains in, e.g.
+   * `.googlevideo.com`. Default: none, and no MP3 can be made.
+   */
   readonly mediaHosts?: readonly string[];
   /**
    * Pure and synchronous, no I/O. Returns the link's identity, or undefined where the link is not of this platform.
