@@ -8,6 +8,7 @@ import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contr
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
 import {
   BROWSER,
+  type BrowserFaces,
   CACHE,
   CLOCK,
   HTTP,
@@ -21,8 +22,11 @@ import { createExtractionService } from './extraction/extraction.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
 import { absentBrowser, absentStorage, silentLogger } from './services/absent.js';
+import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
+
+export type { BrowserExecutable } from './services/browser-process.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -82,8 +86,15 @@ export interface GatewayOptions {
   baseFolder?: string;
   /** Where hosted MP3 links point and how they are signed. Default: none, and no MP3 link is offered. */
   audioLinks?: AudioLinkOptions;
+  /** The browser to run. Default: none, and what needs one is skipped. */
+  browser?: BrowserOptions;
   /** The ffmpeg to run. Default: none, and plugins that need it fail at load. */
   ffmpegPath?: string;
+}
+
+export interface BrowserOptions {
+  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
+  executable(): Promise<BrowserExecutable>;
 }
 
 export interface AudioLinkOptions {
@@ -166,8 +177,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache();
-  const browser = services.browser ?? absentBrowser;
-  const http = services.http ? facesOf(services.http) : await openTransport(options, clock);
+  const [http, browser] = await Promise.all([
+    services.http ? facesOf(services.http) : openTransport(options, clock),
+    services.browser ? browserFacesOf(services.browser) : openBrowser(options, logger),
+  ]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);
@@ -202,7 +215,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   let closing: Promise<void> | undefined;
   const close = () => {
-    closing ??= host.dispose().then(() => http.close());
+    closing ??= host.dispose().then(async () => void (await Promise.all([browser.close(), http.close()])));
     return closing;
   };
 
@@ -244,16 +257,52 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-interface OwnedFaces extends HttpFaces {
+/** Something to be closed with the gateway. */
+interface Owned {
   close(): Promise<void>;
 }
 
 /** An embedder's own client carries its own limits. */
-function facesOf(client: HttpClient): OwnedFaces {
+function facesOf(client: HttpClient): HttpFaces & Owned {
   return { face: () => client, close: async () => {} };
 }
 
-async function openTransport(options: GatewayOptions, clock: Clock): Promise<OwnedFaces> {
+/** An embedder's own browser is still bound by the entry's deadline and end. */
+function browserFacesOf(browser: Browser): BrowserFaces & Owned {
+  return {
+    get available() {
+      return browser.available;
+    },
+    face: ({ timeoutMs, signal }) => ({
+      get available() {
+        return browser.available;
+      },
+      run: (call) =>
+        browser.run({
+          ...call,
+          signal: call.signal ? AbortSignal.any([call.signal, signal]) : signal,
+          timeoutMs: Math.min(call.timeoutMs ?? timeoutMs, timeoutMs),
+        }),
+    }),
+    close: async () => {},
+  };
+}
+
+async function openBrowser(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
+  if (!options.browser) return browserFacesOf(absentBrowser);
+  const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
+    import('./services/browser.js'),
+    import('./services/address-guard.js'),
+  ]);
+  return createBrowserService({
+    executable: options.browser.executable,
+    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
+    egressProxyUrl: options.egressProxyUrl,
+    logger,
+  });
+}
+
+async function openTransport(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./services/http.js'),
     import('./services/address-guard.js'),

@@ -79,7 +79,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const { scope, context } = createEntryContext(root, {
       id: loaded.id,
       options: checked,
-      needs: plugin.needs ?? [],
+      uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
       trustedOrigins: [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])],
       lifetime: loaded.lifetime.signal,

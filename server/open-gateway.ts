@@ -9,7 +9,7 @@ import {
   readPluginConfig,
   systemClock,
 } from 'mediagate';
-import { findFfmpeg } from './executables.js';
+import { findChromium, findFfmpeg } from './executables.js';
 import { loadLinkSecrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -34,10 +34,13 @@ export function pluginsConfigOf(settings: Settings): string {
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services } = options;
   const file = pluginsConfigOf(settings);
-  const [plugins, secrets, ffmpegPath] = await Promise.all([
+  const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
     loadLinkSecrets(settings),
     findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
+    settings.browser
+      ? findChromium({ configured: settings.browserPath, searchPath: environment.PATH }, settings.dataDir)
+      : undefined,
   ]);
   return createGateway({
     plugins,
@@ -47,6 +50,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     trustedOrigins: settings.trustedOrigins,
     cacheTtlMs: settings.extractCacheSeconds * 1000,
     ffmpegPath,
+    ...(chromium && { browser: { executable: chromium.prepare } }),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();
