@@ -15,8 +15,8 @@ import type {
 } from './contracts/services.js';
 import { GatewayError } from './errors.js';
 
-/** Limits that an entry's HTTP client carries into every request. */
-export interface HttpFaceOptions {
+/** Limits that an entry's HTTP client and browser carry into every request and visit. */
+export interface FaceOptions {
   timeoutMs: number;
   trustedOrigins: readonly string[];
   /** Aborts when the entry is disposed. */
@@ -25,14 +25,21 @@ export interface HttpFaceOptions {
 
 /** The shared transport; each entry gets a client of its own from it. */
 export interface HttpFaces {
-  face(options: HttpFaceOptions): HttpClient;
+  face(options: FaceOptions): HttpClient;
+}
+
+/** The shared browser, likewise. */
+export interface BrowserFaces {
+  readonly available: boolean;
+  face(options: FaceOptions): Browser;
 }
 
 /** What is particular to one entry. */
 export interface EntryIdentity {
   id: string;
   options: Readonly<Record<string, unknown>>;
-  needs: readonly Need[];
+  /** What it needs and what it wants. */
+  uses: readonly Need[];
   timeoutMs: number;
   trustedOrigins: readonly string[];
   /** Aborts when the entry is disposed. */
@@ -40,7 +47,7 @@ export interface EntryIdentity {
 }
 
 export const HTTP = createToken<HttpFaces>('http');
-export const BROWSER = createToken<Browser>('browser');
+export const BROWSER = createToken<BrowserFaces>('browser');
 export const CACHE = createToken<Cache>('cache');
 export const STORAGE = createToken<Storage>('storage');
 export const LOGGER = createToken<Logger>('logger');
@@ -58,11 +65,7 @@ class EntryHttp implements HttpClient {
   readonly #client: HttpClient;
 
   constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
-    this.#client = faces.face({
-      timeoutMs: entry.timeoutMs,
-      trustedOrigins: entry.trustedOrigins,
-      signal: entry.lifetime,
-    });
+    this.#client = faces.face(limitsOf(entry));
   }
 
   request(request: HttpRequest): Promise<HttpResponse> {
@@ -79,25 +82,21 @@ class EntryBrowser implements Browser {
   readonly #browser: Browser;
   readonly #entry: EntryIdentity;
 
-  constructor(@inject(BROWSER) browser: Browser, @inject(ENTRY) entry: EntryIdentity) {
-    this.#browser = browser;
+  constructor(@inject(BROWSER) faces: BrowserFaces, @inject(ENTRY) entry: EntryIdentity) {
+    this.#browser = faces.face(limitsOf(entry));
     this.#entry = entry;
   }
 
   get available(): boolean {
-    return this.#entry.needs.includes('browser') && this.#browser.available;
+    return this.#entry.uses.includes('browser') && this.#browser.available;
   }
 
   async run<Result>(call: BrowserCall<Result>): Promise<Result> {
-    if (!this.#entry.needs.includes('browser')) {
-      throw new GatewayError('plugin_unavailable', `${this.#entry.id} used the browser without naming it in "needs".`);
+    if (!this.#entry.uses.includes('browser')) {
+      const message = `${this.#entry.id} used the browser without naming it in "needs" or "wants".`;
+      throw new GatewayError('plugin_unavailable', message);
     }
-    const signals = call.signal ? [call.signal, this.#entry.lifetime] : [this.#entry.lifetime];
-    return this.#browser.run({
-      ...call,
-      signal: AbortSignal.any(signals),
-      timeoutMs: Math.min(call.timeoutMs ?? this.#entry.timeoutMs, this.#entry.timeoutMs),
-    });
+    return this.#browser.run(call);
   }
 }
 
@@ -169,6 +168,10 @@ class EntryContext implements PluginContext {
     // The plugin host has checked them against the plugin's own schema, which is what their type says there.
     this.options = entry.options as Readonly<Record<string, never>>;
   }
+}
+
+function limitsOf({ timeoutMs, trustedOrigins, lifetime }: EntryIdentity): FaceOptions {
+  return { timeoutMs, trustedOrigins, signal: lifetime };
 }
 
 /** Names what every entry gets an own instance of. Before the first entry. */

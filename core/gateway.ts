@@ -19,6 +19,7 @@ import type {
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
 import {
   BROWSER,
+  type BrowserFaces,
   CACHE,
   CLOCK,
   HTTP,
@@ -38,10 +39,13 @@ import { createScratchFolders } from './media/scratch-folders.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
 import { absentBrowser, absentStorage, silentLogger } from './services/absent.js';
+import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
 import type { JobFailure, JobState, Jobs } from './state/jobs.js';
 import type { SlotAnswer, SlotRequest } from './state/windows.js';
+
+export type { BrowserExecutable } from './services/browser-process.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -101,6 +105,8 @@ export interface GatewayOptions {
   baseFolder?: string;
   /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
   audioLinks?: AudioLinkOptions;
+  /** The browser to run. Default: none, and what needs one is skipped. */
+  browser?: BrowserOptions;
   /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
   ffmpegPath?: string;
   /** Folder for files in the making. Default: the system's own. */
@@ -115,6 +121,11 @@ export interface JobsOptions {
   workers?: number;
   /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
   maxActive?: number;
+}
+
+export interface BrowserOptions {
+  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
+  executable(): Promise<BrowserExecutable>;
 }
 
 export interface AudioLinkOptions {
@@ -307,8 +318,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache();
-  const browser = services.browser ?? absentBrowser;
-  const http = services.http ? facesOf(services.http) : await openTransport(options, clock);
+  const [http, browser] = await Promise.all([
+    services.http ? facesOf(services.http) : openTransport(options, clock),
+    services.browser ? browserFacesOf(services.browser) : openBrowser(options, logger),
+  ]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);
@@ -363,7 +376,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await jobs?.stop();
     await audioFiles?.close();
     await host.dispose();
-    await http.close();
+    await Promise.all([browser.close(), http.close()]);
   }
   let closing: Promise<void> | undefined;
   const close = () => {
@@ -425,16 +438,52 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-interface OwnedFaces extends HttpFaces {
+/** Something to be closed with the gateway. */
+interface Owned {
   close(): Promise<void>;
 }
 
 /** An embedder's own client carries its own limits. */
-function facesOf(client: HttpClient): OwnedFaces {
+function facesOf(client: HttpClient): HttpFaces & Owned {
   return { face: () => client, close: async () => {} };
 }
 
-async function openTransport(options: GatewayOptions, clock: Clock): Promise<OwnedFaces> {
+/** An embedder's own browser is still bound by the entry's deadline and end. */
+function browserFacesOf(browser: Browser): BrowserFaces & Owned {
+  return {
+    get available() {
+      return browser.available;
+    },
+    face: ({ timeoutMs, signal }) => ({
+      get available() {
+        return browser.available;
+      },
+      run: (call) =>
+        browser.run({
+          ...call,
+          signal: call.signal ? AbortSignal.any([call.signal, signal]) : signal,
+          timeoutMs: Math.min(call.timeoutMs ?? timeoutMs, timeoutMs),
+        }),
+    }),
+    close: async () => {},
+  };
+}
+
+async function openBrowser(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
+  if (!options.browser) return browserFacesOf(absentBrowser);
+  const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
+    import('./services/browser.js'),
+    import('./services/address-guard.js'),
+  ]);
+  return createBrowserService({
+    executable: options.browser.executable,
+    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
+    egressProxyUrl: options.egressProxyUrl,
+    logger,
+  });
+}
+
+async function openTransport(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./services/http.js'),
     import('./services/address-guard.js'),

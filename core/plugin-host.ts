@@ -82,7 +82,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const { scope, context } = createEntryContext(root, {
       id: loaded.id,
       options: checked,
-      needs: plugin.needs ?? [],
+      uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
       trustedOrigins: trustedBy(entry),
       lifetime: loaded.lifetime.signal,

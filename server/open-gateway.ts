@@ -10,7 +10,7 @@ import {
   readPluginConfig,
   systemClock,
 } from 'mediagate';
-import { findFfmpeg } from './executables.js';
+import { findChromium, findFfmpeg } from './executables.js';
 import { loadLinkSecrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -37,10 +37,13 @@ export function pluginsConfigOf(settings: Settings): string {
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services, jobs } = options;
   const file = pluginsConfigOf(settings);
-  const [plugins, secrets, ffmpegPath] = await Promise.all([
+  const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
     loadLinkSecrets(settings),
     findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
+    settings.browser
+      ? findChromium({ configured: settings.browserPath, searchPath: environment.PATH }, settings.dataDir)
+      : undefined,
   ]);
   return createGateway({
     plugins,
@@ -52,6 +55,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     ffmpegPath,
     ...(jobs && { jobs: { store: jobs, workers: settings.extractWorkers, maxActive: settings.extractMaxActive } }),
     scratchFolder: path.join(settings.dataDir, 'scratch'),
+    ...(chromium && { browser: { executable: chromium.prepare } }),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

@@ -19,7 +19,7 @@ const PLACES: Readonly<Record<string, string>> = {
   cheerio: 'core/extraction/meta-tags.ts',
   sharp: 'core/media/image-file.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
-  'playwright-core': 'core/services/browser.ts',
+  'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
   ajv: 'core/validation.ts',

@@ -28,6 +28,8 @@ export interface Plugin<OptionsSchema extends Schema = Schema> {
   readonly provides: readonly ContributionKind[];
   /** Services outside the usual ones. Using a need that is not declared throws. Default: none. */
   readonly needs?: readonly Need[];
+  /** Likewise, but used where it is there: its absence is no failure. Default: none. */
+  readonly wants?: readonly Need[];
   /** Options of an entry in plugins.config.json; defaults live in the schema. Default: no options allowed. */
   readonly options?: OptionsSchema;
   /**
@@ -43,7 +45,7 @@ export interface PluginContext<Options = Record<string, never>> {
   readonly id: string;
   readonly options: Readonly<Options>;
   readonly http: HttpClient;
-  /** @throws GatewayError `plugin_unavailable` on use where `needs` does not name it. */
+  /** @throws GatewayError `plugin_unavailable` on use where neither `needs` nor `wants` names it. */
   readonly browser: Browser;
   readonly cache: Cache;
   readonly storage: Storage;

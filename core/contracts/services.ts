@@ -56,35 +56,43 @@ export interface HttpStream {
   body: AsyncIterable<Uint8Array>;
 }
 
-/** A real browser, one context per call. Declared by `needs: ['browser']`. */
+/** A real browser, one context per call. Declared by `needs: ['browser']`, or by `wants` where it can be done without. */
 export interface Browser {
   /** False where `BROWSER=off` or no browser was found; rungs that need it are then skipped. */
   readonly available: boolean;
   /**
-   * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens.
-   * @throws GatewayError `upstream_timeout` at the deadline, `plugin_unavailable` where there is no browser.
+   * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens. What the page loads
+   * passes the address guard, as {@link HttpClient} does.
+   * @throws GatewayError `upstream_timeout` at the deadline, `upstream_error` where the page or the browser breaks down,
+   *   `queue_full` where too many wait, `plugin_unavailable` where there is no browser or it does not start, what `visit`
+   *   throws, or the caller's abort reason.
    */
   run<Result>(call: BrowserCall<Result>): Promise<Result>;
 }
 
 export interface BrowserCall<Result> {
-  /** Gets the page (of playwright-core) and does what it must. */
+  /** Gets the page and does what it must. Past the signal, every method of the page fails. */
   visit(page: BrowserPage, signal: AbortSignal): Promise<Result>;
   signal?: AbortSignal;
-  /** Milliseconds, start of the browser included. Default and maximum: the plugin's deadline. */
+  /** Milliseconds, waiting for a turn and start of the browser included. Default and maximum: the plugin's deadline. */
   timeoutMs?: number;
   /** BCP 47, default `en-US`. */
   locale?: string;
 }
 
-/** The part of a playwright-core Page that plugins use; the real object has more. */
+/** A page. Methods throw GatewayError `upstream_timeout` and `upstream_error`. */
 export interface BrowserPage {
+  /**
+   * Opens an http or https URL; a refusal by its status is no error.
+   * @throws GatewayError `upstream_refused` where the address is not allowed.
+   */
   goto(
     url: string,
     options?: { timeout?: number; waitUntil?: 'commit' | 'domcontentloaded' | 'load' },
   ): Promise<unknown>;
   content(): Promise<string>;
   url(): string;
+  /** Runs a function in the page, which sees its argument and the page, nothing else. Result and argument are JSON. */
   evaluate<Result, Argument>(
     script: string | ((argument: Argument) => Result | Promise<Result>),
     argument?: Argument,

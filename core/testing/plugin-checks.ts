@@ -54,7 +54,10 @@ export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition)
         const client = http();
         const { undeclared } = await inTime(setUpPlugin({ plugin, options, http: client }));
         const requests = client.requests.map(({ method = 'GET', url }) => `setup requested ${method} ${url}`);
-        reportAll([...requests, ...undeclared.map((need) => `setup used the ${need} without naming it in "needs"`)]);
+        reportAll([
+          ...requests,
+          ...undeclared.map((need) => `setup used the ${need} without naming it in "needs" or "wants"`),
+        ]);
       },
     },
     {

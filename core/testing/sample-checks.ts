@@ -58,7 +58,7 @@ async function replay(definition: ExtractorDefinition, sample: Sample): Promise<
   } else {
     problems.push(`expected a result, got ${outcomeOf(run)}`);
   }
-  problems.push(...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs"`));
+  problems.push(...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`));
   if ('save' in http) {
     if (problems.length === 0) http.save(fixtureFolder(definition, sample));
   } else {

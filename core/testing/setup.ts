@@ -21,7 +21,7 @@ export interface TestSetup {
   contributions: Contributions;
   context: PluginContext;
   logs: readonly LogLine[];
-  /** Uses of services that the plugin does not declare in `needs`. */
+  /** Uses of services that the plugin names neither in `needs` nor in `wants`. */
   undeclared: readonly string[];
 }
 
@@ -31,12 +31,13 @@ const NOW = '2026-06-15T12:00:00Z';
 export async function setUpPlugin({ plugin, options = {}, http, now = NOW }: TestSetupOptions): Promise<TestSetup> {
   const logger = createRecordingLogger();
   const undeclared: string[] = [];
+  const declared = [...(plugin.needs ?? []), ...(plugin.wants ?? [])];
   const instant = Date.parse(now);
   const clock: Clock = { ...systemClock, now: () => instant };
   const browser: Browser = {
     available: false,
     run() {
-      if (!plugin.needs?.includes('browser')) undeclared.push('browser');
+      if (!declared.includes('browser')) undeclared.push('browser');
       return Promise.reject(new GatewayError('plugin_unavailable', 'There is no browser in this test.'));
     },
   };

@@ -21,6 +21,7 @@ export default definePlugin<typeof options>({
   apiVersion: 1,
   summary: 'Public products of TikTok Shop: price, variants, stock, shop, pictures, ratings and reviews.',
   provides: ['extractor'],
+  wants: ['browser'],
   options,
   setup: (context) => ({ extractors: [createClipShopExtractor(context)] }),
 });

@@ -57,10 +57,14 @@ export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
   return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
 }
 
-export async function checkBrowser({ browser, browserPath }: Settings, searchPath?: string): Promise<Finding> {
+export async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {
   if (!browser) return { name: 'browser', level: 'ok', detail: 'switched off by BROWSER=off' };
-  const found = await findChromium({ configured: browserPath, searchPath });
-  if (found) return { name: 'browser', level: 'ok', detail: found };
+  const found = await findChromium({ configured: browserPath, searchPath }, dataDir);
+  if (found && process.getuid?.() === 0) {
+    const detail = `${found.description}; without its sandbox, which it does not have as root`;
+    return { name: 'browser', level: 'warn', detail, advice: 'Run the gateway as another user.' };
+  }
+  if (found) return { name: 'browser', level: 'ok', detail: found.description };
   return missing('browser', browserPath, 'Chromium or Chrome', 'apt-get install chromium', 'BROWSER_PATH');
 }
 

@@ -1,0 +1,38 @@
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** The process that made a folder is in its name: a folder without its process is nobody's. */
+const FOLDER = /^mediagate-browser-(\d+)-/;
+
+/** Makes an empty folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
+export function createProfile(): Promise<string> {
+  return mkdtemp(path.join(tmpdir(), `mediagate-browser-${process.pid}-`));
+}
+
+/** What a browser wrote last may come while the folder is being emptied. */
+export async function removeProfile(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+}
+
+/** Removes profiles of gateways that were killed. Best effort: what cannot be removed now is met again at the next start. */
+export async function removeLeftProfiles(): Promise<void> {
+  const names = await readdir(tmpdir()).catch(() => []);
+  for (const name of names) {
+    const pid = Number(FOLDER.exec(name)?.[1]);
+    if (!Number.isSafeInteger(pid) || isRunning(pid)) continue;
+    const folder = path.join(tmpdir(), name);
+    const { uid } = await lstat(folder).catch(() => ({ uid: -1 }));
+    // The folder for temporary files is everybody's; what another user planted there is left alone.
+    if (uid === process.getuid?.()) await removeProfile(folder).catch(() => {});
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+  }
+}

@@ -1,0 +1,149 @@
+import pLimit from 'p-limit';
+import type { BrowserCall, Logger } from '../contracts/services.js';
+import { withDeadline } from '../deadline.js';
+import type { BrowserFaces, FaceOptions } from '../entry-services.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { AddressGuard } from './address-guard.js';
+import { exitOf } from './browser-arguments.js';
+import { launchBrowser, type RunningBrowser } from './browser-launch.js';
+import type { BrowserExecutable } from './browser-process.js';
+import { removeLeftProfiles } from './browser-profile.js';
+import { createBrowserSupply } from './browser-supply.js';
+import { readProxyUrl } from './egress-proxy.js';
+import { type ForwardProxy, startForwardProxy } from './forward-proxy.js';
+
+export interface BrowserServiceOptions {
+  /** The browser to run. Asked at the first visit, and again for every browser that is started. */
+  executable(): Promise<BrowserExecutable>;
+  guard: AddressGuard;
+  /** Forward proxy that everything leaves through. Default: none. */
+  egressProxyUrl?: string;
+  logger: Logger;
+  /** Visits at the same time; more wait for their turn. Default 2. */
+  maxPages?: number;
+  /** Default 50. */
+  visitsPerBrowser?: number;
+  /** Milliseconds that an unused browser is kept. Default 60,000. */
+  idleMs?: number;
+}
+
+/** One browser for all, behind one guarded exit. */
+export interface BrowserService extends BrowserFaces {
+  /** Ends every process and visit. Idempotent. */
+  close(): Promise<void>;
+}
+
+const MAX_PAGES = 2;
+const MAX_WAITING = 16;
+const RETRY_SECONDS = 10;
+const VISITS_PER_BROWSER = 50;
+const IDLE_MS = 60_000;
+/** Closing a page takes some ten milliseconds; a browser that takes this long does not answer any more. */
+const CLOSING_MS = 3_000;
+const MAX_VISIT_BYTES = 64 * 1024 * 1024;
+const MAX_VISIT_CONNECTIONS = 64;
+const LOCALE = 'en-US';
+
+/**
+ * Makes the service. Nothing is loaded, opened or started before the first visit.
+ * @throws Error where `egressProxyUrl` is no http or https URL.
+ */
+export function createBrowserService(options: BrowserServiceOptions): BrowserService {
+  const { executable, guard, egressProxyUrl, logger } = options;
+  const egressProxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
+  const limit = pLimit(options.maxPages ?? MAX_PAGES);
+  const closing = new AbortController();
+  const supply = createBrowserSupply({
+    start,
+    visitsPerBrowser: options.visitsPerBrowser ?? VISITS_PER_BROWSER,
+    idleMs: options.idleMs ?? IDLE_MS,
+  });
+  let exit: Promise<ForwardProxy> | undefined;
+
+  function openExit(): Promise<ForwardProxy> {
+    exit ??= removeLeftProfiles().then(() => startForwardProxy({ guard, egressProxy }));
+    return exit;
+  }
+
+  async function start(): Promise<RunningBrowser> {
+    try {
+      const [{ port }, found] = await Promise.all([openExit(), executable()]);
+      closing.signal.throwIfAborted();
+      return await launchBrowser({
+        executable: found,
+        proxyPort: port,
+        behindEgressProxy: egressProxy !== undefined,
+        logger,
+      });
+    } catch (error) {
+      if (isGatewayError(error)) throw error;
+      logger.error('the browser did not start', { error });
+      throw new GatewayError('plugin_unavailable', 'The browser could not be started.', { cause: error });
+    }
+  }
+
+  async function visit<Result>(
+    browser: RunningBrowser,
+    { visit, locale = LOCALE }: BrowserCall<Result>,
+    { trustedOrigins }: FaceOptions,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    signal.throwIfAborted();
+    const { port, issue } = await openExit();
+    const pass = issue({ trustedOrigins, maxBytes: MAX_VISIT_BYTES, maxConnections: MAX_VISIT_CONNECTIONS });
+    const { username, password } = pass;
+    const opening = browser.openPage({
+      exit: { ...exitOf(port), username, password },
+      locale,
+      checkUrl: (url) => guard.checkUrl(url, trustedOrigins),
+    });
+    try {
+      const { page, lost } = await untilAborted(signal, opening);
+      return await untilAborted(signal, Promise.race([lost, visit(page, signal)]));
+    } finally {
+      pass.revoke();
+      const hung = setTimeout(() => void browser.kill(), CLOSING_MS);
+      // Closing what is gone already fails, and is done.
+      await opening.then((opened) => opened.close()).catch(() => {});
+      clearTimeout(hung);
+      logger.debug('a visit of the browser ended', { bytes: pass.bytes, count: pass.refusals });
+    }
+  }
+
+  return {
+    available: true,
+    face: (limits) => ({
+      available: true,
+      async run(call) {
+        if (limit.pendingCount >= MAX_WAITING) {
+          throw new GatewayError('queue_full', 'Too many visits wait for the browser.', {
+            retryAfterSeconds: RETRY_SECONDS,
+          });
+        }
+        const signals = [call.signal, limits.signal, closing.signal].filter((signal) => signal !== undefined);
+        const timeoutMs = Math.min(call.timeoutMs ?? limits.timeoutMs, limits.timeoutMs);
+        return withDeadline({ timeoutMs, signals, message: 'The browser was not done in time.' }, (signal) =>
+          limit(async () => {
+            signal.throwIfAborted();
+            return supply.use((browser) => visit(browser, call, limits, signal));
+          }),
+        );
+      },
+    }),
+    async close() {
+      closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
+      await supply.close();
+      await (await exit)?.close();
+    },
+  };
+}
+
+/** Ends waiting with the signal, however long the work itself takes to notice. */
+function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import type { Browser, BrowserPage } from '../../core/contracts/services.js';
+import { createAddressGuard } from '../../core/services/address-guard.js';
+import { silentLogger } from '../../core/services/absent.js';
+import { type BrowserService, createBrowserService } from '../../core/services/browser.js';
+import { connectBrowser } from '../../core/services/browser-connection.js';
+import { createPipeTransport } from '../../core/services/browser-pipe.js';
+import { type BrowserExecutable, startBrowserProcess } from '../../core/services/browser-process.js';
+import { ATTACKS, attackPage } from '../support/attack-page.js';
+import { type Canary, SECRET, startCanary } from '../support/canary.js';
+import { chromiumFor } from '../support/chromium.js';
+import { type OriginServer, startOrigin } from '../support/origin-server.js';
+import { rejection } from '../support/rejection.js';
+
+const AMPLE_MS = 40_000;
+
+describe('a hostile page', () => {
+  let executable: BrowserExecutable;
+  let canary: Canary;
+  let site: OriginServer;
+
+  before(async function () {
+    executable = await chromiumFor(this);
+  });
+
+  beforeEach(async () => {
+    canary = await startCanary();
+    site = await startOrigin((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? '/', 'http://site.invalid');
+      const to = searchParams.get('to') ?? '';
+      if (pathname === '/redirect') response.writeHead(302, { location: to }).end();
+      else if (pathname === '/worker.js') {
+        response.setHeader('content-type', 'text/javascript').end(`fetch(${JSON.stringify(canary.origins[0])})`);
+      } else {
+        response.setHeader('content-type', 'text/html');
+        response.end(pathname === '/meta' ? `<meta http-equiv="refresh" content="0;url=${to}">` : attackPage(canary));
+      }
+    });
+  });
+
+  afterEach(async () => {
+    await site?.close();
+    await canary?.close();
+  });
+
+  async function attack(page: BrowserPage): Promise<string> {
+    await page.goto(`${site.origin}/`, { waitUntil: 'commit' });
+    await page.waitForSelector('title', { state: 'attached' });
+    await page.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const look = () => (document.title === 'done' ? resolve() : setTimeout(look, 50));
+          look();
+        }),
+    );
+    return page.content();
+  }
+
+  it('reaches the canary from a browser that is left to itself, in each of its ways', async () => {
+    const profile = await mkdtemp(path.join(tmpdir(), 'mediagate-unguarded-'));
+    const process = await startBrowserProcess(executable, {
+      profile,
+      arguments: [
+        '--headless',
+        '--no-sandbox',
+        '--no-startup-window',
+        '--remote-debugging-pipe',
+        `--user-data-dir=${profile}`,
+        '--disable-gpu',
+        '--disable-software-rasterizer',
+        '--disable-popup-blocking',
+      ],
+    });
+    try {
+      const transport = createPipeTransport({ ...process, onOverflow: () => {} });
+      const browser = await connectBrowser(transport, { artifactsDir: profile, timeoutMs: AMPLE_MS });
+      const exit = { server: 'http://127.0.0.1:9', bypass: '*', username: '', password: '' };
+      const { page } = await browser.openPage({ exit, locale: 'en-US', checkUrl: () => {} });
+      await attack(page);
+      expect(ATTACKS.filter((name) => !canary.paths.has(name))).to.deep.equal([]);
+      expect(canary.datagrams).to.be.greaterThan(0);
+    } finally {
+      await process.kill();
+      await rm(profile, { recursive: true, force: true });
+    }
+  });
+
+  describe('in the browser of the gateway', () => {
+    let service: BrowserService;
+
+    beforeEach(() => {
+      // A name that an attacker has pointed at this machine.
+      const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
+      service = createBrowserService({ executable: async () => executable, guard, logger: silentLogger });
+    });
+
+    afterEach(() => service?.close());
+
+    function browserFor(...trustedOrigins: string[]): Browser {
+      return service.face({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
+    }
+
+    it('reaches nothing: no connection, no datagram, no file', async () => {
+      const html = await browserFor(site.origin).run({ visit: attack });
+      expect(html).to.contain('done').and.not.to.contain(SECRET).and.not.to.contain('root:');
+      expect(canary).to.include({ connections: 0, datagrams: 0 });
+    });
+
+    it('reaches by http what the operator trusts, so that what stops it is the guard alone', async () => {
+      await browserFor(site.origin, ...canary.origins).run({ visit: attack });
+      // Service workers are off, and a page opens no other page.
+      const closed = new Set(['popup', 'prerender']);
+      expect(ATTACKS.filter((name) => !canary.paths.has(name) && !closed.has(name))).to.deep.equal([]);
+      expect(canary.datagrams).to.equal(0);
+    });
+
+    it('takes the whole page nowhere it may not go, by whatever kind of redirect', async () => {
+      for (const target of [...canary.origins, 'http://127.1/', 'http://2130706433/', 'http://rebound.example/']) {
+        for (const way of ['redirect', 'meta']) {
+          const address = `${site.origin}/${way}?to=${encodeURIComponent(target)}`;
+          const html = await browserFor(site.origin).run({
+            async visit(page) {
+              await page.goto(address);
+              // The page that moves on does so at once.
+              await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200))).catch(() => {});
+              return page.content();
+            },
+          });
+          expect(html, address).not.to.contain(SECRET);
+        }
+      }
+      expect(canary.connections).to.equal(0);
+    });
+
+    it('is not what a plugin can open by a URL of another kind', async () => {
+      for (const url of [
+        'file:///etc/passwd',
+        'chrome://version',
+        `view-source:${site.origin}/`,
+        'data:text/html,x',
+        'javascript:1',
+        'about:blank',
+        `blob:${site.origin}/1`,
+        'not a url',
+        `${canary.origins[0]}/`,
+        'http://localhost/',
+      ]) {
+        const error = await rejection(browserFor(site.origin).run({ visit: (page) => page.goto(url) }));
+        expect(error, url).to.include({ code: 'upstream_refused' });
+      }
+      expect(canary.connections).to.equal(0);
+    });
+  });
+});
