@@ -25,7 +25,7 @@ interface Load {
  * the same client load on a route of Koa that does nothing. Rounds alternate, so that the machine's moods hit both.
  */
 export async function measureCachedExtract(): Promise<Figure[]> {
-  const { html } = buildWatchPage(VIDEO_ID);
+  const html = buildWatchPage(VIDEO_ID);
   const proxy = await startReplayingProxy({
     answer: ({ url }) =>
       url.pathname === '/watch'

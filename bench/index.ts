@@ -7,10 +7,12 @@ import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
+import { measureSharedPages } from './shared-pages.js';
 
 /** In this order; `--only parse,start` runs some. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   parse: measureParse,
+  shared: measureSharedPages,
   http: measureCachedExtract,
   start: measureColdStart,
   import: measurePackageImport,
