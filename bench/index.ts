@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { renderTable, writeReadmeTable } from '../test/support/document-tables.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
+import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
 import { measurePackageImport } from './package-import.js';
@@ -14,6 +15,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   parse: measureParse,
   shared: measureSharedPages,
   http: measureCachedExtract,
+  load: measureLoad,
   start: measureColdStart,
   import: measurePackageImport,
   memory: measureMemory,
