@@ -3,7 +3,7 @@ import type { Facts } from './facts.js';
 import { isAlias, itemAt } from './links.js';
 import type { Found, PostOutcome } from './outcomes.js';
 import { readRoute, readStoryId } from './page-route.js';
-import { readPageState } from './page-state.js';
+import { isLoginForm, readPageState, stateOfRest } from './page-state.js';
 import { type PageTags, readPageTags } from './page-tags.js';
 import { parseLinkedData } from './parse-linked-data.js';
 import { parseRelay, type RelayReading } from './parse-relay.js';
@@ -37,12 +37,14 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   found.push(...parseLinkedData(html, link.id, aboutItem));
   const script = parseScript(html, numeric ?? link.id);
   if (script) found.push(script);
-  if (aboutItem) found.push(withoutRepeats(tagsPart(html, tags(), link, facts), found));
+  const walled = isLoginForm(tags(), facts);
+  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(html, tags(), link, facts), found));
   if (found.length > 0) {
     const ids = numeric && numeric !== link.id ? [{ ids: { post_id: numeric } }] : [];
     return { kind: 'found', found: [...found, ...ids], limitations: relay?.limitations };
   }
-  return nothingFound(html, tags(), link);
+  if (walled) return { kind: 'definitive', code: 'login_required', reason: tags().title ?? 'a login form' };
+  return nothingFound(html, tags(), link, facts);
 }
 
 function tagsPart(html: string, tags: PageTags, link: LinkRef, facts: Facts): PartialPost {
@@ -112,7 +114,7 @@ function numberOf(html: string, id: string, tags: PageTags, aboutItem: boolean):
   return named ?? readRoute(html).story?.posts.at(-1);
 }
 
-function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostOutcome {
+function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef, facts: Facts): PostOutcome {
   const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(
     tags.canonical ?? tags.address ?? '',
   );
@@ -123,6 +125,8 @@ function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostO
   if (others.some((one) => one !== undefined && one !== id)) {
     return { kind: 'transient', code: 'upstream_refused', reason: 'a page about another item' };
   }
+  const state = stateOfRest(html, facts);
+  if (state && state.kind !== 'open') return state;
   const isPage = /<html[\s>]/i.test(html.slice(0, 2_000));
   return isPage
     ? { kind: 'transient', code: 'upstream_changed', reason: 'no data of the item in the page' }
@@ -132,8 +136,9 @@ function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostO
 /** Whether the parts have what an answer needs: something of the post, and whose it is or what it shows. */
 export function isReadable(posts: Found): boolean {
   const has = (test: (post: PartialPost) => unknown) => posts.some((post) => Boolean(test(post)));
-  const text = has(({ common }) => common?.caption ?? common?.title);
   const author = has(({ common }) => common?.author?.name);
   const media = has(({ media }) => (media?.image_urls?.length ?? 0) + (media?.video_urls?.length ?? 0) > 0);
-  return (text && author) || (text && media) || (author && media);
+  // Of a group's post the tags have the text, and nothing else.
+  if (has(({ common }) => common?.caption)) return true;
+  return has(({ common }) => common?.title) ? author || media : author && media;
 }
