@@ -41,6 +41,11 @@ describe('social links', () => {
     expect(canonical(`${SITE}/permalink.php?story_fbid=4410000000000731&id=100009000000731&__tn__=x`)).to.equal(post);
     expect(canonical(`${SITE}/someone/videos/a-slug/1250000000000338/`)).to.equal(`${SITE}/watch/?v=1250000000000338`);
     expect(canonical(`${SITE}/someone/photos/a.1/5610000000000582`)).to.equal(`${SITE}/photo/?fbid=5610000000000582`);
+    expect(canonical(`${SITE}/100009000000731_4410000000000731`)).to.equal(post);
+    expect(canonical(`https://fr.facebook.com/100009000000731/posts/4410000000000731`)).to.equal(post);
+    expect(canonical(`${SITE}/photo.php?v=1250000000000338`)).to.equal(`${SITE}/watch/?v=1250000000000338`);
+    expect(canonical('https://www.fb.watch/v/a1B2c3D4e5/')).to.equal('https://fb.watch/v/a1B2c3D4e5/');
+    expect(canonical(`${SITE}/sharer/sharer.php?u=${encodeURIComponent(post)}`)).to.equal(post);
   });
 
   it('are refused by the name of what they are', () => {
