@@ -13,7 +13,7 @@ import {
 import { resolveFacts } from './facts.js';
 import { limitationsOf, partsOf, rankReadings } from './finish.js';
 import { LINK_FORMS, matchPost } from './links.js';
-import { type Found, isReadable, isWhole } from './outcomes.js';
+import { type Found, isReadable, isWhole, isWorthwhile } from './outcomes.js';
 import { createRequests } from './requests.js';
 import { createRungs, type PostCall } from './rungs.js';
 import { resolveShareLink } from './share-link.js';
@@ -39,7 +39,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
       const readings = parts.flatMap(({ found }) => found);
       return isReadable(readings) && isWhole(readings);
     },
-    isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
+    isWorthwhile: (parts) => isWorthwhile(parts.flatMap(({ found }) => found)),
   });
 
   async function read({ link, signal }: ExtractCall) {
