@@ -52,11 +52,14 @@ const BEFORE_NUMBER: Readonly<Record<string, number>> = {
 
 /** The same letters, where a word of the text tells the language. */
 const LOCAL: readonly (readonly [words: RegExp, units: Readonly<Record<string, number>>])[] = [
-  [/abone|görüntüle|beğen|izle|yorum|takipçi/i, { b: 1e3 }],
+  [/abone|görüntüle|beğen|izle|yorum|takipçi|ifade|paylaş/i, { b: 1e3 }],
   [/người|lượt|thích|bình luận/i, { t: 1e9 }],
-  [/feliratkozó|megtekintés|követő/i, { e: 1e3 }],
-  [/abonnent|visning|kommentar/i, { t: 1e3 }],
+  [/feliratkozó|megtekintés|követő|kedvel|hozzászól|reakció|hangulatjel|megosztás/i, { e: 1e3 }],
+  [/abonnent|visning|kommentar|reaktion|deling|synes godt om/i, { t: 1e3 }],
 ];
+
+/** Names of what is counted that begin like a unit: "34 Mi piace" are 34. */
+const NAMES = /^mi piace(?!\p{L})/iu;
 
 const UNITS: ReadonlyMap<string, number> = new Map(
   TABLE.flatMap(([multiplier, units]) =>
@@ -86,6 +89,7 @@ export interface CountUnit {
 
 /** The unit that a text begins with; the longest where several fit. */
 export function readUnit(text: string): CountUnit | undefined {
+  if (NAMES.test(text)) return undefined;
   const lower = text.slice(0, LONGEST + 1).toLowerCase();
   for (let length = Math.min(LONGEST, lower.length); length > 0; length -= 1) {
     const word = lower.slice(0, length);

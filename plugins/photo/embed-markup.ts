@@ -33,7 +33,7 @@ export function parseEmbedMarkup(html: string, identity: PostIdentity): PostRead
         id: authorId,
         username: name,
         url: profileUrl(name),
-        avatar: attribute(tagOf(header, '<img'), 'src'),
+        avatar: avatarOf(header, name),
         verified: header.includes('VerifiedSprite') ? true : undefined,
       },
       thumbnail: image?.url,
@@ -75,6 +75,13 @@ function imageOf(body: string) {
   return bestImage(widest?.url ? [widest] : []) ?? bestImage([{ url: attribute(tag, 'src') }]);
 }
 
+/** Of posts by several, the pictures of all of them stand there: each in a link to its profile. */
+function avatarOf(header: string, name: string): string | undefined {
+  const links = header.split(/(?=<a\s)/).filter((one) => one.includes('<img'));
+  const own = links.find((link) => attribute(tagOf(link, '<a'), 'href')?.includes(`.com/${name}/`));
+  return attribute(tagOf(own ?? (links.length === 1 ? header : ''), '<img'), 'src');
+}
+
 function captionOf(body: string): string | undefined {
   const start = body.indexOf('<div class="Caption">');
   if (start < 0) return undefined;
@@ -106,7 +113,7 @@ function countersOf(body: string): Pick<PartialPost, 'metrics' | 'precision'> {
 
 /** A count that stands alone: next to names of people, digits may be theirs. */
 function lonelyCount(text: string | undefined) {
-  const groups = text?.match(/\d[\d.,'’\u00a0\u202f ]*/g) ?? [];
+  const groups = text?.match(/\p{Nd}[\p{Nd}.,'’٫٬\u00a0\u202f ]*/gu) ?? [];
   return text !== undefined && groups.length === 1 ? parseCount(text) : undefined;
 }
 

@@ -14,7 +14,7 @@ import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { limitationsOf, partsOf, rankReadings } from './finish.js';
 import { LINK_FORMS, matchPost } from './links.js';
-import { type Found, isReadable, isWhole } from './outcomes.js';
+import { type Found, isReadable, isWhole, isWorthwhile } from './outcomes.js';
 import { createRequests } from './requests.js';
 import { createRungs, type PostCall } from './rungs.js';
 import { resolveShareLink } from './share-link.js';
@@ -40,7 +40,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
       const readings = parts.flatMap(({ found }) => found);
       return isReadable(readings) && isWhole(readings);
     },
-    isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
+    isWorthwhile: (parts) => isWorthwhile(parts.flatMap(({ found }) => found)),
   });
 
   async function read({ link, signal, only }: ExtractCall) {

@@ -46,7 +46,11 @@ const GRAPHQL = [
   'owner',
   'is_video',
 ] as const;
+/** The same in pages until 2017. */
+const EARLY = ['display_src', 'is_video', 'owner', 'likes', 'comments', 'date', 'video_views'] as const;
 const FEWEST = 3;
+/** Stands in the place of the gate where the post is behind it. */
+export const CLOSED_GATE = 'if_gated_logged_out';
 
 /** Looks for the post's nodes anywhere in a reply, whatever the names on the way to them. */
 export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
@@ -54,15 +58,18 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
   const inner = new Set<unknown>();
   let gated = false;
   let others = false;
-  for (const record of findAll(reply, (one) => gate in one || fullnessOf(one).fullness >= FEWEST, LIMITS)) {
-    if (Object.hasOwn(record, gate)) {
-      if (belongs(record, identity) !== true) {
-        others = true;
+  const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, CLOSED_GATE);
+  for (const record of findAll(reply, (one) => isGate(one) || fullnessOf(one).fullness >= FEWEST, LIMITS)) {
+    if (isGate(record)) {
+      const behind = asRecord(record[gate]);
+      const own = belongs(record, identity);
+      // A closed gate is all that its reply holds, and need not say before what it stands.
+      if (!behind && own !== false) {
+        gated = true;
         continue;
       }
-      const behind = asRecord(record[gate]);
-      if (!behind) {
-        gated = true;
+      if (!behind || own !== true) {
+        others = true;
         continue;
       }
       // What stands behind the gate need not repeat whose it is.
@@ -82,10 +89,9 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
 }
 
 function fullnessOf(record: JsonRecord): { form: FoundMedia['form']; fullness: number } {
-  const [rest, graphql] = [REST, GRAPHQL].map((names) => names.filter((name) => isSaid(record[name])).length) as [
-    number,
-    number,
-  ];
+  const said = (names: readonly string[]) => names.filter((name) => isSaid(record[name])).length;
+  const rest = said(REST);
+  const graphql = Math.max(said(GRAPHQL), isSaid(record.display_src) ? said(EARLY) : 0);
   return rest >= graphql ? { form: 'rest', fullness: rest } : { form: 'graphql', fullness: graphql };
 }
 

@@ -71,7 +71,9 @@ export function limitationsOf(data: PostData, readings: readonly RungReading[], 
       ...(files.length === 0 ? ['metadata_only'] : []),
       ...(best && best.source !== 'data' && best.source !== 'embed_data' ? [`fallback_source: ${best.source}`] : []),
       // A link preview names the day, and no hour.
-      ...(dated?.source === 'page_tags' ? ['published_at_day_only'] : []),
+      ...(dated?.source === 'page_tags' && data.common.published_at?.endsWith('T00:00:00Z')
+        ? ['published_at_day_only']
+        : []),
       ...(counted > data.media.image_urls.length ? ['carousel_truncated'] : []),
       ...(rounded.length > 0 ? [`stats_rounded: ${rounded.join(', ')}`] : []),
       ...(hidden.length > 0 ? [`stats_hidden: ${hidden.join(', ')}`] : []),

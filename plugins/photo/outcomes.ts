@@ -31,6 +31,16 @@ export function isReadable(readings: Found): boolean {
   );
 }
 
+/** Whether the readings are better than none: the text, with its numbers or its pictures, says much without a name. */
+export function isWorthwhile(readings: Found): boolean {
+  const posts = readings.map(({ post }) => post);
+  const shown = posts.some(
+    ({ media, metrics }) =>
+      media?.image_urls?.[0] ?? media?.video_urls?.[0] ?? metrics?.likes ?? metrics?.comments ?? metrics?.views,
+  );
+  return isReadable(readings) || (shown && posts.some(({ common }) => common?.caption));
+}
+
 /** Whether the post's files were had: all that its data lists, or the one picture that an embed shows. */
 export function isWhole(readings: Found): boolean {
   return readings.some(({ source, post, hasVideo, itemCount = 1 }) => {

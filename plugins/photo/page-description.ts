@@ -85,7 +85,7 @@ function quoteAfterColon(text: string): number | undefined {
 
 /** What stands between the opening quote and the last closing one; a caption may hold quotes itself. */
 function quoted(text: string, opening: number): string | undefined {
-  const inner = text.slice(opening + 1).replace(/[\s.。]+$/, '');
+  const inner = text.slice(opening + 1).replace(/[\s.。।]+$/, '');
   const end = CLOSING.includes(inner.at(-1) ?? ' ') ? inner.slice(0, -1) : inner;
   return end.trim() || undefined;
 }

@@ -8,15 +8,18 @@ import { parseDash } from './parse-dash.js';
 import type { PostReading, Source } from './post-reading.js';
 import type { PostIdentity } from './shortcode.js';
 
-/** A post's node in the older form: pages until 2021, one query of the site's own code, and embeds. */
+/**
+ * A post's node in the older form: pages until 2021, one query of the site's own code, and embeds; pages until 2017 had
+ * shorter names for the same.
+ */
 export function parseGraphql(node: JsonRecord, identity: PostIdentity, source: Source): PostReading {
   const children = (asArray(at(node, 'edge_sidecar_to_children', 'edges')) ?? []).map((edge) => at(edge, 'node'));
   const likes = likesOf(node);
   return readNode(node, identity, {
     source,
     author: parseAuthor(node.owner),
-    caption: asString(at(node, 'edge_media_to_caption', 'edges', 0, 'node', 'text')),
-    takenAt: node.taken_at_timestamp,
+    caption: asString(at(node, 'edge_media_to_caption', 'edges', 0, 'node', 'text')) ?? asString(node.caption),
+    takenAt: node.taken_at_timestamp ?? node.date,
     items: (children.length > 0 ? children : [node]).map(itemOf),
     isCarousel: children.length > 0,
     metrics: { ...metricsOf(node), likes: count(likes) },
@@ -35,7 +38,7 @@ function itemOf(node: unknown): MediaItem {
     width: at(resource, 'config_width'),
     height: at(resource, 'config_height'),
   }));
-  const shown = at(node, 'display_url');
+  const shown = at(node, 'display_url') ?? at(node, 'display_src');
   // Where the list has the picture itself, it also has the size it is served in.
   const own = resources.some(({ url }) => url === shown) ? [] : [{ url: shown, ...size }];
   const dash = parseDash(at(node, 'dash_info', 'video_dash_manifest'));
@@ -51,15 +54,16 @@ function itemOf(node: unknown): MediaItem {
 }
 
 function likesOf(node: JsonRecord): unknown {
-  return at(node, 'edge_media_preview_like', 'count') ?? at(node, 'edge_liked_by', 'count');
+  const members = ['edge_media_preview_like', 'edge_liked_by', 'likes'];
+  return members.map((name) => at(node, name, 'count')).find((value) => value !== undefined);
 }
 
 function metricsOf(node: JsonRecord): Metrics {
   const plays = positive(node.video_play_count);
-  const comments = ['edge_media_to_parent_comment', 'edge_media_to_comment', 'edge_media_preview_comment'];
+  const comments = ['edge_media_to_parent_comment', 'edge_media_to_comment', 'edge_media_preview_comment', 'comments'];
   return {
     // Next to plays a zero stands for "not told".
-    views: plays ?? count(node.video_view_count),
+    views: plays ?? count(node.video_view_count) ?? count(node.video_views),
     plays,
     comments: comments.map((name) => count(at(node, name, 'count'))).find((value) => value !== undefined),
     subscriber_count: count(at(node, 'owner', 'edge_followed_by', 'count')),

@@ -1,4 +1,4 @@
-import { metaTags, type PartialPost } from 'mediagate';
+import { metaTags, type PartialPost, toIsoTime } from 'mediagate';
 import { hashtagsIn } from './caption-tags.js';
 import type { Facts } from './facts.js';
 import { digits, profileUrl } from './field-values.js';
@@ -44,7 +44,7 @@ export function parseTags(html: string, identity: PostIdentity, { phrases }: Fac
       tags: hashtagsIn(caption),
       author: { id: authorId, username, name, url: profileUrl(username) },
       thumbnail: image?.url,
-      published_at: described.published_at,
+      published_at: timeIn(heading) ?? timeIn(title ?? '') ?? described.published_at,
     },
     ids: { post_id: mediaId, shortcode, author_id: authorId, canonical_url: canonicalUrl(shortcode) },
     metrics: described.metrics,
@@ -78,10 +78,27 @@ function saysVideo(tags: ReadonlyMap<string, string>): boolean | undefined {
   return /\b(?:reel|video)\b$/i.test(tags.get('twitter:title') ?? '') || undefined;
 }
 
-/** `Name on Instagram: "…"`: the word before the site's name is of the interface language. */
+/** `Name on Instagram: "…"` in the word order of various interface languages, and `Instagram photo by Name • May 1, 2019`. */
+const NAMES = [
+  /^Instagram (?:photo|video|post|reel) by (.+?) [•·] /su,
+  /^(.+?)\s+Instagram['’][dt][ae](?!\p{L})/su,
+  /^(.+?)のInstagram/su,
+  /^Instagram\s*(?:上的|의|पर|-এ)\s*(.+?)님?\s*(?:[:：]|$)/su,
+  /^(.+?)\s+\p{L}{1,4}\s+Instagram/su,
+];
+
 function nameIn(heading: string): string | undefined {
-  const before = /^(.+?)\s+\p{L}{1,4}\s+Instagram\b/su.exec(heading)?.[1];
-  return before?.trim() || undefined;
+  const [name] = NAMES.flatMap((pattern) => pattern.exec(heading)?.[1]?.trim() || []);
+  return name;
+}
+
+/** `Instagram photo by Name • May 1, 2019 at 3:04pm UTC`, until 2019. */
+function timeIn(heading: string): string | undefined {
+  const [, day, hour, minute, half] = /[•·] (\w+ \d{1,2}, \d{4}) at (\d{1,2}):(\d\d)([ap])m UTC$/.exec(heading) ?? [];
+  const midnight = toIsoTime(day);
+  if (!midnight || !hour) return undefined;
+  const hours = (Number(hour) % 12) + (half === 'p' ? 12 : 0);
+  return midnight.replace('T00:00', `T${String(hours).padStart(2, '0')}:${minute}`);
 }
 
 /** Old pages cut the caption in one of the two places, in the middle of a word. */

@@ -1,7 +1,7 @@
 import { asString, at, findJsonAfter } from 'mediagate';
 import type { Facts } from './facts.js';
 import { digits } from './field-values.js';
-import { type FoundMedia, findMedia } from './find-media.js';
+import { CLOSED_GATE, type FoundMedia, findMedia } from './find-media.js';
 import { type Found, GATED, isReadable, isWhole, OTHER_POST, type PostOutcome, readRuling } from './outcomes.js';
 import { readPageBlobs } from './page-data.js';
 import { parseLinkedData } from './parse-linked-data.js';
@@ -23,7 +23,7 @@ export function readPermalinkPage(html: string, identity: PostIdentity, facts: F
   if (found.length > 0) return { kind: 'found', found, limitations };
   const ruling = rulingIn(html, facts);
   if (ruling) return ruling;
-  if (gated) return GATED;
+  if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
   const why = whyNothing(html, tags.title ?? '', facts);
   if (why) return why;
   if (tags.other || searches.some((search) => search.othersOnly)) return OTHER_POST;

@@ -33,6 +33,24 @@ export function refuseFailure(response: HttpResponse, facts: Facts): void {
   );
 }
 
+/** Whether a redirect leads to the form to log in. */
+export function leadsToLogin({ status, headers, url }: HttpResponse, facts: Facts): boolean {
+  const target = status >= 300 && status < 400 && headers.location ? URL.parse(headers.location, url) : null;
+  return target !== null && detourOf(target, facts) === 'login';
+}
+
+/** Whether a refusal of the API is that there is no such post. */
+export function saysMissing(response: HttpResponse, { phrases }: Facts): boolean {
+  const words = response.status === 400 ? wordsOf(response)?.toLowerCase() : undefined;
+  return words !== undefined && phrases.missingMedia.some((phrase) => words.includes(phrase));
+}
+
+/** Whether a refusal of the API tells in a title why a post may not be shown. */
+export function givesReasons(response: HttpResponse): boolean {
+  const body = response.status === 400 || response.status === 403 ? jsonOf(response) : undefined;
+  return asString(at(body, 'title')) !== undefined && asString(at(body, 'message')) === undefined;
+}
+
 /** What the platform's own words say of a refusal, where they say it. */
 export function codeOfWords(words: string, { phrases }: Facts): keyof typeof MESSAGES | undefined {
   const lower = words.toLowerCase();
@@ -61,11 +79,15 @@ function refusedRedirect(location: string | undefined, from: string, facts: Fact
 
 /** The platform's own words in a refusal that is JSON. */
 function wordsOf(response: HttpResponse): string | undefined {
+  const body = jsonOf(response);
+  return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
+}
+
+function jsonOf(response: HttpResponse): unknown {
   const text = response.text();
   if (!text.trimStart().startsWith('{')) return undefined;
   try {
-    const body = parseJson(text);
-    return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
+    return parseJson(text);
   } catch {
     // Cut off: the status alone has to do.
     return undefined;

@@ -2,7 +2,7 @@ import { GatewayError, type HttpClient, type HttpResponse } from 'mediagate';
 import type { Facts } from './facts.js';
 import { shortcodeInAddress } from './links.js';
 import { readBody } from './read-json.js';
-import { refuseFailure } from './refusals.js';
+import { givesReasons, leadsToLogin, refuseFailure, saysMissing } from './refusals.js';
 import type { Session } from './session.js';
 import type { PostIdentity } from './shortcode.js';
 
@@ -18,8 +18,8 @@ type QueryName = keyof Facts['queries'];
 
 /** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
 export interface Requests {
-  /** The page of a post; undefined where the site answers 404. */
-  permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | undefined>;
+  /** The page of a post, or what the site has in its place: nothing, or the form to log in. */
+  permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | 'missing' | 'login'>;
   /** The page that other sites show a post with; undefined where the site answers 404. */
   embed(identity: PostIdentity, signal: AbortSignal): Promise<string | undefined>;
   /** The home page, for what queries must bring along. */
@@ -49,8 +49,9 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
 
   async function json(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await http.request({ url, headers: { ...api, referer: `${origin}/` }, signal });
-    if (response.status === 404) return undefined;
-    refuseFailure(response, facts);
+    if (response.status === 404 || saysMissing(response, facts)) return undefined;
+    // A refusal that gives its reasons is the answer that was asked for.
+    if (!givesReasons(response)) refuseFailure(response, facts);
     return readBody(response.text());
   }
 
@@ -63,7 +64,8 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
         if (!moved || shortcodeInAddress(moved) !== identity.shortcode) break;
         response = await http.request({ url: new URL(moved, origin), headers: navigation, signal });
       }
-      if (response.status === 404 || response.status === 410) return undefined;
+      if (response.status === 404 || response.status === 410) return 'missing';
+      if (leadsToLogin(response, facts)) return 'login';
       refuseFailure(response, facts);
       return { html: response.text(), headers: response.headers };
     },

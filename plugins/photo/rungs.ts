@@ -61,7 +61,8 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
   return [
     rung('permalink', { cost: 3, authority: false }, async (call, signal) => {
       const page = await requests.permalink(call.identity, signal);
-      if (!page) return notThere('HTTP 404');
+      if (page === 'missing') return notThere('HTTP 404');
+      if (page === 'login') return behindLogin(call.identity);
       call.session = readSession(page, facts);
       return readPermalinkPage(page.html, call.identity, facts);
     }),
@@ -75,8 +76,14 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
       const reply = await requests.mediaInfo(identity, signal);
       return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
     }),
-    rung('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity }, signal) => {
-      const reply = await requests.ruling(identity, signal);
+    rung('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
+      const page = outcomes.get('permalink');
+      const reply = await requests.ruling(identity, signal).catch((error: unknown) => {
+        // Nobody is there to say why; that the post's own page is not there has to do.
+        if (page?.kind === 'definitive' && page.code === 'removed') return undefined;
+        throw error;
+      });
+      if (reply === undefined && page?.kind === 'definitive') return page;
       const words = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
       if (words) return readRuling(words, facts.phrases);
       return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
@@ -86,6 +93,14 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
 
 function notThere(reason: string): PostOutcome {
   return { kind: 'definitive', code: 'removed', reason };
+}
+
+/** Everybody's posts are kept behind the form to log in at times; a private one's always. */
+function behindLogin({ shortcode }: PostIdentity): PostOutcome {
+  const reason = 'redirected to the login page';
+  return hasPrivateKey(shortcode)
+    ? { kind: 'definitive', code: 'private', reason }
+    : { kind: 'transient', code: 'upstream_refused', reason };
 }
 
 /** "Not there" is said of much: of a private post's link, and of what another answer told the reason for. */

@@ -1,10 +1,31 @@
 const SITE_DOMAINS = ['facebook.com', 'fb.com'] as const;
-/** Subdomains that serve the site itself; interface languages (`de-de`, `zh-hk`) do as well. */
-const SITE_NAMES: ReadonlySet<string> = new Set(['www', 'web', 'm', 'mbasic', 'touch', 'mobile', 'free', 'lite', 'd']);
-const LANGUAGE_NAME = /^[a-z]{2,3}-[a-z]{2}$/;
+/** Subdomains that serve the site itself; interface languages (`de-de`, `zh-hk`, `fr`) do as well. */
+const SITE_NAMES: ReadonlySet<string> = new Set([
+  'www',
+  'web',
+  'm',
+  'mbasic',
+  'touch',
+  'mobile',
+  'free',
+  'lite',
+  'd',
+  'p',
+  'x',
+  'beta',
+  'business',
+]);
+const LANGUAGE_NAME = /^(?!lm$)(?:[a-z]{2}|[a-z]{2,3}-[a-z]{2})$/;
 /** Hosts that only lead on to the address in their query. */
 export const LEADING_NAMES: ReadonlySet<string> = new Set(['l', 'lm']);
-export const SHORT_HOSTS: ReadonlySet<string> = new Set(['fb.watch', 'www.fb.watch', 'fb.me', 'www.fb.me']);
+export const SHORT_HOSTS: ReadonlySet<string> = new Set([
+  'fb.watch',
+  'www.fb.watch',
+  'fb.me',
+  'www.fb.me',
+  'fb.gg',
+  'www.fb.gg',
+]);
 
 /** Whether the site itself, or one of its short link hosts, is asked. */
 export function isOwnHost(url: URL): boolean {

@@ -21,8 +21,11 @@ export interface ItemNodes {
   prefetched: readonly JsonRecord[];
 }
 
-/** Undefined where no node bears the requested id. */
-export function findItem(page: RelayPage, id: string): ItemNodes | undefined {
+/**
+ * Undefined where no node bears the requested id.
+ * @param pageIsItems - whether the page says of itself that it is the item's.
+ */
+export function findItem(page: RelayPage, id: string, pageIsItems: boolean): ItemNodes | undefined {
   const store = createRelayStore();
   const blocks: RelayBlock[] = [];
   const take = (texts: readonly string[]) => {
@@ -32,10 +35,10 @@ export function findItem(page: RelayPage, id: string): ItemNodes | undefined {
     return found.length > 0;
   };
   if (!take([id, feedbackId(id)])) return undefined;
-  let nodes = gather(store, id);
+  let nodes = gather(store, id, pageIsItems);
   if (!nodes) return undefined;
   // What was sent later refers to the post and its counters only.
-  if (take(linkedIds(nodes))) nodes = gather(store, id) ?? nodes;
+  if (take(linkedIds(nodes))) nodes = gather(store, id, pageIsItems) ?? nodes;
   const prefetched = blocks.flatMap(
     ({ extensions }) => asArray(extensions?.all_video_dash_prefetch_representations) ?? [],
   );
@@ -44,13 +47,13 @@ export function findItem(page: RelayPage, id: string): ItemNodes | undefined {
 
 type Gathered = Omit<ItemNodes, 'prefetched'>;
 
-function gather(store: RelayStore, id: string): Gathered | undefined {
+function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered | undefined {
   const bearing = store.of(id);
   const videos = bearing.filter(isVideo);
   // The text of a photo comes in a result that bears no id but that of its counters.
   const texts = store.roots.filter((root) => root.id === undefined && at(root, 'feedback', 'id') === feedbackId(id));
   const photos = [...bearing.filter(isPhoto), ...(bearing.length > 0 ? texts : [])];
-  const anchors = store.stories.filter((story) => isStoryOf(story, id, videos.length > 0));
+  const anchors = store.stories.filter((story) => isStoryOf(story, { id, isVideoId: videos.length > 0, pageIsItems }));
   if (anchors.length + videos.length + photos.length === 0) return undefined;
 
   const stories = new Set<JsonRecord>(anchors);
@@ -66,14 +69,16 @@ function gather(store: RelayStore, id: string): Gathered | undefined {
 }
 
 /** Whether a story is the requested post, or the one whose only content is the requested video. */
-function isStoryOf(story: JsonRecord, id: string, isVideoId: boolean): boolean {
+function isStoryOf(
+  story: JsonRecord,
+  { id, isVideoId, pageIsItems }: { id: string; isVideoId: boolean; pageIsItems: boolean },
+): boolean {
   const stated = numericId(story.post_id);
   if (stated === id) return true;
   if (stated === undefined && hasAddress(story, id)) return true;
   if (!isVideoId) {
-    return (
-      stated === undefined && (readStoryId(asString(story.id))?.posts.at(-1) ?? '') === id && bearsPlainly(story, id)
-    );
+    const named = readStoryId(asString(story.id))?.posts.at(-1);
+    return stated === undefined && named === id && (pageIsItems || bearsPlainly(story, id));
   }
   const context = story.short_form_video_context;
   const shown = [at(story, 'video', 'id'), at(context, 'video', 'id'), at(context, 'playback_video', 'id')];
@@ -83,7 +88,7 @@ function isStoryOf(story: JsonRecord, id: string, isVideoId: boolean): boolean {
   return attachments.length === 1 && mediumId(attachments[0]) === id;
 }
 
-/** A base64 id alone is not trusted: a second place in the story must name the post as well. */
+/** A base64 id alone is not trusted: a second place, in the story or of the page, must name the post as well. */
 function bearsPlainly(story: JsonRecord, id: string): boolean {
   return [story.url, story.wwwURL, story.permalink_url, story.tracking].some((text) => asString(text)?.includes(id));
 }

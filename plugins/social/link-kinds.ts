@@ -20,6 +20,8 @@ export const KINDS: Readonly<Record<string, string>> = {
   p: 'a profile',
   pages: 'a profile',
   people: 'a profile',
+  photo: 'a list of photos',
+  photos: 'a list of photos',
   'profile.php': 'a profile',
   public: 'a search',
   reel: 'a list of reels',

@@ -14,6 +14,10 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   'plugins/video.php': 'href',
   'plugins/post.php': 'href',
   'video/embed/video.php': 'href',
+  sharer: 'u',
+  'sharer.php': 'u',
+  'sharer/sharer.php': 'u',
+  'dialog/share': 'href',
   login: 'next',
   'login.php': 'next',
 };
@@ -84,10 +88,11 @@ function segmentsOf(url: URL): string[] {
 
 function shortLink(url: URL): LinkRef | undefined {
   const segments = segmentsOf(url);
-  const code = segments.length === 1 || (segments.length === 2 && segments[0] === 'v') ? segments.at(-1) : undefined;
+  const plain = segments.length === 1 || (segments.length === 2 && /^[a-z]$/.test(segments[0] ?? ''));
+  const code = plain ? segments.at(-1) : undefined;
   if (!code || !SHARE_CODE.test(code)) return undefined;
   const host = url.hostname.replace(/^www\./, '');
-  return { kind: 'short_link', id: code, url: `https://${host}/${code}/` };
+  return { kind: 'short_link', id: code, url: `https://${host}/${segments.join('/')}/` };
 }
 
 /** An address that is given as the parameter of another; unwrapped once, and of this site only. */
@@ -116,9 +121,9 @@ function itemOf(url: URL): LinkRef | undefined {
       return reel(segments[1]);
     case 'photo':
     case 'photo.php':
-      return photo(query('fbid'));
+      return photo(query('fbid')) ?? video(query('v'));
     case 'photos':
-      return photo(segments.at(-1));
+      return photo(query('photo') ?? segments.at(-1));
     case 'permalink.php':
     case 'story.php':
       return post(query('id'), query('story_fbid'));
@@ -127,7 +132,7 @@ function itemOf(url: URL): LinkRef | undefined {
     case 'groups':
       return groupPost(
         segments,
-        query('multi_permalinks') ?? (query('view') === 'permalink' ? query('id') : undefined),
+        query('multi_permalinks')?.split(',', 1)[0] ?? (query('view') === 'permalink' ? query('id') : undefined),
       );
     case 'share':
       return shareLink(segments.slice(1));
@@ -141,6 +146,9 @@ function ofProfile(segments: readonly string[]): LinkRef | undefined {
   const [owner, section, ...rest] = segments;
   const last = rest.at(-1);
   if (!owner || Object.hasOwn(KINDS, owner)) return undefined;
+  // As the platform's API names a post: its author and the post.
+  const both = section === undefined ? /^(\d{5,20})_(\d{5,20})$/.exec(owner) : null;
+  if (both) return post(both[1], both[2]);
   switch (section?.toLowerCase()) {
     case 'posts':
     case 'activity':

@@ -25,10 +25,9 @@ export function readRoute(html: string): PageRoute {
   if (view < 0) return { subjects: new Set() };
   const route = html.slice(view, view + ROUTE_LENGTH);
   const root = /"__dr":"([\w.$]{3,120})"/.exec(route)?.[1];
-  const title = /"props":\{(?:[^{}]*,)?"title":"((?:[^"\\]|\\.){1,300})"/.exec(route)?.[1];
   const story = readStoryId(/"storyID":"([\w=+/-]{8,400})"/.exec(route)?.[1]);
   const subjects = new Set(Array.from(route.matchAll(SUBJECT), ([, id]) => id as string));
-  return { root, title: title && literal(title), subjects, story };
+  return { root, title: readNotice(route), subjects, story };
 }
 
 /** A story's id is `S:_I{author}:{post}…` or `S:_I{author}:VK:{video}`, in base64 or bare. */
@@ -39,6 +38,12 @@ export function readStoryId(id: string | undefined): StoryId | undefined {
   return parts?.[1] && parts[2]
     ? { author: parts[1], posts: parts[2].split(':').filter((part) => /^\d{5,20}$/.test(part)) }
     : undefined;
+}
+
+/** What an error screen in a piece of script text is told to say. */
+export function readNotice(text: string): string | undefined {
+  const title = /"props":\{(?:[^{}]*,)?"title":"((?:[^"\\]|\\.){1,300})"/.exec(text)?.[1];
+  return title && literal(title);
 }
 
 function literal(text: string): string | undefined {

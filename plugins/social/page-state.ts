@@ -1,6 +1,6 @@
 import type { DefinitiveCode, TransientCode } from 'mediagate';
 import type { Facts } from './facts.js';
-import { readRoute } from './page-route.js';
+import { readNotice, readRoute } from './page-route.js';
 import type { PageTags } from './page-tags.js';
 import type { PageAnswer } from './requests.js';
 
@@ -82,11 +82,48 @@ function stateOfNotice(text: string, { phrases }: Facts): PageState | undefined 
 }
 
 function stateOfMarks(html: string, { markers }: Facts): PageState | undefined {
-  const has = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
-  if (has(markers.challenge) && html.length < NOTICE_LENGTH / 10)
+  if (holds(html, markers.challenge) && html.length < NOTICE_LENGTH / 10)
     return { kind: 'transient', code: 'bot_check', reason: 'a check of the client in place of the page' };
   if (html.length > NOTICE_LENGTH) return undefined;
-  if (has(markers.interstitial))
+  if (holds(html, markers.interstitial))
     return { kind: 'definitive', code: 'unavailable', reason: 'a notice in place of the page' };
   return undefined;
+}
+
+/**
+ * A login form that stands under the item's own address: the site's title and description in place of the item's.
+ */
+export function isLoginForm({ title, heading, description }: PageTags, { phrases }: Facts): boolean {
+  const begins = (text: string | undefined, list: readonly string[], room: number) => {
+    const words = text?.toLowerCase().replace(/\s*\|\s*facebook$/, '') ?? '';
+    return list.some((phrase) => words.startsWith(phrase) && words.length <= phrase.length + room);
+  };
+  return (
+    begins(description, phrases.siteDescriptions, 120) ||
+    [title, heading].some((text) => begins(text, phrases.login, 12))
+  );
+}
+
+/** What a page without the item is, by the words in it: good pages hold the same forms and names of screens. */
+export function stateOfRest(html: string, facts: Facts): PageState | undefined {
+  const { root } = readRoute(html);
+  if (root !== undefined || html.length > NOTICE_LENGTH) return undefined;
+  const { markers } = facts;
+  const notice = readNotice(html);
+  const state = notice === undefined ? undefined : stateOfNotice(notice, facts);
+  if (state) return state;
+  if (holds(html, markers.blocked))
+    return { kind: 'transient', code: 'upstream_rate_limited', reason: 'temporarily blocked' };
+  if (markers.errorRoots.some((name) => html.includes(`${name}.react`)))
+    return { kind: 'transient', code: 'bot_check', reason: 'an error screen in place of the page' };
+  if (holds(html, markers.consent))
+    return { kind: 'transient', code: 'upstream_refused', reason: 'a consent form in place of the page' };
+  // Every page begins with a form to log in: one that was cut may have had the item further down.
+  if (holds(html, markers.login) && html.includes('</html'))
+    return { kind: 'definitive', code: 'login_required', reason: 'a login form in place of the page' };
+  return undefined;
+}
+
+function holds(html: string, marks: readonly string[]): boolean {
+  return marks.some((mark) => html.includes(mark));
 }

@@ -3,12 +3,13 @@ import type { Facts } from './facts.js';
 import { isAlias, itemAt } from './links.js';
 import type { Found, PostOutcome } from './outcomes.js';
 import { readRoute, readStoryId } from './page-route.js';
-import { readPageState } from './page-state.js';
+import { isLoginForm, readPageState, stateOfRest } from './page-state.js';
 import { type PageTags, readPageTags } from './page-tags.js';
 import { parseLinkedData } from './parse-linked-data.js';
 import { parseRelay, type RelayReading } from './parse-relay.js';
 import { parseScript } from './parse-script.js';
 import { parseTags } from './parse-tags.js';
+import { parsePublishTime } from './parse-times.js';
 import { readRelayPage } from './relay-blocks.js';
 import type { PageAnswer } from './requests.js';
 
@@ -24,12 +25,12 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   if (state.kind === 'definitive') return state;
   if (state.kind === 'transient') return state;
 
-  const aboutItem = isAboutItem(html, tags(), link.id);
+  const aboutItem = isAboutItem(answer, tags(), link);
   const numeric = numberOf(html, link.id, tags(), aboutItem);
   const results = () => readRelayPage(html, facts.markers.relay);
   // A page may show the post under another alias than the link: then the number it stands for is looked for.
-  const relay = [link.id, numeric].reduce<RelayReading | undefined>(
-    (known, id) => known ?? (id ? parseRelay(results(), { ...link, id }, facts) : undefined),
+  const relay = [link.id, numeric, movedTo(answer, link)].reduce<RelayReading | undefined>(
+    (known, id) => known ?? (id ? parseRelay(results(), { ...link, id, pageIsItems: aboutItem }, facts) : undefined),
     undefined,
   );
   const found: PartialPost[] = [];
@@ -37,12 +38,17 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   found.push(...parseLinkedData(html, link.id, aboutItem));
   const script = parseScript(html, numeric ?? link.id);
   if (script) found.push(script);
-  if (aboutItem) found.push(withoutRepeats(tagsPart(html, tags(), link, facts), found));
+  const walled = isLoginForm(tags(), facts);
+  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(html, tags(), link, facts), found));
   if (found.length > 0) {
     const ids = numeric && numeric !== link.id ? [{ ids: { post_id: numeric } }] : [];
-    return { kind: 'found', found: [...found, ...ids], limitations: relay?.limitations };
+    const dated = found.some(({ common }) => common?.published_at);
+    const published_at = dated ? undefined : parsePublishTime(html, numeric ?? link.id);
+    const times = published_at ? [{ common: { published_at } }] : [];
+    return { kind: 'found', found: [...found, ...times, ...ids], limitations: relay?.limitations };
   }
-  return nothingFound(html, tags(), link);
+  if (walled) return { kind: 'definitive', code: 'login_required', reason: tags().title ?? 'a login form' };
+  return nothingFound(html, tags(), link, facts);
 }
 
 function tagsPart(html: string, tags: PageTags, link: LinkRef, facts: Facts): PartialPost {
@@ -89,17 +95,39 @@ function ownerNumber(address: string | undefined): string | undefined {
 }
 
 /** Whether the page as a whole is the item's, by its addresses or its route. */
-function isAboutItem(html: string, tags: PageTags, id: string): boolean {
+function isAboutItem(answer: PageAnswer, tags: PageTags, link: LinkRef): boolean {
+  const { html } = answer;
+  const { id } = link;
   const items = [tags.canonical, tags.address].flatMap((address) => itemAt(address) ?? []);
   if (items.some((item) => item.id === id)) return true;
   const { subjects, story } = readRoute(html);
   if (subjects.has(id)) return true;
   // The story's number in code counts where the addresses do not name another.
   if (items.every((item) => isAlias(item.id)) && story?.posts.includes(id)) return true;
+  const moved = movedTo(answer, link);
+  if (moved !== undefined && items.some((item) => item.id === moved)) return true;
   if (!isAlias(id) || items.length === 0) return false;
+  if (isAnsweredFor(html, id)) return true;
   // Behind an alias the page names the number; the alias is left in a link to another form of the page.
   const end = html.indexOf('</head');
   return html.slice(0, end < 0 ? 100_000 : end).includes(id);
+}
+
+/** A post that is a video, a reel or a photo is shown at that one's address: the other id that the site led us to. */
+function movedTo({ url }: PageAnswer, { id, kind }: LinkRef): string | undefined {
+  const moved = kind === 'post' ? itemAt(url.href)?.id : undefined;
+  return moved === id ? undefined : moved;
+}
+
+/** Whether the page offers to log in and come back to this alias: then it was asked for by it. */
+function isAnsweredFor(html: string, alias: string): boolean {
+  for (let place = html.indexOf(alias); place >= 0; place = html.indexOf(alias, place + alias.length)) {
+    const open = html.lastIndexOf('<', place);
+    const tag = html.slice(open, html.indexOf('>', place));
+    if (tag.startsWith('<input') ? tag.includes('name="next"') : /[?;&]next=https?%3A/i.test(html.slice(open, place)))
+      return true;
+  }
+  return false;
 }
 
 /** The number behind an alias. */
@@ -112,7 +140,7 @@ function numberOf(html: string, id: string, tags: PageTags, aboutItem: boolean):
   return named ?? readRoute(html).story?.posts.at(-1);
 }
 
-function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostOutcome {
+function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef, facts: Facts): PostOutcome {
   const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(
     tags.canonical ?? tags.address ?? '',
   );
@@ -123,6 +151,8 @@ function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostO
   if (others.some((one) => one !== undefined && one !== id)) {
     return { kind: 'transient', code: 'upstream_refused', reason: 'a page about another item' };
   }
+  const state = stateOfRest(html, facts);
+  if (state && state.kind !== 'open') return state;
   const isPage = /<html[\s>]/i.test(html.slice(0, 2_000));
   return isPage
     ? { kind: 'transient', code: 'upstream_changed', reason: 'no data of the item in the page' }
@@ -132,8 +162,9 @@ function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef): PostO
 /** Whether the parts have what an answer needs: something of the post, and whose it is or what it shows. */
 export function isReadable(posts: Found): boolean {
   const has = (test: (post: PartialPost) => unknown) => posts.some((post) => Boolean(test(post)));
-  const text = has(({ common }) => common?.caption ?? common?.title);
   const author = has(({ common }) => common?.author?.name);
   const media = has(({ media }) => (media?.image_urls?.length ?? 0) + (media?.video_urls?.length ?? 0) > 0);
-  return (text && author) || (text && media) || (author && media);
+  // Of a group's post the tags have the text, and nothing else.
+  if (has(({ common }) => common?.caption)) return true;
+  return has(({ common }) => common?.title) ? author || media : author && media;
 }

@@ -60,7 +60,7 @@ interface Collected {
 }
 
 function addMedium(medium: JsonRecord | undefined, { images, videoIds, store }: Collected): void {
-  const kind = asString(medium?.__typename);
+  const kind = asString(medium?.__typename) ?? asString(medium?.__isMedia);
   if (!medium || kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
   const id = asString(medium.id);
   if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {

@@ -9,6 +9,7 @@ import {
   parseCount,
 } from 'mediagate';
 import type { Facts } from './facts.js';
+import { recordsIn } from './json-records.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
 type Path = readonly (string | number)[];
@@ -54,8 +55,17 @@ const PATHS: Readonly<Record<'views' | 'plays' | 'likes' | 'comments' | 'shares'
   shares: [['share_count', 'count'], ['reshares', 'count'], ['i18n_share_count'], ['share_count_reduced']],
 };
 
+/** Members in which the counters of the same thing are repeated, for one of its buttons each. */
+const BUTTONS = [
+  'comet_ufi_summary_and_actions_renderer',
+  'adaptive_ufi_action_renderers',
+  'comments_count_summary_renderer',
+  'video_view_count_renderer',
+];
+
 /** The counters of one post or video. All records must be faces of one and the same thing. */
-export function parseFeedback(feedbacks: readonly JsonRecord[], facts: Facts): Counts {
+export function parseFeedback(faces: readonly JsonRecord[], facts: Facts): Counts {
+  const feedbacks = [...faces, ...faces.flatMap((face) => buttonsOf(face, 0))];
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
   const raw_stats: Record<string, string | number | boolean> = {};
@@ -72,6 +82,17 @@ export function parseFeedback(feedbacks: readonly JsonRecord[], facts: Facts): C
   }
   const reactions = reactionsIn(feedbacks, facts);
   return { metrics: { ...metrics, ...(reactions && { reactions }) }, precision, raw_stats };
+}
+
+/** Some of the repetitions bear no id of their own. */
+function buttonsOf(feedback: JsonRecord, depth: number): JsonRecord[] {
+  if (depth > 3) return [];
+  const inner = BUTTONS.flatMap((name) => asArray(feedback[name]) ?? [feedback[name]]).map((one) =>
+    at(one, 'feedback'),
+  );
+  return recordsIn(inner)
+    .filter(({ id }) => id === undefined || id === feedback.id)
+    .flatMap((one) => [one, ...buttonsOf(one, depth + 1)]);
 }
 
 interface FoundCount {

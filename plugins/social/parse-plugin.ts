@@ -7,8 +7,9 @@ import {
   parseCount,
   toIsoTime,
 } from 'mediagate';
-import { itemAt, usernameIn } from './links.js';
-import { absoluteUrl, imageEntry, pixels, readAddress } from './media-address.js';
+import { isAlias, itemAt, usernameIn } from './links.js';
+import { absoluteUrl, imageEntry, pixels } from './media-address.js';
+import { parsePluginVideo } from './plugin-video.js';
 import { hashtagsIn } from './text.js';
 
 const COUNTERS: Readonly<Record<string, 'likes' | 'comments' | 'shares'>> = {
@@ -21,10 +22,10 @@ const PROFILE_PICTURE = /\/t39\.30808-1\/|\/t1\.(?:0|18169|6435)-1\//;
 
 /** The page that other sites embed; undefined where it is not about the item. */
 export function parsePlugin(html: string, id: string): PartialPost | undefined {
-  const video = parseVideoData(html, id);
-  const links = Array.from(html.matchAll(/href="([^"]{2,2000})"/g), ([, address]) => decodeEntities(address as string));
-  const permalink = links.find((address) => itemAt(address)?.id === id);
-  if (!permalink) return video;
+  const permalink = permalinkIn(html, id);
+  if (!permalink) return parsePluginVideo(html, id);
+  const number = itemAt(permalink)?.id;
+  const video = parsePluginVideo(html, itemAt(permalink)?.kind === 'post' ? undefined : id);
   const time = /<abbr[^>]*data-utime="(\d{9,10})"/.exec(html)?.[1];
   const message = messageIn(html);
   const author = authorIn(html, permalink);
@@ -40,7 +41,7 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
       published_at: toIsoTime(time),
       tags: hashtagsIn(message),
     },
-    ids: {},
+    ids: number !== undefined && number !== id && !isAlias(number) ? { post_id: number } : {},
     metrics,
     precision,
     raw_stats: raw,
@@ -53,25 +54,51 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   };
 }
 
+/**
+ * The link of the post shown. Under an alias the page knows it by its number or by another alias: then that is the one
+ * post whose link stands around the time.
+ */
+function permalinkIn(html: string, id: string): string | undefined {
+  const links = Array.from(html.matchAll(/href="([^"]{2,2000})"/g), ([, address]) => decodeEntities(address as string));
+  const own = links.find((address) => itemAt(address)?.id === id);
+  if (own || !isAlias(id)) return own;
+  const dated = Array.from(html.matchAll(/<a\s[^>]*href="([^"]{2,2000})"[^>]*>\s*<abbr\b/g), ([, address]) => address);
+  const [only] = dated;
+  return dated.length === 1 && itemAt(only && decodeEntities(only)) ? decodeEntities(only as string) : undefined;
+}
+
 function authorIn(html: string, permalink: string): Author | undefined {
   const named =
     /<img[^>]*\saria-label="([^"]{1,200})"[^>]*\srole="img"/.exec(html) ??
     /<img[^>]*\srole="img"[^>]*\saria-label="([^"]{1,200})"/.exec(html);
-  const linked = /<a[^>]*\shref="[^"]*ref=embed_post"[^>]*>\s*<span[^>]*>([^<]{1,200})<\/span>/.exec(html);
+  const linked =
+    /<a[^>]*\shref="[^"]*ref=embed_post"[^>]*>\s*<span[^>]*>([^<]{1,200})<\/span>/.exec(html) ??
+    /<span class="_2_79[^"]*">([^<]{1,200})<\/span>/.exec(html);
   const name = decodeEntities(named?.[1] ?? linked?.[1] ?? '').trim();
   if (!name) return undefined;
   const username = usernameIn(permalink);
   const avatar = absoluteUrl(decodeEntities(/<img[^>]*\ssrc="([^"]{8,3000})"/.exec(named?.[0] ?? '')?.[1] ?? ''));
-  return { name, username, url: username ? `https://www.facebook.com/${username}` : undefined, avatar };
+  return {
+    name,
+    username,
+    url: username ? `https://www.facebook.com/${username}` : undefined,
+    avatar,
+    verified: /aria-label="Verified\b/.test(html) || undefined,
+  };
 }
 
 /** The text with its paragraphs; icons bear their own character. */
 function messageIn(html: string): string | undefined {
-  const mark = html.indexOf('data-testid="post_message"');
+  const marks = ['data-testid="post_message"', ' userContent'].map((one) => html.indexOf(one));
+  const mark = marks.find((one) => one >= 0) ?? -1;
   const start = mark < 0 ? -1 : html.indexOf('>', mark) + 1;
   if (start <= 0) return undefined;
   const markup = html.slice(start, divEnd(html, start));
   const text = markup
+    // Long texts are folded: what is shown in place of the rest is not the author's.
+    .replace(/<span class="text_exposed_hide">[^<]*<\/span>/g, '')
+    .replace(/<a\b[^>]*class="[^"]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')
+    .replace(/<span class="text_exposed_link">[\s\S]{0,2000}?<\/a>\s*<\/span>/g, '')
     .replace(/<br\s*\/?>/gi, '\n')
     .replace(/<\/p>\s*<p[^>]*>/gi, '\n\n')
     .replace(/<[^>]{0,5000}>/g, '');
@@ -115,42 +142,4 @@ function countersIn(html: string) {
     raw[`plugin_${metric}`] = text.trim();
   }
   return { metrics, precision, raw };
-}
-
-const FILES = [
-  ['HD', /"?(?:hd_src_no_ratelimit|hd_src|browser_native_hd_url|playable_url_quality_hd)"?:"(https:[^"]{8,4000})"/],
-  ['SD', /"?(?:sd_src_no_ratelimit|sd_src|browser_native_sd_url|playable_url)"?:"(https:[^"]{8,4000})"/],
-] as const;
-
-/** The files in a video page's script, where that is the script of the requested video and of no other. */
-function parseVideoData(html: string, id: string): PartialPost | undefined {
-  const ids = new Set(Array.from(html.matchAll(/"?(?:video_id|videoID)"?:"(\d{5,20})"/g), ([, one]) => one));
-  if (ids.size !== 1 || !ids.has(id)) return undefined;
-  const entries = FILES.flatMap(([label, pattern]): MediaEntry[] => {
-    const url = absoluteUrl(unescaped(pattern.exec(html)?.[1]));
-    if (!url) return [];
-    const { expires_at, bitrate, quality } = readAddress(url);
-    return [
-      {
-        url,
-        kind: 'video',
-        mime: 'video/mp4',
-        has_video: true,
-        has_audio: true,
-        quality: quality ?? label,
-        bitrate,
-        expires_at,
-      },
-    ];
-  });
-  if (entries.length === 0) return undefined;
-  return { media: { video_urls: entries.map(({ url }) => url), entries }, audio: true };
-}
-
-function unescaped(text: string | undefined): string | undefined {
-  return text
-    ?.replaceAll('\\/', '/')
-    .replace(/\\u0025/gi, '%')
-    .replace(/\\u0026/gi, '&')
-    .replace(/&amp;/g, '&');
 }

@@ -16,10 +16,10 @@ export interface RelayReading {
 /** What a page's query results say of the item; undefined where no node in them bears its id. */
 export function parseRelay(
   page: RelayPage,
-  link: { kind: string; id: string },
+  link: { kind: string; id: string; pageIsItems: boolean },
   facts: Facts,
 ): RelayReading | undefined {
-  const nodes = findItem(page, link.id);
+  const nodes = findItem(page, link.id, link.pageIsItems);
   if (!nodes) return undefined;
   const { stories, videos, photos, store } = nodes;
   const attached = parseAttachments(stories, store);

@@ -46,6 +46,9 @@ describe('photo: the line under a link preview', () => {
       { likes: 34, comments: 7, name: 'Mei', caption: '雨' },
     ],
     ['1,204 views, 3 comments - user on May 1, 2024', { views: 1204, comments: 3 }],
+    ['12.345 Mi piace, 34 commenti - user su May 1, 2026: "a".', { likes: 12345, comments: 34, day: '2026-05-01' }],
+    ['12 E kedvelés, 34 hozzászólás – user, May 1, 2026: „a”.', { likes: 12000, comments: 34, caption: 'a' }],
+    ['১২ হাজার লাইক, ৩৪টি কমেন্ট - user তারিখে May 1, 2026: "a"।', { likes: 12000, comments: 34, caption: 'a' }],
     ['See this Instagram photo by @marble.run • 1,234 likes', { likes: 1234, username: 'marble.run' }],
     ['', {}],
   ];

@@ -17,7 +17,6 @@ import { matchItem } from '../links.js';
 import { readAddress } from '../media-address.js';
 import { readPage } from '../page.js';
 import { parseManifest } from '../parse-manifest.js';
-import { parseTags } from '../parse-tags.js';
 import { hashtagsIn } from '../text.js';
 
 const SITE = 'https://www.facebook.com';
@@ -42,6 +41,11 @@ describe('social links', () => {
     expect(canonical(`${SITE}/permalink.php?story_fbid=4410000000000731&id=100009000000731&__tn__=x`)).to.equal(post);
     expect(canonical(`${SITE}/someone/videos/a-slug/1250000000000338/`)).to.equal(`${SITE}/watch/?v=1250000000000338`);
     expect(canonical(`${SITE}/someone/photos/a.1/5610000000000582`)).to.equal(`${SITE}/photo/?fbid=5610000000000582`);
+    expect(canonical(`${SITE}/100009000000731_4410000000000731`)).to.equal(post);
+    expect(canonical(`https://fr.facebook.com/100009000000731/posts/4410000000000731`)).to.equal(post);
+    expect(canonical(`${SITE}/photo.php?v=1250000000000338`)).to.equal(`${SITE}/watch/?v=1250000000000338`);
+    expect(canonical('https://www.fb.watch/v/a1B2c3D4e5/')).to.equal('https://fb.watch/v/a1B2c3D4e5/');
+    expect(canonical(`${SITE}/sharer/sharer.php?u=${encodeURIComponent(post)}`)).to.equal(post);
   });
 
   it('are refused by the name of what they are', () => {
@@ -122,47 +126,6 @@ describe('social pages', () => {
     const { common, metrics } = mergePosts(outcome.found.map((found) => ({ rung: 'page', found })));
     expect(common.caption).to.equal('An older story that is shared here');
     expect(metrics).to.include({ likes: 98765, shares: 4321 });
-  });
-});
-
-describe('social titles', () => {
-  const context = { facts, inGroup: false, isVideo: true };
-  const reading = (heading: string, description?: string, title?: string) =>
-    parseTags({ heading, description, title }, context);
-
-  it('are told apart into counters, text and author, in many languages', () => {
-    for (const [heading, views, likes] of [
-      ['1.2M views · 34K reactions | A text | The Author', 1_200_000, 34_000],
-      ['1,2 Mio. Aufrufe · 345 Reaktionen | A text | The Author', 1_200_000, 345],
-      ['12 mil visualizaciones · 1,5 mil reacciones | A text | The Author', 12_000, 1_500],
-      ['1,2 M de vues · 3 k réactions | A text | The Author', 1_200_000, 3_000],
-      ['12 тыс. просмотров · 340 реакций | A text | The Author', 12_000, 340],
-    ] as const) {
-      const { common, metrics } = reading(heading, 'A text');
-      expect([heading, metrics?.views, metrics?.likes]).to.deep.equal([heading, views, likes]);
-      expect([common?.author?.name, common?.caption]).to.deep.equal(['The Author', 'A text']);
-    }
-  });
-
-  it('are no authors where they are the title of a video', () => {
-    expect(reading('How to tie a bowline', 'Part three of the series.').common?.author).to.equal(undefined);
-  });
-
-  it('give the author who stands before or behind the text, or on the site', () => {
-    expect(reading('Kite Works - New sails are...', 'New sails are in.').common?.author?.name).to.equal('Kite Works');
-    expect(reading('Kite Works', 'New.', 'New. - Kite Works | Facebook').common?.author?.name).to.equal('Kite Works');
-    expect(reading('Kite Works en Facebook Watch').common?.author?.name).to.equal('Kite Works');
-  });
-
-  it('name the author first where the description goes on with the rest', () => {
-    expect(reading('Bell Weekly | The tenor', 'The tenor is cast.').common?.author?.name).to.equal('Bell Weekly');
-    expect(reading('The tenor | By Bell Weekly | Facebook').common?.author?.name).to.equal('Bell Weekly');
-  });
-
-  it('bear a longer form of a text that is cut elsewhere', () => {
-    const text = 'The planks are down and the rails go up on Monday';
-    const tags = { heading: 'Pier', description: 'The planks are down and...', title: `Pier - ${text}` };
-    expect(parseTags(tags, context).common?.caption).to.equal(text);
   });
 });
 

@@ -27,11 +27,16 @@ const EXACT: Readonly<Record<string, number>> = {
   'Keine Kommentare': 0,
   'like this video along with 31,009 other people': 31_009,
   'Hozzászólások: 12 E 3': 12,
+  '34 Mi piace': 34,
+  '12.345 Mi piace': 12_345,
 };
 
 const ROUNDED: Readonly<Record<string, number>> = {
   '1.23M subscribers': 1_230_000,
   '12K': 12_000,
+  '1,2 mln Mi piace': 1_200_000,
+  '1,2 E kedvelés': 1_200,
+  '12 B ifade': 12_000,
   '2.1B views': 2_100_000_000,
   '10,000+ sold': 10_000,
   '1K+': 1_000,

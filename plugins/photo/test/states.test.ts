@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { GatewayError } from 'mediagate';
+import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
+import { parseEmbedMarkup } from '../embed-markup.js';
+import photo from '../index.js';
+
+const SITE = 'https://www.instagram.com';
+const CODE = 'DX6B-kzkPRH';
+const ID = '3889429926361756743';
+const LOGIN: FakeReply = { status: 302, headers: { location: `${SITE}/accounts/login/?next=x` } };
+const HOME: FakeReply = { body: '<html><script>["LSD",[],{"token":"invented"}]</script></html>' };
+const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
+
+type Ways = Partial<Record<'page' | 'query' | 'info' | 'ruling', FakeReply>>;
+
+/** Every way that is not named leads to the form to log in. */
+async function extract(ways: Ways, code = CODE) {
+  const http = createFakeHttp(({ url }) => {
+    const { pathname } = new URL(url);
+    if (pathname === '/') return HOME;
+    if (pathname.startsWith('/api/v1/web/get_ruling')) return ways.ruling ?? LOGIN;
+    if (pathname.startsWith('/api/v1/media/')) return ways.info ?? LOGIN;
+    if (pathname.includes('graphql')) return ways.query ?? LOGIN;
+    return pathname.includes('/embed') ? LOGIN : (ways.page ?? LOGIN);
+  });
+  const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
+  const link = extractor.match(new URL(`${SITE}/p/${code}/`));
+  if (!link) throw new Error('the link does not match');
+  return extractor.extract({ link, options, signal: new AbortController().signal });
+}
+
+async function codeOf(ways: Ways, code?: string): Promise<string> {
+  const error = await extract(ways, code).catch((reason: unknown) => reason);
+  return error instanceof GatewayError ? error.code : 'found';
+}
+
+describe('photo: posts that are not shown', () => {
+  const words = (title: string, description: string) => ({ title, description, status: 'fail' });
+  const states: [what: string, code: string, ways: Ways][] = [
+    ['a page that is not there, and nobody who says why', 'removed', { page: { status: 404 } }],
+    [
+      'a page that says so',
+      'removed',
+      { page: { body: '<html><h2>Sorry, this page isn&#39;t available.</h2></html>' } },
+    ],
+    ['a page that is titled so', 'removed', { page: { body: "<title>Post isn't available • Instagram</title>" } }],
+    [
+      'a page that is not there, and a reason',
+      'geo_blocked',
+      { page: { status: 404 }, ruling: { body: words('Unavailable', 'Not available in your country') } },
+    ],
+    [
+      'a reason given with a refusal',
+      'age_restricted',
+      { ruling: { status: 400, body: words('Restricted Photo', 'You must be 18 years old or over') } },
+    ],
+    ['a form to log in, everywhere', 'upstream_refused', {}],
+    [
+      'a closed gate, in the reply of a query',
+      'private',
+      { query: { body: { data: { xig_polaris_media: { if_gated_logged_out: {} } } } } },
+    ],
+    [
+      'a closed gate, in the page',
+      'private',
+      { page: { body: '<html><script>{"data":{"xig_polaris_media":{"if_gated_logged_out":{}}}}</script></html>' } },
+    ],
+    [
+      'no such media, in the reply of the API, and the page the same',
+      'removed',
+      {
+        page: { status: 404 },
+        info: { status: 400, body: { message: 'Media not found or unavailable', status: 'fail' } },
+      },
+    ],
+  ];
+  for (const [what, code, ways] of states) {
+    it(`are told apart: ${what}`, async () => expect(await codeOf(ways)).to.equal(code));
+  }
+
+  it('are private where their link has a key and leads to the form to log in', async () => {
+    expect(await codeOf({}, `${CODE}aBcDeFgHiJkLmNoPqRsTuVwXyZ01`)).to.equal('private');
+  });
+});
+
+describe('photo: posts of which not all is told', () => {
+  it('are given without their author', async () => {
+    const media = { pk: ID, code: CODE, caption: { text: 'A quiet text' }, like_count: 41, taken_at: 1777876200 };
+    const { data } = await extract({ query: { body: { data: { xig_polaris_media: media } } } });
+    expect('common' in data && data.common).to.include({ caption: 'A quiet text' });
+    expect('metrics' in data && data.metrics.likes).to.equal(41);
+  });
+
+  it('are read in the form that pages had until 2017', async () => {
+    const counts = { likes: { count: 12 }, comments: { count: 3 }, video_views: 321 };
+    const owner = { id: '77', username: 'early.bird', full_name: 'Early Bird' };
+    const files = { display_src: 'https://a.example/e.jpg', video_url: 'https://a.example/e.mp4', is_video: true };
+    const media = { id: ID, code: CODE, date: 1446000000, caption: 'An early text', owner, ...counts, ...files };
+    const data = JSON.stringify({ entry_data: { PostPage: [{ media }] } });
+    const found = await extract({ page: { body: `<html><script>window._sharedData = ${data};</script></html>` } });
+    expect(found.data).to.deep.include({
+      metrics: { views: 321, likes: 12, comments: 3 },
+      media: {
+        image_urls: [files.display_src],
+        video_urls: [files.video_url],
+        entries: 'media' in found.data ? found.data.media.entries : [],
+      },
+    });
+    expect('common' in found.data && found.data.common).to.include({
+      caption: 'An early text',
+      published_at: '2015-10-28T02:40:00Z',
+    });
+  });
+});
+
+describe('photo: names in the titles of pages', () => {
+  const tags = (heading: string, line = 'some.user on May 1, 2026: "x".') => `<html><head>
+    <meta property="og:title" content='${heading.replaceAll("'", '&#39;')}' />
+    <meta property="og:description" content='${line}' /><meta property="og:image" content="https://a.example/x.jpg" />
+    <meta property="og:url" content="${SITE}/p/${CODE}/" /></head></html>`;
+  const common = async (heading: string, line?: string) => {
+    const { data } = await extract({ page: { body: tags(heading, line) } });
+    return 'common' in data ? data.common : {};
+  };
+
+  it('stand in the order of words of the language', async () => {
+    for (const heading of [
+      'Some Name on Instagram: "x"',
+      'Some Name Instagram\'da: "x"',
+      'Some Name na Instagramie: „x”',
+      'Some NameのInstagram: 「x」',
+      'Instagram 上的 Some Name：“x”',
+      'Instagram의 Some Name님 : "x"',
+      'Instagram-এ Some Name: "x"',
+      'Instagram photo by Some Name • May 1, 2019 at 3:04pm UTC',
+    ]) {
+      expect((await common(heading)).author?.name, heading).to.equal('Some Name');
+    }
+  });
+
+  it('stand with the minute of the post until 2019', async () => {
+    const line = 'See this Instagram photo by @some.user • 1,234 likes';
+    const at = async (time: string) =>
+      (await common(`Instagram photo by Some Name • May 1, 2018 at ${time} UTC`, line)).published_at;
+    expect(await at('3:04pm')).to.equal('2018-05-01T15:04:00Z');
+    expect(await at('12:30am')).to.equal('2018-05-01T00:30:00Z');
+  });
+});
+
+describe('photo: embeds of posts by several', () => {
+  it('have the picture of the one who is named first', () => {
+    const link = (name: string) =>
+      `<a class="CollabAvatar" href="${SITE}/${name}/?x=1"><img src="https://a.example/${name}.jpg" /></a>`;
+    const html = `<div class="Embed" data-media-type="GraphImage" data-media-id="${ID}" data-owner-id="77">
+      <div class="Header">${link('other.one')}${link('first.one')}<span class="UsernameText">first.one</span></div>
+      <div class="Content EmbedFrame"><img class="EmbeddedMediaImage" src="https://a.example/p.jpg" /></div></div>`;
+    const reading = parseEmbedMarkup(html, { shortcode: CODE, mediaId: ID });
+    expect(reading?.post.common?.author).to.include({
+      username: 'first.one',
+      avatar: 'https://a.example/first.one.jpg',
+    });
+  });
+});

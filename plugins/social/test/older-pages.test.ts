@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { resolveFacts } from '../facts.js';
+import { matchItem } from '../links.js';
+import { readPage } from '../page.js';
+import { parsePlugin } from '../parse-plugin.js';
+import { parsePublishTime } from '../parse-times.js';
+
+const SITE = 'https://www.facebook.com';
+const ID = '4410000000000731';
+const facts = resolveFacts();
+const alias = (letter: string) => `pfbid0${letter.repeat(24)}`;
+
+function read(address: string, html: string, answeredAt = address) {
+  const link = matchItem(new URL(address));
+  if (!link) throw new Error('the link does not match');
+  return readPage({ status: 200, url: new URL(answeredAt), html }, link, facts);
+}
+
+function page({ address, body = '', data }: { address: string; body?: string; data?: object }): string {
+  const call = ['RelayPrefetchedStreamCache', 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
+  const script = data ? `<script type="application/json" data-sjs>${JSON.stringify({ require: [call] })}</script>` : '';
+  return `<html><head><link rel="canonical" href="${address}" /><meta property="og:title" content="Some One" />
+    <meta property="og:description" content="A text." /></head><body>${body}${script}</body></html>`;
+}
+
+describe('social posts under an alias', () => {
+  const address = `${SITE}/someone/posts/a-text/${ID}/`;
+
+  it('are known by where one would come back to after logging in', () => {
+    const next = `${SITE}/someone/posts/${alias('a')}`;
+    for (const body of [
+      `<form><input type="hidden" value="${next}" name="next" /></form>`,
+      `<a href="/login/?privacy=1&amp;next=${encodeURIComponent(next)}">Log in</a>`,
+    ]) {
+      const outcome = read(next, page({ address, body }));
+      expect(outcome.kind === 'found' && outcome.found.at(-1)?.ids?.post_id).to.equal(ID);
+    }
+  });
+
+  it('are not those that a page merely links to', () => {
+    const body = `<a href="/someone/posts/${alias('a')}">another</a>`;
+    expect(read(`${SITE}/someone/posts/${alias('a')}`, page({ address, body }))).to.include({
+      code: 'upstream_refused',
+    });
+  });
+
+  it('are known by their number in the page for embedding', () => {
+    const html = `<a href="/someone/posts/${ID}?ref=embed_post"><abbr data-utime="1778081177"></abbr></a>
+      <div data-testid="post_message"><p>A text</p></div>`;
+    expect(parsePlugin(html, alias('a'))?.ids).to.deep.equal({ post_id: ID });
+    expect(parsePlugin(html, '4410000000000999')).to.equal(undefined);
+  });
+});
+
+describe('social posts that are shown at another address', () => {
+  it('are the video or photo that the site led to', () => {
+    const video = '730000000000417';
+    const html = page({ address: `${SITE}/someone/videos/${video}/` });
+    const outcome = read(`${SITE}/someone/posts/${ID}`, html, `${SITE}/someone/videos/${video}/`);
+    expect(outcome.kind === 'found' && outcome.found[0]?.common?.caption).to.equal('A text.');
+    expect(read(`${SITE}/someone/posts/${ID}`, html)).to.include({ code: 'upstream_refused' });
+  });
+});
+
+describe('social query results', () => {
+  const story = Buffer.from(`S:_I100009000000731:${ID}:${ID}`).toString('base64');
+  const feedback = Buffer.from(`feedback:${ID}`).toString('base64');
+  const inner = {
+    feedback: { comment_rendering_instance: { comments: { total_count: 87 } }, share_count: { count: 3 } },
+  };
+  const foreign = { feedback: { id: 'x', share_count: { count: 99 }, i18n_reaction_count: '4K' } };
+  const renderers = { comet_ufi_summary_and_actions_renderer: inner, adaptive_ufi_action_renderers: [foreign, inner] };
+  const counters = { id: feedback, reaction_count: { count: 41 }, ...renderers };
+  const node = { __typename: 'Story', id: story, message: { text: 'A text.' }, feedback: counters };
+
+  it('name a post by the number in its id, where the page is about that post', () => {
+    const address = `${SITE}/someone/posts/${ID}`;
+    const outcome = read(address, page({ address, data: { node } }));
+    expect(outcome.kind === 'found' && outcome.found[0]?.metrics).to.include({ likes: 41, comments: 87, shares: 3 });
+    const elsewhere = read(address, page({ address: `${SITE}/someone/posts/4410000000000999`, data: { node } }));
+    expect(elsewhere).to.include({ code: 'upstream_refused' });
+  });
+});
+
+describe('social times', () => {
+  it('stand beside the number of the post in what is kept for statistics', () => {
+    const context = (time: number, id: string) =>
+      JSON.stringify({ post_context: { publish_time: time, story_name: 'EntStory', story_fbid: [id] } });
+    const text = `${context(1771412345, '4410000000000999')}${context(1771400000, ID)}`;
+    expect(parsePublishTime(`<div data-ft='${text.replaceAll('"', '&quot;')}'>`, ID)).to.equal('2026-02-18T07:33:20Z');
+    expect(parsePublishTime(`<script>${JSON.stringify(text)}</script>`, ID)).to.equal('2026-02-18T07:33:20Z');
+    expect(parsePublishTime(text, '4410000000000')).to.equal(undefined);
+  });
+
+  it('stand in the link of the post, and not in those of its comments', () => {
+    const link = (query: string, time: number) =>
+      `<a class="x" href="/someone/posts/${ID}?${query}"><abbr title="then" data-utime="${time}">then</abbr></a>`;
+    const html = `${link('comment_id=1', 1771499999)}${link('__tn__=-R', 1771400000)}`;
+    expect(parsePublishTime(html, ID)).to.equal('2026-02-18T07:33:20Z');
+  });
+});
+
+describe('social pages for embedding', () => {
+  const frame = (message: string, body = '') =>
+    `<a href="/someone/posts/${ID}?ref=embed_post"><abbr data-utime="1778081177"></abbr></a>
+     <span class="_2_79 _50f7">Some One</span><span aria-label="Verified profile"></span>
+     <div class="_5pbx userContent">${message}</div>${body}`;
+
+  it('give the whole of a text that they fold', () => {
+    const folded = `<p>One<span class="text_exposed_hide">...</span><span class="text_exposed_show"> and two</span></p>
+      <span class="text_exposed_link"><a class="see_more_link" href="#"><span>See more</span></a></span>`;
+    const post = parsePlugin(frame(folded), ID);
+    expect(post?.common?.caption).to.equal('One and two');
+    expect(post?.common?.author).to.include({ name: 'Some One', username: 'someone', verified: true });
+  });
+
+  it('give the file of a post that is a video', () => {
+    const data = '{"video_id":"730000000000417","sd_src":"https:\\/\\/video.invented.fbcdn.net\\/v.mp4?oe=6A2F0000"}';
+    expect(parsePlugin(frame('A text', `<script>${data}</script>`), ID)?.media?.video_urls).to.have.length(1);
+  });
+});
