@@ -25,7 +25,8 @@ export function locateScripts(html: string, names: ReadonlySet<string>): Map<str
     const id = SCRIPT_ID.exec(html.slice(open, Math.min(tagEnd, open + GLANCE)))?.[1];
     const global = ASSIGNED.exec(html.slice(tagEnd, Math.min(end, tagEnd + GLANCE)))?.[1];
     const name = [global, id].find((one) => one !== undefined && names.has(one));
-    if (name && !scripts.has(name)) {
+    // Before the script that bears the name, another may set a global of the same name to nothing.
+    if (name && (name === id || !scripts.has(name))) {
       scripts.set(name, { text: html.slice(tagEnd, end), marker: name === global ? name : '>' });
     }
     open = html.indexOf('<script', end);
