@@ -1,10 +1,10 @@
-import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { startGatewayProcess } from '../test/support/gateway-process.js';
 import { packageRoot } from '../test/support/package-root.js';
 import { startReplayingProxy } from '../test/support/replaying-proxy.js';
+import { runLoad } from './load-client.js';
 import { cpuOfProcess, type Figure, median } from './measure.js';
 import { buildWatchPage } from './watch-page.js';
 
@@ -25,7 +25,7 @@ interface Load {
  * the same client load on a route of Koa that does nothing. Rounds alternate, so that the machine's moods hit both.
  */
 export async function measureCachedExtract(): Promise<Figure[]> {
-  const { html } = buildWatchPage(VIDEO_ID);
+  const html = buildWatchPage(VIDEO_ID);
   const proxy = await startReplayingProxy({
     answer: ({ url }) =>
       url.pathname === '/watch'
@@ -67,22 +67,11 @@ function linkTo(videoId: string): string {
   return `https://www.youtube.com/watch?v=${videoId}`;
 }
 
-/** The client is a process of its own, so that its work is not counted. */
 async function cpuPerRequest({ url, pid, key }: Load): Promise<number> {
-  const client = path.join(packageRoot, 'node_modules', 'autocannon', 'autocannon.js');
-  const body = JSON.stringify({ url: linkTo(VIDEO_ID) });
-  const fields = [`authorization=Bearer ${key}`, 'content-type=application/json'].flatMap((field) => ['-H', field]);
-  const args = ['-j', '-c', String(CONNECTIONS), '-d', String(ROUND_SECONDS), '-m', 'POST', ...fields, '-b', body];
   const before = cpuOfProcess(pid);
-  const { stdout } = await promisify(execFile)(process.execPath, [client, ...args, `${url}/v1/extract`], {
-    maxBuffer: 16 * 1024 * 1024,
-  });
-  const used = cpuOfProcess(pid) - before;
-  const result: { '2xx': number; non2xx: number; errors: number } = JSON.parse(stdout);
-  if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${url}: ${result.non2xx} answers were not 2xx, ${result.errors} requests failed`);
-  }
-  return (used * 1000) / result['2xx'];
+  const load = { url, key, link: linkTo(VIDEO_ID), connections: CONNECTIONS, seconds: ROUND_SECONDS };
+  const { requests } = await runLoad(load);
+  return ((cpuOfProcess(pid) - before) * 1000) / requests;
 }
 
 async function startFloor(): Promise<{ url: string; process: ChildProcess }> {

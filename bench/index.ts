@@ -3,15 +3,19 @@ import { parseArgs } from 'node:util';
 import { renderTable, writeReadmeTable } from '../test/support/document-tables.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
+import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
+import { measureSharedPages } from './shared-pages.js';
 
 /** In this order; `--only parse,start` runs some. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   parse: measureParse,
+  shared: measureSharedPages,
   http: measureCachedExtract,
+  load: measureLoad,
   start: measureColdStart,
   import: measurePackageImport,
   memory: measureMemory,

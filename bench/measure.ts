@@ -16,6 +16,12 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2;
 }
 
+/** The smallest value that the share, 0 to 1, of all values does not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
 /** CPU microseconds of this process (all threads: the collector's count) for one call of `work`, over `calls` calls. */
 export function cpuPerCall(work: () => unknown, calls: number): number {
   const before = process.cpuUsage();

@@ -25,7 +25,7 @@ export interface Sample {
  * TLS, and how its resident memory goes.
  */
 export async function measureMemory(): Promise<Figure[]> {
-  const pieces = buildWatchPage(PLACEHOLDER).html.split(PLACEHOLDER);
+  const pieces = buildWatchPage(PLACEHOLDER).split(PLACEHOLDER);
   const proxy = await startReplayingProxy({
     answer: ({ url }) => {
       const id = url.pathname === '/watch' ? url.searchParams.get('v') : undefined;

@@ -1,21 +1,15 @@
+import { embeddable, program, query, range, styles } from './page-parts.js';
 import { createRandom, type Random } from './random.js';
-
-/** A generated page with the two data blobs it holds, as text. */
-export interface WatchPage {
-  html: string;
-  player: string;
-  initialData: string;
-}
 
 /**
  * A watch page of about a megabyte, the same for the same id: configuration scripts and styles first, then the player's
  * data and the page's data with two dozen recommendations, as the site lays them out. All of it is invented.
  */
-export function buildWatchPage(videoId: string): WatchPage {
+export function buildWatchPage(videoId: string): string {
   const random = createRandom(videoId);
   const player = embeddable(playerData(videoId, random));
   const initialData = embeddable(pageData(videoId, random));
-  const html = [
+  return [
     '<!DOCTYPE html><html lang="en" dir="ltr"><head><meta charset="utf-8"><title>A generated film - YouTube</title>',
     `<meta property="og:title" content="A generated film"><link rel="canonical" href="https://www.youtube.com/watch?v=${videoId}">`,
     `<script nonce="${random.word(16)}">window.ytcfg={d:{}};ytcfg.set=function(k){window.ytcfg.d=k};ytcfg.set(${JSON.stringify(configuration(random))});</script>`,
@@ -26,12 +20,6 @@ export function buildWatchPage(videoId: string): WatchPage {
     `<script nonce="${random.word(16)}">var ytInitialData = ${initialData};</script>`,
     `<script nonce="${random.word(16)}">${program(random, 2_000)}</script></body></html>`,
   ].join('\n');
-  return { html, player, initialData };
-}
-
-/** JSON as it stands in a script: what could end the script or begin an entity is escaped. */
-function embeddable(data: object): string {
-  return JSON.stringify(data).replace(/[&<>]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }
 
 function playerData(videoId: string, random: Random): object {
@@ -248,10 +236,6 @@ function format(random: Random, itag: number, mimeType: string, width?: number, 
   };
 }
 
-function query(random: Random, count: number): string {
-  return range(count, () => `${random.word(4)}=${random.word(24)}`).join('&');
-}
-
 function thumbnails(random: Random, name: string): object[] {
   return [120, 320, 480, 1280].map((width) => ({
     url: `https://i.ytimg.com/vi/${name}/${width}.jpg?sqp=${random.word(20)}&rs=${random.word(30)}`,
@@ -278,28 +262,4 @@ function configuration(random: Random): object {
   return Object.fromEntries(
     range(900, (index) => [`SETTING_${index}`, { enabled: index % 2 === 0, value: random.word(40) }]),
   );
-}
-
-function styles(random: Random, length: number): string {
-  return fill(
-    length,
-    () => `.${random.word(12)}{display:flex;margin:0 ${random.word(2)};color:var(--${random.word(10)})}`,
-  );
-}
-
-function program(random: Random, length: number): string {
-  return fill(
-    length,
-    () => `function ${random.word(6)}(a,b){if(a<b&&"${random.word(8)}"!=='}'){return {k:[a,"\\"{"]}}}\n`,
-  );
-}
-
-function fill(length: number, piece: () => string): string {
-  const pieces: string[] = [];
-  for (let filled = 0; filled < length; filled += pieces.at(-1)?.length ?? length) pieces.push(piece());
-  return pieces.join('');
-}
-
-function range<Item>(count: number, item: (index: number) => Item): Item[] {
-  return Array.from({ length: count }, (_, index) => item(index));
 }

@@ -108,7 +108,7 @@ describe('npm start on a new data folder', () => {
       answer: ({ url }) => {
         const id = url.pathname === '/watch' ? url.searchParams.get('v') : undefined;
         const headers = { 'content-type': 'text/html; charset=utf-8' };
-        return id ? { headers, body: buildWatchPage(id).html } : { status: 404 };
+        return id ? { headers, body: buildWatchPage(id) } : { status: 404 };
       },
     });
     const gateway = await startGatewayProcess({ proxy, firstRun: true });

@@ -1,0 +1,19 @@
+import { findJsonAfter } from 'mediagate';
+
+const SCRIPT = /<script[^>]*>(?:\s*(?:var|window\.)?\s*\w+\s*=)?\s*(?=[{[])/g;
+
+/**
+ * The JSON in a page's scripts that names the item: which of it says something about the item, and which repeats its id
+ * only, nobody knows before it is parsed.
+ */
+export function blobsNaming(html: string, id: string): string[] {
+  const blobs: string[] = [];
+  for (const match of html.matchAll(SCRIPT)) {
+    const start = match.index + match[0].length;
+    const close = html.indexOf('</script', start);
+    if (!html.slice(start, close < 0 ? html.length : close).includes(id)) continue;
+    const found = findJsonAfter(html, match[0], match.index);
+    if (found) blobs.push(html.slice(start, found.end));
+  }
+  return blobs;
+}
