@@ -3,7 +3,7 @@ export interface PageScript {
   /** From the `>` of the opening tag on. */
   text: string;
   /** What the value follows. */
-  marker: string;
+  marker: string | RegExp;
 }
 
 const SCRIPT_ID = /\sid=["']([\w-]{1,60})["']/;
@@ -30,6 +30,16 @@ export function locateScripts(html: string, names: ReadonlySet<string>): Map<str
       scripts.set(name, { text: html.slice(tagEnd, end), marker: name === global ? name : '>' });
     }
     open = html.indexOf('<script', end);
+  }
+  return scripts.size > 0 ? scripts : locateByName(html, names);
+}
+
+/** For pages whose tags are written in another way: what matters is a name in quotes, and the end of the tag after it. */
+function locateByName(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
+  const scripts = new Map<string, PageScript>();
+  for (const name of names) {
+    const place = html.indexOf(name);
+    if (place >= 0) scripts.set(name, { text: html.slice(place), marker: new RegExp(`${name}["'][^<{]{0,500}>`) });
   }
   return scripts;
 }

@@ -276,6 +276,17 @@ describe('clip_video scripts', () => {
     expect(readPageNodes(html, ID).items).to.deep.equal([item]);
   });
 
+  it('are found however their tags are written', () => {
+    const data = JSON.stringify({ __DEFAULT_SCOPE__: { 'webapp.video-detail': { itemInfo: { itemStruct: item } } } });
+    for (const tag of [
+      '<SCRIPT type="application/json" id="__UNIVERSAL_DATA_FOR_REHYDRATION__">',
+      '<script nonce="a>b" id=\'__UNIVERSAL_DATA_FOR_REHYDRATION__\' data-rh>',
+      '<script\n  id="__UNIVERSAL_DATA_FOR_REHYDRATION__"\r\n type="application/json">\n',
+    ]) {
+      expect(readPageNodes(`<html>${tag}${data}</script></html>`, ID).items, tag).to.deep.equal([item]);
+    }
+  });
+
   it('are not mistaken for the global that an earlier one sets to nothing', () => {
     const state = { source: { data: { [`/embed/v2/${ID}`]: { videoData: { itemInfos: { id: ID } } } } } };
     const html = `<script>window.__FRONTITY_CONNECT_STATE__ = null;</script><script id="__FRONTITY_CONNECT_STATE__" type="application/json">${JSON.stringify(state)}</script>`;
