@@ -3,7 +3,7 @@ import { resolveFacts } from '../facts.js';
 import { readState } from '../item-states.js';
 import { languageTag, tagsOf, urlsIn } from '../item-values.js';
 import { chooseSound, isFetchable, lifeOf, mimeOf } from '../media-files.js';
-import { outcomeOfPage } from '../outcomes.js';
+import { outcomeOfPage, outcomeOfPlayer } from '../outcomes.js';
 import { readPageNodes } from '../page-nodes.js';
 import { parsePageTags } from '../page-tags.js';
 import { ofPlayer, parseCounters, parseFollowers } from '../parse-counters.js';
@@ -296,5 +296,40 @@ describe('clip_video scripts', () => {
   it('tell a state though no part of the page has the item', () => {
     const html = universal({ 'webapp.video-detail': { statusCode: 10204, statusMsg: 'status_self_see' } });
     expect(readPageNodes(html, ID).states).to.deep.equal([{ code: '10204', message: 'status_self_see' }]);
+  });
+});
+
+describe('clip_video replies of the player', () => {
+  const reply = (item: object) => ({ items: [{ id_str: ID, author_info: { nickname: 'Harbour Notes' }, ...item }] });
+
+  it('give the sound of a slideshow in the place of its video', () => {
+    const outcome = outcomeOfPlayer(
+      reply({
+        image_post_info: { images: [{ display_image: { url_list: ['https://p16.tiktokcdn.com/1.webp'] } }] },
+        video_info: { url_list: ['https://v16m.tiktokcdn.com/sound.m4a'] },
+      }),
+      ID,
+      facts,
+    );
+    const post = outcome.kind === 'found' ? outcome.found : undefined;
+    expect(post?.audio).to.equal(true);
+    expect(post?.media?.video_urls).to.deep.equal([]);
+    expect(post?.media?.entries?.map(({ kind, mime }) => [kind, mime])).to.deep.equal([
+      ['image', undefined],
+      ['audio', 'audio/mp4'],
+    ]);
+  });
+
+  it('name why there is no item, in words or by number', () => {
+    const codeOf = (code: unknown) => {
+      const outcome = outcomeOfPlayer({ items: null, results: [{ id_str: ID, code }] }, ID, facts);
+      return outcome.kind === 'found' ? 'found' : outcome.code;
+    };
+    expect(codeOf('item_not_exist')).to.equal('removed');
+    expect(codeOf('status_self_see')).to.equal('private');
+    expect(codeOf(10216)).to.equal('private');
+    expect(codeOf('10231')).to.equal('geo_blocked');
+    expect(codeOf('7')).to.equal('upstream_refused');
+    expect(codeOf(undefined)).to.equal('upstream_changed');
   });
 });
