@@ -30,7 +30,8 @@ function fromEpoch(value: number): string | undefined {
 
 function fromMilliseconds(milliseconds: number): string | undefined {
   if (!(milliseconds >= EARLIEST && milliseconds < LATEST)) return undefined;
-  return new Date(milliseconds).toISOString().replace('.000Z', 'Z');
+  const text = new Date(milliseconds).toISOString();
+  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text;
 }
 
 function fromIso([

@@ -1,7 +1,8 @@
 const LONG = 16;
 const BARE = /(^|[:,[])(\s*)(-?[1-9]\d{15,})(?=\s*(?:[,\]}]|$))/g;
-/** What may precede a bare number: the start, white space, a bracket, a colon, a comma, and its sign. */
-const BEFORE_NUMBER = /(?:^|[\s:,[])-?$/;
+/** What may precede a bare number: white space, a bracket, a colon, a comma. */
+const BEFORE_NUMBER: ReadonlySet<number> = new Set([...' \t\r\n:,['].map((character) => character.charCodeAt(0)));
+const MINUS = 45;
 const QUOTE = 34;
 const BACKSLASH = 92;
 
@@ -26,17 +27,26 @@ export function parseJsonPart(text: string, start: number, end: number): unknown
  * looked at: a page of a megabyte costs microseconds, where a regular expression would cost half of the parsing.
  */
 function mayHoldBigInteger(text: string, start: number, end: number): boolean {
+  let judged = start;
   for (let index = start + LONG - 1; index < end; index += LONG) {
     if (!isDigit(text.charCodeAt(index))) continue;
     let first = index;
-    while (first > start && isDigit(text.charCodeAt(first - 1))) first -= 1;
-    let last = index;
-    while (last + 1 < end && isDigit(text.charCodeAt(last + 1))) last += 1;
-    if (last - first >= LONG - 1 && BEFORE_NUMBER.test(text.slice(Math.max(start, first - 2), first))) return true;
-    // Every character is looked at once, however long the run is.
-    index += last - index - ((last - index) % LONG);
+    while (first > judged && isDigit(text.charCodeAt(first - 1))) first -= 1;
+    // Pages are full of ids in quotes, and of those it need not be known how long they are.
+    if (isBareAt(text, first, start)) {
+      let last = index;
+      while (last - first < LONG - 1 && last + 1 < end && isDigit(text.charCodeAt(last + 1))) last += 1;
+      if (last - first >= LONG - 1) return true;
+    }
+    // Every character is looked at once, however long a run is.
+    judged = index + 1;
   }
   return false;
+}
+
+function isBareAt(text: string, first: number, start: number): boolean {
+  const place = first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first;
+  return place === start || BEFORE_NUMBER.has(text.charCodeAt(place - 1));
 }
 
 function isDigit(code: number): boolean {

@@ -76,7 +76,7 @@ function readParts(parts: unknown): string | undefined {
 function readImages(review: JsonRecord): string[] {
   const listed = asArray(review.review_images) ?? asArray(review.images) ?? [];
   const images = listed.length > 0 ? listed : (asArray(review.media) ?? []).map((entry) => at(entry, 'image'));
-  return [...new Set(images.flatMap((image) => readImageUrl(image) ?? []))];
+  return images.length > 0 ? [...new Set(images.flatMap((image) => readImageUrl(image) ?? []))] : [];
 }
 
 /** Of a product without reviews the page says zero stars of zero reviews, which is no rating. */

@@ -25,7 +25,7 @@ export function readShop(product: JsonRecord, around: JsonRecord): FoundShop {
   const shopId = id ?? readId(info.seller_id);
   const counts = {
     followers: firstCount(info.followers_count, info.format_followers_count),
-    sold_count: firstCount(info.sold_count, info.global_sold_count, info.format_sold_count),
+    sold_count: firstCount(info.sold_count, info.format_sold_count),
     review_count: firstCount(info.review_count),
     product_count: firstCount(info.on_sell_product_count, info.display_on_sell_product_count, seller.product_count),
   };

@@ -33,9 +33,14 @@ export function readRouterData(html: string, id: string, blobs: readonly string[
   for (const name of blobs) {
     const first = html.indexOf(name);
     if (first < 0) continue;
-    const found = findJsonAfter(html, new RegExp(`${escaped(name)}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`), first);
-    const root = asRecord(found?.value);
-    if (root) return readRoot(root, id);
+    const marker = new RegExp(`${escaped(name)}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`);
+    // Ids are texts on every page that was seen: the look for those that are numbers is for when nothing bears the id.
+    const root = asRecord(findJsonAfter(html, marker, first, 'as_numbers')?.value);
+    if (!root) continue;
+    const data = readRoot(root, id);
+    if (data.nodes.length > 0) return data;
+    const exact = asRecord(findJsonAfter(html, marker, first)?.value);
+    return exact ? readRoot(exact, id) : data;
   }
   return undefined;
 }

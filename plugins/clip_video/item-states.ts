@@ -32,6 +32,7 @@ export function readState({ code, message }: PageState, facts: Facts): ItemState
 
 /** The state that a message of the site names in its own terms. */
 export function stateInWords(message: string | undefined, { words }: Facts): (typeof DEFINITIVE)[number] | undefined {
-  const text = message?.toLowerCase();
-  return text ? DEFINITIVE.find((state) => words[state].some((word) => text.includes(word))) : undefined;
+  const spaced = (text: string) => text.replaceAll('_', ' ');
+  const text = spaced(message?.toLowerCase() ?? '');
+  return text ? DEFINITIVE.find((state) => words[state].some((word) => text.includes(spaced(word)))) : undefined;
 }

@@ -96,7 +96,7 @@ function idOf(url: URL, segments: readonly string[]): string | undefined {
   const [first = '', second = '', third = ''] = segments;
   if (PLAYERS.has(first)) {
     const versioned = /^v\d$/.test(second) || ITEM_SEGMENTS.has(second);
-    return ITEM_ID.exec(versioned ? third : second)?.[1];
+    return ITEM_ID.exec((versioned ? third : second) || (url.searchParams.get('item_id') ?? ''))?.[1];
   }
   const place = segments.findIndex((segment) => ITEM_SEGMENTS.has(segment));
   if (place >= 0 && place <= 3) return ITEM_ID.exec(segments[place + 1] ?? '')?.[1];

@@ -17,17 +17,26 @@ const CODECS: Readonly<Record<string, string>> = {
 
 /** How long an address holds, and what a fetch must share with the visit that got it. */
 export function lifeOf(url: string, stated?: unknown): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const query = URL.parse(url)?.searchParams;
   const seconds =
-    query?.get('expire') ??
-    query?.get('x-expires') ??
+    parameter(url, 'expire') ??
+    parameter(url, 'x-expires') ??
     (typeof stated === 'string' ? stated : undefined) ??
     hexTime(url);
-  const bound = query?.get('tk')?.startsWith('tt_') === true;
+  const bound = parameter(url, 'tk')?.startsWith('tt_') === true;
   return {
     expires_at: seconds && /^\d{10}$/.test(seconds) ? toIsoTime(seconds) : undefined,
     ...(bound && { bound_to: ['cookie', 'referer'] }),
   };
+}
+
+/** A parameter of an address, as it is written: a page has a hundred addresses, and making URL objects of them would be felt. */
+function parameter(url: string, name: string): string | undefined {
+  const query = url.indexOf('?');
+  for (let at = query; at >= 0; at = url.indexOf('&', at + 1)) {
+    if (!url.startsWith(`${name}=`, at + 1)) continue;
+    return /^[^&#]*/.exec(url.slice(at + name.length + 2))?.[0] || undefined;
+  }
+  return undefined;
 }
 
 /** `/<signature>/<seconds in hexadecimal>/video/…` */
@@ -38,9 +47,8 @@ function hexTime(url: string): string | undefined {
 
 /** The media type that an address names. */
 export function mimeOf(url: string): string | undefined {
-  const parsed = URL.parse(url);
-  const ending = /\.([a-z0-9]{3})$/i.exec(parsed?.pathname ?? '')?.[1]?.toLowerCase() ?? '';
-  return MIMES[parsed?.searchParams.get('mime_type') ?? ''] ?? ENDINGS[ending];
+  const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  return MIMES[parameter(url, 'mime_type') ?? ''] ?? ENDINGS[ending];
 }
 
 export function codecOf(name: string | undefined): string | undefined {
@@ -52,8 +60,7 @@ export function codecOf(name: string | undefined): string | undefined {
  * and one kind of path holds pictures without sound, or nothing.
  */
 export function isFetchable(url: string): boolean {
-  const { hostname = '', pathname = '' } = URL.parse(url) ?? {};
-  return hostname !== 'www.tiktok.com' && !/\/media-video-hvc1\/?$/.test(pathname);
+  return !/^https?:\/\/www\.tiktok\.com[/?#]/i.test(url) && !/^[^?#]*\/media-video-hvc1\/?(?:[?#]|$)/.test(url);
 }
 
 /** Files that anybody can fetch first, then those that every player plays, then the larger ones. */

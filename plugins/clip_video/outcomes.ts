@@ -77,8 +77,12 @@ export function outcomeOfPlayer(reply: unknown, id: string, facts: Facts): ClipO
   if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
   if (items.length > 0) return OTHER_ITEM;
   const result = (asArray(at(reply, 'results')) ?? []).find((one) => idText(at(one, 'id_str')) === id);
-  const message = asString(at(result, 'code'));
+  const written = at(result, 'code');
+  const message = typeof written === 'number' ? String(written) : asString(written);
+  if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };
+  const numbered = /^-?\d+$/.test(message) ? readState({ code: message }, facts) : undefined;
+  if (numbered?.kind === 'definitive') return numbered;
   const code = stateInWords(message, facts);
   if (code) return { kind: 'definitive', code, reason: message };
-  return { kind: 'transient', code: 'upstream_changed', reason: message ?? 'no item in the answer' };
+  return { kind: 'transient', code: 'upstream_refused', reason: message };
 }

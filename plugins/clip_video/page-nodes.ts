@@ -20,49 +20,79 @@ export interface PageState {
   message?: string;
 }
 
-type Reader = (blob: unknown, id: string) => PageNodes;
+interface Reader {
+  /** Scripts that carry the data, by id or by the global that they set. */
+  scripts: readonly string[];
+  /** Members that hold the item, in a script that holds much besides. */
+  members?: readonly string[];
+  ofMember?(member: unknown): PageNodes;
+  read(blob: unknown, id: string): PageNodes;
+}
 
-/** Scripts that pages carry their data in, by id or by the global that they set; today's first. */
-const READERS: readonly (readonly [name: string, read: Reader])[] = [
-  ['__UNIVERSAL_DATA_FOR_REHYDRATION__', readUniversal],
-  ['api-data', (blob) => ofDetail(at(blob, 'videoDetail'))],
-  ['SIGI_STATE', readSigi],
-  ['sigi-persisted-data', readSigi],
-  ['__NEXT_DATA__', readNextData],
-  ['__INIT_PROPS__', readRoutes],
-  ['__FRONTITY_CONNECT_STATE__', (blob) => readRoutes(at(blob, 'source', 'data'))],
+/** Today's first; of those, the one that phones get besides the other. */
+const READERS: readonly Reader[] = [
+  { scripts: ['api-data'], read: (blob) => ofDetail(at(blob, 'videoDetail')) },
+  {
+    scripts: ['__UNIVERSAL_DATA_FOR_REHYDRATION__'],
+    members: ['webapp.video-detail', 'webapp.reflow.video.detail'],
+    ofMember: ofWrapped,
+    read: readUniversal,
+  },
+  { scripts: ['SIGI_STATE', 'sigi-persisted-data'], read: readSigi },
+  { scripts: ['__NEXT_DATA__'], read: readNextData },
+  { scripts: ['__INIT_PROPS__'], read: readRoutes },
+  { scripts: ['__FRONTITY_CONNECT_STATE__'], read: (blob) => readRoutes(at(blob, 'source', 'data')) },
 ];
-const NAMES: ReadonlySet<string> = new Set(READERS.map(([name]) => name));
+const NAMES: ReadonlySet<string> = new Set(READERS.flatMap(({ scripts }) => scripts));
 
 export interface PageReading extends PageNodes {
   /** Whether the page has one of the scripts, and whether one of those there could be read. */
   scripts: 'none' | 'unreadable' | 'read';
 }
 
-/** The nodes of the first scripts that say something about the page's item. */
+/**
+ * The nodes of the first script that says something about the page's item. Most of such a script is texts and settings
+ * of the site, so the member with the item is looked for alone, and the whole is read where none of the scripts has it.
+ */
 export function readPageNodes(html: string, id: string): PageReading {
-  const all: PageReading = { items: [], videoData: [], states: [], scripts: 'none' };
-  const blobs: unknown[] = [];
   const scripts = locateScripts(html, NAMES);
-  for (const [name, read] of READERS) {
-    const script = scripts.get(name);
-    const blob = script && findJsonAfter(script.text, script.marker)?.value;
-    if (blob === undefined) {
-      if (script && all.scripts === 'none') all.scripts = 'unreadable';
-      continue;
-    }
-    all.scripts = 'read';
-    const { items, videoData, users, userStats, states } = read(blob, id);
-    all.items.push(...items);
-    all.videoData.push(...videoData);
-    all.states.push(...states);
-    all.users ??= users;
-    all.userStats ??= userStats;
-    if (items.length > 0 || videoData.length > 0 || states.length > 0) return all;
+  const found = READERS.flatMap((reader) =>
+    reader.scripts.flatMap((name) => {
+      const script = scripts.get(name);
+      return script ? [{ reader, script }] : [];
+    }),
+  );
+  const blobs: unknown[] = [];
+  const wholeOf = ({ reader, script }: (typeof found)[number]) => {
+    const blob = findJsonAfter(script.text, script.marker)?.value;
+    if (blob === undefined) return undefined;
     blobs.push(blob);
+    return reader.read(blob, id);
+  };
+  // A script that holds much besides is read whole only where no other has the item.
+  const ways = [
+    ...found.map((one) => () => (one.reader.members ? ofMember(one.reader, one.script.text) : wholeOf(one))),
+    ...found.filter(({ reader }) => reader.members).map((one) => () => wholeOf(one)),
+  ];
+  for (const way of ways) {
+    const told = way();
+    if (told && tells(told)) return { ...told, scripts: 'read' };
   }
-  if (html.includes(id)) all.items.push(...findItem(blobs, id));
-  return all;
+  const items = html.includes(id) ? findItem(blobs, id) : [];
+  return { ...nodes({ items }), scripts: blobs.length > 0 ? 'read' : found.length > 0 ? 'unreadable' : 'none' };
+}
+
+function tells({ items, videoData, states }: PageNodes): boolean {
+  return items.length > 0 || videoData.length > 0 || states.length > 0;
+}
+
+function ofMember({ members = [], ofMember: read }: Reader, text: string): PageNodes | undefined {
+  for (const name of members) {
+    const member = findJsonAfter(text, `"${name}"`)?.value;
+    const told = member === undefined ? undefined : read?.(member);
+    if (told && tells(told)) return told;
+  }
+  return undefined;
 }
 
 /** The requested item in a place that none of the readers knows. */
@@ -109,7 +139,11 @@ function readUniversal(blob: unknown): PageNodes {
   const details = Object.entries(scope).filter(
     ([name, part]) => /(?:video|photo|item)[.-]detail$/.test(name) || at(part, 'itemInfo', 'itemStruct') !== undefined,
   );
-  return together(details.map(([, detail]) => ofDetail(asRecord(at(detail, 'body')) ?? detail)));
+  return together(details.map(([, detail]) => ofWrapped(detail)));
+}
+
+function ofWrapped(detail: unknown): PageNodes {
+  return ofDetail(asRecord(at(detail, 'body')) ?? detail);
 }
 
 /** 2021 to 2023: items and accounts in tables of their own. */

@@ -1,4 +1,15 @@
-import { asArray, asString, at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asString,
+  at,
+  type Count,
+  findJsonAfter,
+  metaTags,
+  type PartialPost,
+  parseCount,
+  parseDuration,
+  toIsoTime,
+} from 'mediagate';
 import { absoluteUrl, count, idText, tagsOf, username } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { lifeOf } from './media-files.js';
@@ -14,22 +25,67 @@ export function parsePageTags(html: string, id: string): PartialPost | undefined
   const stated = [tags.get('og:url'), tags.get('canonical')].filter((value) => value !== undefined);
   if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
   const name = username(stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'));
-  // "Name (@handle) has created a short video …": in every language the name comes first.
-  const summary = tags.get('og:description') ?? tags.get('description') ?? '';
-  const written = name && new RegExp(`^([^|]{1,100}?)\\s*\\(@${name.replaceAll('.', '\\.')}\\)`).exec(summary)?.[1];
+  const summary = tags.get('og:description') ?? tags.get('description');
+  const told = name ? readSummary([summary, tags.get('description')], name) : {};
+  const heading = readHeading(tags.get('og:title'), told.name, name);
   const thumbnail = absoluteUrl(tags.get('og:image'));
-  const title = tags.get('og:title');
-  if (!name || !title) return undefined;
+  const caption = told.caption ?? heading.caption ?? (heading.name ? summary : undefined);
+  if (!name || !(caption ?? heading.name)) return undefined;
   const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
   return {
-    common: { title, author: { name: written, username: name, url: profileUrl(name) }, thumbnail },
+    common: {
+      caption,
+      description: caption,
+      author: { name: told.name ?? heading.name, username: name, url: profileUrl(name) },
+      thumbnail,
+      tags: tagsOf(caption),
+    },
     ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    metrics: { likes: told.likes?.value, comments: told.comments?.value },
+    precision: {
+      ...(told.likes && !told.likes.exact && { likes: 'rounded' as const }),
+      ...(told.comments && !told.comments.exact && { comments: 'rounded' as const }),
+    },
     media: {
       image_urls: thumbnail ? [thumbnail] : [],
       video_urls: video ? [video] : [],
       entries: video ? [{ url: video, kind: 'video', mime: 'video/mp4', ...lifeOf(video) }] : [],
     },
   };
+}
+
+interface Summary {
+  name?: string;
+  caption?: string;
+  likes?: Count;
+  comments?: Count;
+}
+
+/**
+ * What the summary for search engines says. Until 2021 "Name (@handle) has created a short video … | caption", with the
+ * name first in every language; after that "4.8K Likes, 52 Comments. TikTok video from Name (@handle): "caption". music".
+ */
+function readSummary(texts: readonly (string | undefined)[], handle: string): Summary {
+  const written = handle.replaceAll('.', '\\.');
+  for (const text of texts) {
+    const [, likes = '', comments = ''] =
+      /^([\d.,]+[KMB]?) likes?, ([\d.,]+[KMB]?) comments?\./i.exec(text ?? '') ?? [];
+    const counts = { likes: parseCount(likes), comments: parseCount(comments) };
+    const after = new RegExp(`video from ([^|]{1,100}?)\\s*\\(@${written}\\)(?::\\s*["“](.*)["”]\\.)?`, 's').exec(
+      text ?? '',
+    );
+    if (after) return { ...counts, name: after[1], caption: after[2]?.trim() || undefined };
+    const before = new RegExp(`^([^|]{1,100}?)\\s*\\(@${written}\\)`).exec(text ?? '');
+    if (before) return { name: before[1] };
+  }
+  return {};
+}
+
+/** The title is the caption, or whose the video is: "Name on TikTok", "Name (@handle) on TikTok". */
+function readHeading(title: string | undefined, name: string | undefined, handle: string | undefined) {
+  const owner = /^(.{1,100}?)(?:\s*\(@([\w.-]+)\))? (?:on TikTok|\| TikTok)$/.exec(title ?? '');
+  const isOwner = owner && (owner[2] === undefined ? name === undefined || owner[1] === name : owner[2] === handle);
+  return isOwner ? { name: owner[1] } : { caption: title };
 }
 
 /** schema.org's description of the page's own video, which pages had until 2023. */

@@ -19,7 +19,10 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
     .flatMap((name) => urlsIn(at(video, name)).slice(0, 1))
     .map((url): MediaEntry => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
   const images = pictures.length > 0 ? pictures : covers;
-  const sound = parseSound(at(item, 'music_info'));
+  // Of a slideshow, what is to be played is its sound.
+  const sound =
+    parseSound(at(item, 'music_info')) ??
+    (pictures.length > 0 ? parseSound({ playUrl: at(video, 'url_list') }) : undefined);
   const caption = asString(at(item, 'desc'))?.trim() || undefined;
   const author = parseAuthor({ author: at(item, 'author_info') });
   const milliseconds = asNumber(at(video, 'meta', 'duration')) ?? 0;

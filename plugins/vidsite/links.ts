@@ -64,7 +64,7 @@ export function matchVideo(url: URL): LinkRef | undefined {
   if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
     return undefined;
   const segments = url.pathname.split('/').filter((segment) => segment !== '');
-  const id = short ? (segments[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
+  const id = short ? (segments[0]?.split('&', 1)[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
   if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
   throw new GatewayError(
     'unsupported_link',
@@ -89,7 +89,7 @@ function idOnSite(url: URL, segments: readonly string[]): string | null | undefi
     return EMBED_NAMES.has(second) ? undefined : second.split('&', 1)[0];
   }
   if (!QUERY_PATHS.has(first) || segments.length > 1) return undefined;
-  return url.searchParams.get('v') ?? /^#!?(?:.*&)?v=([^&]*)/.exec(url.hash)?.[1];
+  return url.searchParams.get('v') ?? /^#!?(?:.*[?&])?v=([^&]*)/.exec(url.hash)?.[1];
 }
 
 /** `attribution_link?u=/watch?v=…`: the address inside is the site's own. */

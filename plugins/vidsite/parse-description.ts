@@ -6,11 +6,11 @@ import { shownText } from './renderer-text.js';
  * own, which has the whole address.
  */
 export function parseDescription(secondary: unknown): string | undefined {
-  return ofAttributed(at(secondary, 'attributedDescription')) ?? ofRuns(at(secondary, 'description'));
+  return parseAttributed(at(secondary, 'attributedDescription')) ?? ofRuns(at(secondary, 'description'));
 }
 
 /** Since 2022: a text, and commands for pieces of it. Pieces are counted in UTF-16 units. */
-function ofAttributed(description: unknown): string | undefined {
+export function parseAttributed(description: unknown): string | undefined {
   const content = asString(at(description, 'content'));
   if (content === undefined) return undefined;
   let text = '';
@@ -18,27 +18,41 @@ function ofAttributed(description: unknown): string | undefined {
   for (const run of asArray(at(description, 'commandRuns')) ?? []) {
     const start = asNumber(at(run, 'startIndex'));
     const length = asNumber(at(run, 'length'));
-    const target = targetOf(at(run, 'onTap', 'innertubeCommand'));
-    if (target === undefined || start === undefined || length === undefined || start < from || length < 0) continue;
+    if (start === undefined || length === undefined || start < from || length < 0) continue;
+    const target = targetOf(at(run, 'onTap', 'innertubeCommand'), content.slice(start, start + length));
+    if (target === undefined) continue;
     text += content.slice(from, start) + target;
     from = start + length;
   }
-  return shownText(text + content.slice(from));
+  return shownText((text + content.slice(from)).replace(SET_APART, '$1'));
 }
 
 function ofRuns(description: unknown): string | undefined {
   const runs = asArray(at(description, 'runs'));
   if (!runs) return shownText(description);
   return shownText(
-    runs.map((run) => targetOf(at(run, 'navigationEndpoint')) ?? asString(at(run, 'text')) ?? '').join(''),
+    runs
+      .map((run) => {
+        const shown = asString(at(run, 'text')) ?? '';
+        return targetOf(at(run, 'navigationEndpoint'), shown) ?? shown;
+      })
+      .join(''),
   );
 }
 
-/** The outside address that a piece leads to; names of channels, hashtags and time stamps have none. */
-function targetOf(command: unknown): string | undefined {
+/** Marks of writing direction that the page puts around names of channels. */
+const SET_APART = /\u202a(@[^\u202a-\u202e\s]*)\u202c/g;
+
+/**
+ * The outside address that a piece stands for; names of channels, hashtags and time stamps have none. An address that is
+ * shown whole is what the owner wrote, though the link behind it may lead to more.
+ */
+function targetOf(command: unknown, shown: string): string | undefined {
   const address = asString(at(command, 'urlEndpoint', 'url'));
-  if (!address || !URL.canParse(address)) return undefined;
-  const url = new URL(address);
+  const url = address && URL.parse(address, 'https://www.youtube.com');
+  if (!url) return undefined;
   const redirect = url.hostname.endsWith('youtube.com') && url.pathname === '/redirect';
-  return redirect ? (url.searchParams.get('q') ?? undefined) : address;
+  const target = redirect ? (url.searchParams.get('q') ?? undefined) : URL.canParse(address) ? address : undefined;
+  const plain = shown.trim();
+  return plain !== '' && target?.startsWith(plain) ? undefined : target;
 }

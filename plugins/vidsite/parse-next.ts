@@ -13,6 +13,7 @@ import { canonicalUrl } from './links.js';
 import { parseChapters } from './parse-chapters.js';
 import { parseShownDate } from './parse-dates.js';
 import { parseDescription } from './parse-description.js';
+import { parseDescriptionPanel } from './parse-description-panel.js';
 import { parseLikes } from './parse-likes.js';
 import { parseMusic } from './parse-music.js';
 import { parseOwner } from './parse-owner.js';
@@ -37,38 +38,45 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
   const primary = rendererIn(items, 'videoPrimaryInfoRenderer');
   const secondary = rendererIn(items, 'videoSecondaryInfoRenderer');
   const belongs = belongingOf(next, primary, id);
-  if (belongs !== 'requested' || !(primary ?? secondary)) {
+  const panel = primary && secondary ? undefined : parseDescriptionPanel(next);
+  if (belongs !== 'requested' || !(primary ?? secondary ?? panel)) {
     const refusal = refusalIn(items);
     return { belongs: belongs === 'requested' ? 'unsaid' : belongs, post: {}, ...(refusal && { refusal }) };
   }
   const owner = parseOwner(at(secondary, 'owner', 'videoOwnerRenderer'));
-  const likes = parseLikes(primary, next);
+  const likes = parseLikes(primary, next) ?? panel?.likes;
   const views = viewsOf(
     primary,
     at(next, 'playerOverlays', 'playerOverlayRenderer', 'liveIndicatorText') !== undefined,
   );
   const comments = commentsOf(next, items);
-  const dateText = shownText(at(primary, 'dateText'));
-  const description = known.description ?? parseDescription(secondary);
-  const channel = owner.author?.id;
+  const total = primary ? views.total : panel?.views;
+  const dateText = shownText(at(primary, 'dateText')) ?? panel?.dateText;
+  const description = known.description ?? parseDescription(secondary) ?? panel?.description;
+  const author = owner.author ?? panel?.author;
+  const channel = author?.id;
   const post: PartialPost = {
     common: {
-      title: shownText(at(primary, 'title')),
+      title: shownText(at(primary, 'title')) ?? panel?.title,
       description,
       caption: description,
-      author: owner.author,
+      author,
       // Before a stream begins, the line names the day it is announced for.
       published_at: known.published_at || views.waiting ? undefined : parseShownDate(dateText ?? ''),
       is_unlisted: isUnlisted(primary) || undefined,
       is_live: views.live || undefined,
-      live_status: views.live ? 'live' : undefined,
+      live_status: views.live
+        ? 'live'
+        : views.waiting && /\bwaiting\b/i.test(views.text ?? '')
+          ? 'upcoming'
+          : undefined,
       chapters: parseChapters(next, description),
       collaborators: owner.collaborators,
       music: parseMusic(next, secondary, description),
     },
     ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
     metrics: {
-      views: views.total?.value,
+      views: total?.value,
       concurrent_viewers: views.watching?.value,
       likes: likes?.value,
       comments: comments.count?.value,
@@ -76,7 +84,7 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
       channel_id: channel,
     },
     precision: {
-      ...precisionOf('views', views.total),
+      ...precisionOf('views', total),
       ...precisionOf('concurrent_viewers', views.watching),
       ...precisionOf('likes', likes),
       ...precisionOf('comments', comments.count),

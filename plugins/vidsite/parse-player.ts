@@ -84,6 +84,7 @@ function belongingOf(player: unknown, id: string): Belonging {
     asString(at(player, 'videoDetails', 'videoId')),
     asString(at(microformat, 'externalVideoId')),
     videoIdIn(at(microformat, 'embed', 'iframeUrl')),
+    videoIdIn(at(microformat, 'thumbnail', 'thumbnails', 0, 'url')),
   ].filter((value) => value !== undefined);
   if (stated.length === 0) return 'unsaid';
   return stated.every((value) => value === id) ? 'requested' : 'other';

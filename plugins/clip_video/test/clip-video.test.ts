@@ -332,6 +332,7 @@ describeExtractor({
     [`https://m.tiktok.com/v/${item}`]: item,
     [`https://www.tiktok.com/embed/${item}`]: item,
     [`https://www.tiktok.com/embed/v2/${item}?lang=en`]: item,
+    [`https://www.tiktok.com/embed?item_id=${item}`]: item,
     [`https://www.tiktok.com/embed/v3/${item}`]: item,
     [`https://www.tiktok.com/player/v1/${item}?autoplay=1`]: item,
     [`https://www.tiktok.com/share/video/${item}/`]: item,

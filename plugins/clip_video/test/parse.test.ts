@@ -3,8 +3,9 @@ import { resolveFacts } from '../facts.js';
 import { readState } from '../item-states.js';
 import { languageTag, tagsOf, urlsIn } from '../item-values.js';
 import { chooseSound, isFetchable, lifeOf, mimeOf } from '../media-files.js';
-import { outcomeOfPage } from '../outcomes.js';
+import { outcomeOfPage, outcomeOfPlayer } from '../outcomes.js';
 import { readPageNodes } from '../page-nodes.js';
+import { parsePageTags } from '../page-tags.js';
 import { ofPlayer, parseCounters, parseFollowers } from '../parse-counters.js';
 import { parseVideoFiles } from '../parse-video.js';
 
@@ -226,5 +227,109 @@ describe('clip_video pages', () => {
     });
     const outcome = outcomeOfPage(html, ID, facts);
     expect('found' in outcome && outcome.found?.common?.author).to.include({ username: 'somebody', name: 'Some Body' });
+  });
+});
+
+describe('clip_video page tags', () => {
+  const page = (tags: Readonly<Record<string, string>>) =>
+    `<html><head><link rel="canonical" href="https://www.tiktok.com/@harbour.notes/video/${ID}">${Object.entries(tags)
+      .map(([name, content]) => `<meta property="${name}" content="${content}">`)
+      .join('')}</head></html>`;
+
+  it('tell likes and comments as the summary rounds them, and the whole caption', () => {
+    const post = parsePageTags(
+      page({
+        'og:title': 'Harbour Notes ⚓ on TikTok',
+        'og:description': 'Spring tide. #tide',
+        description:
+          '4.8K Likes, 52 Comments. TikTok video from Harbour Notes ⚓ (@harbour.notes): &quot;Spring tide. #tide&quot;. original sound.',
+      }),
+      ID,
+    );
+    expect(post?.common).to.deep.include({ caption: 'Spring tide. #tide', tags: ['tide'] });
+    expect(post?.common?.author).to.deep.include({ name: 'Harbour Notes ⚓', username: 'harbour.notes' });
+    expect(post?.metrics).to.deep.equal({ likes: 4_800, comments: 52 });
+    expect(post?.precision).to.deep.equal({ likes: 'rounded' });
+  });
+
+  it('do not take the owner in the title for the caption', () => {
+    const post = parsePageTags(
+      page({ 'og:title': 'Harbour Notes (@harbour.notes) on TikTok', 'og:description': 'The lock at noon' }),
+      ID,
+    );
+    expect(post?.common).to.deep.include({ caption: 'The lock at noon' });
+    expect(post?.common?.author?.name).to.equal('Harbour Notes');
+  });
+
+  it('of another item tell nothing', () => {
+    expect(parsePageTags(page({ 'og:title': 'Spring tide' }), '7670000000000000002')).to.equal(undefined);
+  });
+});
+
+describe('clip_video scripts', () => {
+  const item = { id: ID, desc: 'A clip', createTime: '1780300805', author: { uniqueId: 'somebody' } };
+  const universal = (scope: object) =>
+    `<script id="__UNIVERSAL_DATA_FOR_REHYDRATION__" type="application/json">${JSON.stringify({ __DEFAULT_SCOPE__: scope })}</script>`;
+
+  it('are read where the item stands in a part of another name', () => {
+    const html = universal({ 'webapp.i18n': { a: 1 }, 'webapp.newest': { itemInfo: { itemStruct: item } } });
+    expect(readPageNodes(html, ID).items).to.deep.equal([item]);
+  });
+
+  it('are found however their tags are written', () => {
+    const data = JSON.stringify({ __DEFAULT_SCOPE__: { 'webapp.video-detail': { itemInfo: { itemStruct: item } } } });
+    for (const tag of [
+      '<SCRIPT type="application/json" id="__UNIVERSAL_DATA_FOR_REHYDRATION__">',
+      '<script nonce="a>b" id=\'__UNIVERSAL_DATA_FOR_REHYDRATION__\' data-rh>',
+      '<script\n  id="__UNIVERSAL_DATA_FOR_REHYDRATION__"\r\n type="application/json">\n',
+    ]) {
+      expect(readPageNodes(`<html>${tag}${data}</script></html>`, ID).items, tag).to.deep.equal([item]);
+    }
+  });
+
+  it('are not mistaken for the global that an earlier one sets to nothing', () => {
+    const state = { source: { data: { [`/embed/v2/${ID}`]: { videoData: { itemInfos: { id: ID } } } } } };
+    const html = `<script>window.__FRONTITY_CONNECT_STATE__ = null;</script><script id="__FRONTITY_CONNECT_STATE__" type="application/json">${JSON.stringify(state)}</script>`;
+    expect(readPageNodes(html, ID).videoData).to.have.length(1);
+  });
+
+  it('tell a state though no part of the page has the item', () => {
+    const html = universal({ 'webapp.video-detail': { statusCode: 10204, statusMsg: 'status_self_see' } });
+    expect(readPageNodes(html, ID).states).to.deep.equal([{ code: '10204', message: 'status_self_see' }]);
+  });
+});
+
+describe('clip_video replies of the player', () => {
+  const reply = (item: object) => ({ items: [{ id_str: ID, author_info: { nickname: 'Harbour Notes' }, ...item }] });
+
+  it('give the sound of a slideshow in the place of its video', () => {
+    const outcome = outcomeOfPlayer(
+      reply({
+        image_post_info: { images: [{ display_image: { url_list: ['https://p16.tiktokcdn.com/1.webp'] } }] },
+        video_info: { url_list: ['https://v16m.tiktokcdn.com/sound.m4a'] },
+      }),
+      ID,
+      facts,
+    );
+    const post = outcome.kind === 'found' ? outcome.found : undefined;
+    expect(post?.audio).to.equal(true);
+    expect(post?.media?.video_urls).to.deep.equal([]);
+    expect(post?.media?.entries?.map(({ kind, mime }) => [kind, mime])).to.deep.equal([
+      ['image', undefined],
+      ['audio', 'audio/mp4'],
+    ]);
+  });
+
+  it('name why there is no item, in words or by number', () => {
+    const codeOf = (code: unknown) => {
+      const outcome = outcomeOfPlayer({ items: null, results: [{ id_str: ID, code }] }, ID, facts);
+      return outcome.kind === 'found' ? 'found' : outcome.code;
+    };
+    expect(codeOf('item_not_exist')).to.equal('removed');
+    expect(codeOf('status_self_see')).to.equal('private');
+    expect(codeOf(10216)).to.equal('private');
+    expect(codeOf('10231')).to.equal('geo_blocked');
+    expect(codeOf('7')).to.equal('upstream_refused');
+    expect(codeOf(undefined)).to.equal('upstream_changed');
   });
 });

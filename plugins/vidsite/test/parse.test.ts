@@ -6,10 +6,13 @@ import { parseDescription } from '../parse-description.js';
 import { chooseSound, parseFormats } from '../parse-formats.js';
 import { parseLikes } from '../parse-likes.js';
 import { parseMusic } from '../parse-music.js';
+import { parseNext } from '../parse-next.js';
 import { parseOwner } from '../parse-owner.js';
 import { parsePlayer } from '../parse-player.js';
 
 const ID = 'Tugs0fOst3n';
+
+const absentIds = { id: undefined, username: undefined, url: undefined, avatar: undefined };
 
 describe('vidsite: dates as shown', () => {
   const read: Readonly<Record<string, string>> = {
@@ -149,6 +152,68 @@ describe('vidsite: texts and lists of the page', () => {
       },
     };
     expect(parseDescription(secondary)).to.equal('🧵 More: https://loom.example/a?b=1 and 0:42');
+  });
+
+  it('leaves an address as its owner wrote it where the link behind it leads to more', () => {
+    const runs = [
+      {
+        text: 'https://loom.example',
+        navigationEndpoint: { urlEndpoint: { url: 'https://loom.example/?from=shelf' } },
+      },
+      { text: ' and ' },
+      {
+        text: 'https://loom.example/long...',
+        navigationEndpoint: { urlEndpoint: { url: '/redirect?q=https%3A%2F%2Floom.example%2Flonger&v=x' } },
+      },
+    ];
+    expect(parseDescription({ description: { runs } })).to.equal(
+      'https://loom.example and https://loom.example/longer',
+    );
+  });
+
+  it('reads from the panel of the description what stands nowhere else', () => {
+    const text = (simpleText: string) => ({ simpleText });
+    const fact = (value: string) => ({ factoidRenderer: { value: text(value) } });
+    const next = (factoid: unknown[], views = '31,209 views') => ({
+      currentVideoEndpoint: { watchEndpoint: { videoId: ID } },
+      engagementPanels: [
+        {
+          engagementPanelSectionListRenderer: {
+            content: {
+              structuredDescriptionContentRenderer: {
+                items: [
+                  {
+                    videoDescriptionHeaderRenderer: {
+                      title: text('Warp and weft'),
+                      channel: text('Village Loom'),
+                      views: text(views),
+                      publishDate: text('21 Apr 2020'),
+                      factoid,
+                    },
+                  },
+                  { expandableVideoDescriptionBodyRenderer: { attributedDescriptionBodyText: { content: 'Threads' } } },
+                ],
+              },
+            },
+          },
+        },
+      ],
+    });
+    const { belongs, post } = parseNext(next([fact('1.6K'), fact('31,209'), fact('2020')]), ID);
+    expect(belongs).to.equal('requested');
+    expect(post.common).to.deep.include({ title: 'Warp and weft', description: 'Threads' });
+    expect(post.common).to.deep.include({
+      author: { name: 'Village Loom', ...absentIds },
+      published_at: '2020-04-21T00:00:00Z',
+    });
+    expect(post.metrics).to.deep.include({ views: 31_209, likes: 1_600 });
+    expect(post.precision).to.deep.equal({ likes: 'rounded' });
+    const hidden = parseNext(next([fact('N/A'), fact('31,209'), fact('2020')]), ID).post;
+    expect(hidden.metrics).to.deep.include({ views: 31_209, likes: undefined });
+    const live = parseNext(next([], '512 watching now'), ID).post;
+    expect(live.metrics).to.deep.include({ views: undefined, likes: undefined });
+    expect(live.common?.published_at).to.equal(undefined);
+    expect(parseNext(next([]), 'Another0ne1').belongs).to.equal('other');
   });
 
   it('takes chapters from the description by the rule of the site', () => {

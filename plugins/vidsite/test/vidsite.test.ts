@@ -278,6 +278,8 @@ describeExtractor({
     'https://gaming.youtube.com/watch?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://youtu.be/Tugs0fOst3n?t=10': 'Tugs0fOst3n',
     'https://youtu.be/Tugs0fOst3n//anything': 'Tugs0fOst3n',
+    'https://youtu.be/Tugs0fOst3n&feature=youtu.be': 'Tugs0fOst3n',
+    'https://m.youtube.com/#/watch?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://youtu.be/?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://y2u.be/Tugs0fOst3n': 'Tugs0fOst3n',
     'https://www.youtube.com/shorts/Tugs0fOst3n?feature=share': 'Tugs0fOst3n',
