@@ -149,15 +149,15 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
-    const limitations = extraction.limitations ?? [];
+    const limitations = [...(extraction.limitations ?? [])];
+    if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
     return {
       platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
       data: extraction.data,
-      limitations:
-        use === 'stale' ? [...limitations, `stale_cache: ${Math.floor(ageMs / 1000)} seconds old`] : limitations,
+      limitations,
       ...(audioLink && { audioLink }),
       cache: use,
       ageMs,
