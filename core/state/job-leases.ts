@@ -32,7 +32,16 @@ export interface LeaseWatchOptions {
   logger: Logger;
 }
 
+interface Rounds {
+  /** Of the first round, whatever came of it. */
+  first: Promise<void>;
+  /** Waits for the round under way. */
+  stop(): Promise<void>;
+}
+
 export interface LeaseWatch {
+  /** Resolves when the jobs of processes that are known to have ended are back in their old places. */
+  looked: Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -110,10 +119,8 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     if (deleted < SWEEP_ROWS) sweptAt = performance.now();
   }
 
-  const rounds = [startRounds(renew), startRounds(endTheDead), startRounds(sweep)];
-
   /** One after the other: a database that is slow does not pile them up. */
-  function startRounds(work: () => Promise<void>): LeaseWatch {
+  function startRounds(work: () => Promise<void>): Rounds {
     let timer: NodeJS.Timeout | undefined;
     let stopped = false;
     async function round(): Promise<void> {
@@ -127,8 +134,10 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     function begin(): void {
       current = round();
     }
-    let current = round();
+    const first = round();
+    let current = first;
     return {
+      first,
       stop() {
         stopped = true;
         clearTimeout(timer);
@@ -137,7 +146,10 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     };
   }
 
+  const looking = startRounds(endTheDead);
+  const rounds = [looking, startRounds(renew), startRounds(sweep)];
   return {
+    looked: looking.first,
     async stop() {
       await Promise.all(rounds.map((each) => each.stop()));
     },
@@ -146,6 +158,6 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
 const INTERRUPTED: JobFailure = {
   code: 'interrupted',
-  message: 'The job was cut off too often, each time with the process that ran it.',
+  message: 'The job was cut off too often while it ran.',
   retryable: true,
 };

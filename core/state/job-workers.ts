@@ -48,6 +48,8 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
   }
 
   async function startNext(): Promise<StartedRun | undefined> {
+    // Before anything younger, what was cut off when this process ended the last time.
+    await watch.looked;
     // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so those
     // neighbours are soon no more than beginners, who have runs left when the culprit has none.
     const suspects = ![...runs.values()].some(({ row }) => isSuspect(row.cut_offs));
@@ -84,7 +86,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
 
   async function finish({ row }: Run, outcome: Outcome): Promise<void> {
     if (await database.run((queries) => table.finish(queries, row, outcome))) return;
-    logger.warn('a background job was given to another worker; this result is refused', {
+    logger.warn('a background job had ended or was given to another worker; this result is refused', {
       id: row.id,
       attempt: row.attempts,
     });

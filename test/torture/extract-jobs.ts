@@ -15,8 +15,9 @@ const SHORTEST_MS = 40;
 const LONGEST_MS = 200;
 /** A kill comes up to this long after the fetch that calls for it. */
 const KILL_WITHIN_MS = 300;
-const KEYS = 8;
-const PATIENCE_MS = 240_000;
+/** A key may poll twenty times a second. */
+const JOBS_PER_KEY = 125;
+const PATIENCE_MS = 600_000;
 
 export interface TortureOptions {
   jobs: number;
@@ -122,8 +123,10 @@ export async function tortureExtractionJobs({ jobs, kills, databaseUrl }: Tortur
   }
 
   try {
-    const made = await Promise.all(Array.from({ length: KEYS }, (_, n) => gateway.makeKey({ name: `key ${n}` })));
-    const keyFor = (index: number) => made[index % KEYS]?.key ?? '';
+    const made = await Promise.all(
+      Array.from({ length: Math.ceil(jobs / JOBS_PER_KEY) }, (_, n) => gateway.makeKey({ name: `key ${n}` })),
+    );
+    const keyFor = (index: number) => made[index % made.length]?.key ?? '';
     const products = Array.from({ length: jobs }, (_, index) => String(1_732_400_000_000_100_000n + BigInt(index)));
     const limit = pLimit(16);
     const killing = killRepeatedly();
