@@ -34,22 +34,25 @@ describe('files in the making', () => {
   it('end after two minutes, the time of waiting included', async () => {
     const clock = createManualClock();
     const makings = createMakings(clock);
-    const running = ['a', 'b', 'c', 'd'].map((key) => makings.join(key, untilAborted));
-    const waiting = makings.join('e', untilAborted);
+    const hold = Promise.withResolvers<void>();
+    const heedless: Make = () => hold.promise;
+    const running = ['a', 'b', 'c', 'd'].map((key) => makings.join(key, heedless));
+    const waiting = makings.join('e', heedless);
     await clock.advance(119_999);
-    expect(makings.has('a')).to.equal(true);
+    const outcomes = [...running, waiting].flatMap(({ begun, stored }) => [rejection(begun), rejection(stored)]);
     await clock.advance(1);
-    for (const { begun, stored } of [...running, waiting]) {
-      expect(await rejection(begun)).to.include({ code: 'audio_timeout' });
-      expect(await rejection(stored)).to.include({ code: 'audio_timeout' });
-    }
+    for (const failure of await Promise.all(outcomes)) expect(failure).to.include({ code: 'audio_timeout' });
+    expect(clock.sleepers, 'timers of what is over').to.equal(0);
+    hold.resolve();
     await settle();
-    expect(() => makings.join('a', untilAborted), 'the source was too slow').to.throw(GatewayError);
-    expect(
-      makings.join('e', async () => undefined),
-      'we were',
-    ).to.have.property('stored');
-    expect(clock.sleepers, 'timers of what is over').to.be.at.most(1);
+    expect(makings.has('e')).to.equal(false);
+    await makings.join('e', async () => undefined).stored;
+
+    const slow = makings.join('f', untilAborted);
+    await clock.advance(120_000);
+    expect(await rejection(slow.stored)).to.include({ code: 'audio_timeout' });
+    await settle();
+    expect(() => makings.join('f', heedless), 'a source that was too slow').to.throw(GatewayError);
   });
 
   it('a refusal is remembered, a condition of ours is not', async () => {
