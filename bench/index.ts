@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { renderTable, writeReadmeTable } from '../test/support/document-tables.js';
+import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
 import { measureLoad } from './load.js';
@@ -19,6 +20,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: measureColdStart,
   import: measurePackageImport,
   memory: measureMemory,
+  audio: measureAudio,
 };
 
 const { values: flags } = parseArgs({

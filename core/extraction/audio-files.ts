@@ -118,8 +118,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const making = makings.join(item.fileName, makeFor(item));
       if (make === 'following') {
         const growing = await unlessAborted(Promise.race([making.begun, making.stored]), signal);
-        // What is whole is about to be stored, and then has a length and validators.
-        const body = growing?.whole ? undefined : growing?.follow();
+        // What is whole is about to be stored, and then has a length and validators; what has failed gets an error.
+        const body = growing?.ended ? undefined : growing?.follow();
         if (body) return { ...described, kind: 'growing', body };
       }
       await unlessAborted(making.stored, signal);

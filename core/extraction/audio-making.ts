@@ -121,7 +121,12 @@ async function store(growing: GrowingFile, { storage, clock, fileName, lifetimeM
   const body = growing.follow();
   if (!body) throw new Error('a file was closed before it was stored');
   const expiresAt = new Date(clock.now() + lifetimeMs);
-  await storage.write({ name: fileName, contentType: 'audio/mpeg', body, expiresAt });
+  try {
+    await storage.write({ name: fileName, contentType: 'audio/mpeg', body, expiresAt });
+  } finally {
+    // A storage that fails at once has not begun to read.
+    await body[Symbol.asyncIterator]().return?.();
+  }
 }
 
 /**

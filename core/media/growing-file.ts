@@ -5,14 +5,18 @@ import { open } from 'node:fs/promises';
 export interface GrowingFile {
   /** Bytes so far. */
   readonly size: number;
-  /** True once nothing more comes. */
-  readonly whole: boolean;
+  /** True once nothing more comes, be it whole or not. */
+  readonly ended: boolean;
+  /** The chunk is handed on as it is to those who have read all before it. */
   append(chunk: Uint8Array): Promise<void>;
   /** It is whole: readers end where it ends. */
   finish(): void;
   /** It will never be whole: readers get what there is, and then this error. */
   fail(error: unknown): void;
-  /** From the first byte to the last, waiting for what is still to come. Can be read once. Undefined once it is closed. */
+  /**
+   * From the first byte to the last, waiting for what is still to come. To be read once, to its end or until it is told to
+   * return; until then the file stays open. Undefined once it is closed.
+   */
   follow(): AsyncIterable<Uint8Array> | undefined;
   /** Its writer needs it no more; it is closed when the last reader has left. */
   release(): Promise<void>;
@@ -26,6 +30,7 @@ export async function createGrowingFile(path: string): Promise<GrowingFile> {
   let size = 0;
   let state: 'growing' | 'whole' | { failed: unknown } = 'growing';
   let users = 1;
+  let newest: { start: number; chunk: Uint8Array } | undefined;
   let changed = Promise.withResolvers<void>();
 
   function wake(): void {
@@ -42,7 +47,12 @@ export async function createGrowingFile(path: string): Promise<GrowingFile> {
     for (let position = 0; ; ) {
       const news = changed.promise;
       while (position < size) {
-        const length = Math.min(CHUNK_BYTES, size - position);
+        if (newest?.start === position) {
+          position += newest.chunk.byteLength;
+          yield newest.chunk;
+          continue;
+        }
+        const length = Math.min(CHUNK_BYTES, (newest && newest.start > position ? newest.start : size) - position);
         const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
         if (bytesRead === 0) throw new Error('a file being written became shorter');
         position += bytesRead;
@@ -58,14 +68,15 @@ export async function createGrowingFile(path: string): Promise<GrowingFile> {
     get size() {
       return size;
     },
-    get whole() {
-      return state === 'whole';
+    get ended() {
+      return state !== 'growing';
     },
     async append(chunk) {
       for (let offset = 0; offset < chunk.byteLength; ) {
         const { bytesWritten } = await handle.write(chunk, offset, chunk.byteLength - offset, size + offset);
         offset += bytesWritten;
       }
+      newest = { start: size, chunk };
       size += chunk.byteLength;
       wake();
     },

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { GatewayError } from '../../../core/errors.js';
+import { createMakings, type Make } from '../../../core/extraction/audio-makings.js';
+import { createManualClock } from '../../../core/testing/manual-clock.js';
+import { rejection } from '../../support/rejection.js';
+
+describe('files in the making', () => {
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  const untilAborted: Make = (signal) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
+  it('four at a time, thirty-two wait, more are refused', async () => {
+    const makings = createMakings(createManualClock());
+    let running = 0;
+    const hold = Promise.withResolvers<void>();
+    const make: Make = () => {
+      running += 1;
+      return hold.promise;
+    };
+    const all = Array.from({ length: 36 }, (_, index) => makings.join(String(index), make));
+    await settle();
+    expect(running).to.equal(4);
+    expect(() => makings.join('36', make))
+      .to.throw(GatewayError)
+      .with.property('code', 'queue_full');
+    expect(makings.join('7', make), 'one that waits already').to.equal(all[7]);
+    hold.resolve();
+    await Promise.all(all.map(({ stored }) => stored));
+    await settle();
+    expect(running).to.equal(36);
+    expect(makings.has('7')).to.equal(false);
+  });
+
+  it('end after two minutes, the time of waiting included', async () => {
+    const clock = createManualClock();
+    const makings = createMakings(clock);
+    const hold = Promise.withResolvers<void>();
+    const heedless: Make = () => hold.promise;
+    const running = ['a', 'b', 'c', 'd'].map((key) => makings.join(key, heedless));
+    const waiting = makings.join('e', heedless);
+    await clock.advance(119_999);
+    const outcomes = [...running, waiting].flatMap(({ begun, stored }) => [rejection(begun), rejection(stored)]);
+    await clock.advance(1);
+    for (const failure of await Promise.all(outcomes)) expect(failure).to.include({ code: 'audio_timeout' });
+    expect(clock.sleepers, 'timers of what is over').to.equal(0);
+    hold.resolve();
+    await settle();
+    expect(makings.has('e')).to.equal(false);
+    await makings.join('e', async () => undefined).stored;
+
+    const slow = makings.join('f', untilAborted);
+    await clock.advance(120_000);
+    expect(await rejection(slow.stored)).to.include({ code: 'audio_timeout' });
+    await settle();
+    expect(() => makings.join('f', heedless), 'a source that was too slow').to.throw(GatewayError);
+  });
+
+  it('a refusal is remembered, a condition of ours is not', async () => {
+    const makings = createMakings(createManualClock());
+    const failing = (code: 'removed' | 'bot_check' | 'audio_unavailable' | 'upstream_unavailable' | 'queue_full') => {
+      const failure = new GatewayError(code, code);
+      return rejection(makings.join(code, () => Promise.reject(failure)).stored);
+    };
+    for (const code of ['removed', 'bot_check', 'audio_unavailable'] as const) {
+      const failure = await failing(code);
+      await settle();
+      expect(() => makings.join(code, async () => undefined))
+        .to.throw(GatewayError)
+        .that.equals(failure);
+    }
+    for (const code of ['upstream_unavailable', 'queue_full'] as const) {
+      await failing(code);
+      await settle();
+      await makings.join(code, async () => undefined).stored;
+    }
+  });
+
+  it('end with the gateway, which waits until nothing is left of them', async () => {
+    const makings = createMakings(createManualClock());
+    let over = false;
+    const { stored } = makings.join('a', async (signal, begin) => {
+      await untilAborted(signal, begin).catch(() => undefined);
+      await settle();
+      over = true;
+      throw signal.reason;
+    });
+    await settle();
+    await makings.close();
+    expect(over).to.equal(true);
+    expect(await rejection(stored)).to.include({ code: 'shutting_down' });
+  });
+});
