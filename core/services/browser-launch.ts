@@ -17,7 +17,8 @@ export interface LaunchOptions {
 
 /** A browser with its processes and its folder. */
 export interface RunningBrowser extends BrowserConnection {
-  readonly pid: number;
+  /** False from the moment it is known to end. */
+  readonly alive: boolean;
   /** Resolves when nothing of it is left. Never rejects. */
   readonly ended: Promise<void>;
   /** Ends it at once, whatever it is doing. Idempotent. */
@@ -41,7 +42,10 @@ export async function launchBrowser(options: LaunchOptions): Promise<RunningBrow
   }
 }
 
-async function launch({ executable, proxyPort, behindEgressProxy }: LaunchOptions, sandbox: boolean) {
+async function launch(
+  { executable, proxyPort, behindEgressProxy }: LaunchOptions,
+  sandbox: boolean,
+): Promise<RunningBrowser> {
   const profile = await createProfile();
   const authorities = behindEgressProxy ? getCACertificates('extra') : [];
   const started = startBrowserProcess(executable, {
@@ -57,7 +61,9 @@ async function launch({ executable, proxyPort, behindEgressProxy }: LaunchOption
     const connection = await connect(browser, profile);
     return {
       ...connection,
-      pid: browser.pid,
+      get alive() {
+        return browser.alive;
+      },
       ended: ended.catch(() => {}),
       async kill() {
         await browser.kill();
