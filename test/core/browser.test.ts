@@ -112,7 +112,9 @@ describe('the browser', () => {
     });
     const headers = seen[0]?.headers ?? {};
     expect(headers['user-agent']).to.equal(told.agent);
-    expect(told.agent).to.match(/^Mozilla\/5\.0 \([^)]+\) AppleWebKit\/\S+ \(KHTML, like Gecko\) Chrome\/\d+\.0\.0\.0 Saf/);
+    expect(told.agent).to.match(
+      /^Mozilla\/5\.0 \([^)]+\) AppleWebKit\/\S+ \(KHTML, like Gecko\) Chrome\/\d+\.0\.0\.0 Saf/,
+    );
     expect([told.language, headers['accept-language']]).to.deep.equal(['de-CH', 'de-CH']);
     expect(headers).not.to.have.any.keys('proxy-authorization', 'proxy-connection', 'via', 'x-forwarded-for');
   });
@@ -152,7 +154,10 @@ describe('the browser', () => {
     start();
     const other = service.face({ timeoutMs: AMPLE_MS, trustedOrigins: [], signal: new AbortController().signal });
     const asking = (page: BrowserPage) => page.goto(`${site.origin}/`);
-    const [, error] = await Promise.all([faceOf(service).run({ visit: asking }), rejection(other.run({ visit: asking }))]);
+    const [, error] = await Promise.all([
+      faceOf(service).run({ visit: asking }),
+      rejection(other.run({ visit: asking })),
+    ]);
     expect(error).to.include({ code: 'upstream_refused' });
     expect(seen).to.have.length(1);
   });

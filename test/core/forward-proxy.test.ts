@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -18,13 +18,25 @@ describe('the forward proxy of the browser', () => {
   beforeEach(async () => {
     seen.length = 0;
     origin = await startOrigin((request, response) => {
-      text(request).then((body) => {
-        const { method, url, rawHeaders } = request;
-        seen.push({ method, target: url, fields: rawHeaders, body });
-        if (url === '/hang') return;
-        response.writeHead(201, 'Made', ['set-cookie', 'a=1', 'set-cookie', 'b=2', 'connection', 'close', 'x-y', 'z']);
-        response.end(url === '/large' ? Buffer.alloc(300_000) : body);
-      }, () => {});
+      text(request).then(
+        (body) => {
+          const { method, url, rawHeaders } = request;
+          seen.push({ method, target: url, fields: rawHeaders, body });
+          if (url === '/hang') return;
+          response.writeHead(201, 'Made', [
+            'set-cookie',
+            'a=1',
+            'set-cookie',
+            'b=2',
+            'connection',
+            'close',
+            'x-y',
+            'z',
+          ]);
+          response.end(url === '/large' ? Buffer.alloc(300_000) : body);
+        },
+        () => {},
+      );
     });
     await start();
   });
@@ -92,12 +104,21 @@ describe('the forward proxy of the browser', () => {
       headers: { 'x-own': '1', cookie: 'c=d', te: 'trailers', 'proxy-connection': 'keep-alive', upgrade: 'h2c' },
     });
     expect(answer).to.include({ status: 201, body: 'hello' });
-    expect(answer.headers).to.include({ 'x-y': 'z' }).and.to.deep.include({ 'set-cookie': ['a=1', 'b=2'] });
+    expect(answer.headers)
+      .to.include({ 'x-y': 'z' })
+      .and.to.deep.include({ 'set-cookie': ['a=1', 'b=2'] });
     const [{ fields, ...request } = { fields: [] as string[] }] = seen;
     expect(request).to.deep.equal({ method: 'POST', target: '/a?b=c', body: 'hello' });
     const names = fields.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
     expect(names).to.include.members(['host', 'x-own', 'cookie', 'content-length']);
-    expect(names).not.to.include.oneOf(['te', 'proxy-authorization', 'proxy-connection', 'upgrade', 'via', 'forwarded']);
+    expect(names).not.to.include.oneOf([
+      'te',
+      'proxy-authorization',
+      'proxy-connection',
+      'upgrade',
+      'via',
+      'forwarded',
+    ]);
     expect(fields[fields.indexOf('host') + 1]).to.equal(authority());
     expect(fields).not.to.include('wrong.example');
   });
@@ -108,7 +129,9 @@ describe('the forward proxy of the browser', () => {
     expect(status).to.equal(200);
     socket.write('GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     const answer = await text(socket);
-    expect(answer).to.match(/^HTTP\/1\.1 201 Made/).and.to.have.length.greaterThan(300_000);
+    expect(answer)
+      .to.match(/^HTTP\/1\.1 201 Made/)
+      .and.to.have.length.greaterThan(300_000);
   });
 
   it('lets nobody in who does not hold a pass', async () => {
