@@ -6,7 +6,7 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import type { AddressGuard } from './address-guard.js';
 import { exitOf } from './browser-arguments.js';
 import { browserFailure } from './browser-failure.js';
-import { launchBrowser, type RunningBrowser } from './browser-launch.js';
+import { createLauncher, type Launcher, type RunningBrowser } from './browser-launch.js';
 import type { BrowserExecutable } from './browser-process.js';
 import { removeLeftProfiles } from './browser-profile.js';
 import { createBrowserSupply } from './browser-supply.js';
@@ -60,6 +60,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     idleMs: options.idleMs ?? IDLE_MS,
   });
   let exit: Promise<ForwardProxy> | undefined;
+  let launcher: Launcher | undefined;
 
   function openExit(): Promise<ForwardProxy> {
     exit ??= removeLeftProfiles().then(() => startForwardProxy({ guard, egressProxy }));
@@ -70,12 +71,8 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     try {
       const [{ port }, found] = await Promise.all([openExit(), executable()]);
       closing.signal.throwIfAborted();
-      return await launchBrowser({
-        executable: found,
-        proxyPort: port,
-        behindEgressProxy: egressProxy !== undefined,
-        logger,
-      });
+      launcher ??= createLauncher({ behindEgressProxy: egressProxy !== undefined, logger });
+      return await launcher.launch(found, port);
     } catch (error) {
       if (isGatewayError(error)) throw error;
       logger.error('the browser did not start', { error });

@@ -12,6 +12,7 @@ import { createRecordingLogger } from '../../core/testing/index.js';
 import { browsersOf, chromiumFor, pageProcessesOf, processesOf, untilNone } from '../support/chromium.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
+import { startReplayingProxy } from '../support/replaying-proxy.js';
 
 const AMPLE_MS = 30_000;
 
@@ -160,6 +161,19 @@ describe('the browser', () => {
     ]);
     expect(error).to.include({ code: 'upstream_refused' });
     expect(seen).to.have.length(1);
+  });
+
+  it('believes no certificate that nobody vouches for, and says what was met', async () => {
+    const proxy = await startReplayingProxy({ answer: () => ({ body: 'never shown' }) });
+    try {
+      const browser = start({ egressProxyUrl: proxy.url });
+      const error = await rejection(browser.run({ visit: (page) => page.goto('https://example.com/') }));
+      const message = 'No secure connection to the origin could be made.';
+      expect(error).to.include({ code: 'upstream_error', message });
+      expect(proxy.requests).to.deep.equal([]);
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('passes on what a visit throws', async () => {
