@@ -70,13 +70,16 @@ export function isOverdue({ aborted, reason }: AbortSignal): boolean {
 
 function readFailure(error: unknown): Outcome<never> {
   if (isGatewayError(error)) {
-    const { code, reason, retryAfterSeconds } = error;
+    const { code, reason, retryAfterSeconds, retryable } = error;
     if (isDefinitiveCode(code)) return { kind: 'definitive', code, reason };
     if (isTransientCode(code)) {
       // Where the platform said nothing, what our own client met ("the host name could not be resolved") is the reason.
       const met = reason ?? error.message;
       return { kind: 'transient', code, reason: met, retryAfterSeconds, cause: error };
     }
+    // Ours rather than the platform's: a browser that is busy or does not start says nothing of what it would have shown.
+    if (retryable)
+      return { kind: 'transient', code: 'upstream_error', reason: error.message, retryAfterSeconds, cause: error };
   }
   return { kind: 'transient', code: 'upstream_changed', cause: error };
 }

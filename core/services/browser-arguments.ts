@@ -6,7 +6,10 @@ export interface BrowserArguments {
   /** Port on 127.0.0.1 of the one exit. */
   proxyPort: number;
   sandbox: boolean;
-  /** PEM certificates of authorities that are believed besides the browser's own. */
+  /**
+   * PEM certificates of authorities that are believed besides the browser's own. Chromium takes every chain that has the
+   * key in it, signed by it or not: who stands between here and the origin and knows the certificate is believed as well.
+   */
   authorities: readonly string[];
 }
 

@@ -13,6 +13,8 @@ export interface BrowserExecutable {
 /** A browser and all the processes it starts. */
 export interface BrowserProcess {
   readonly pid: number;
+  /** False from the moment it is known to end. */
+  readonly alive: boolean;
   /** Messages to the browser, each ended by a NUL. */
   readonly input: Writable;
   /** Messages from the browser, likewise. */
@@ -43,15 +45,24 @@ export async function startBrowserProcess(
   const { pid } = child;
   const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
   if (pid === undefined) throw new Error('the browser has no process id');
-  // The browser closes its ends when it dies, which shows in `ended`.
-  input.on('error', () => {});
-  output.on('error', () => {});
+  // The browser closes its ends when it dies, which is seen here before it can be waited for.
+  let alive = true;
+  for (const end of [input, output]) {
+    end.on('error', () => {});
+    end.once('close', () => {
+      alive = false;
+    });
+  }
   return {
     pid,
+    get alive() {
+      return alive;
+    },
     input,
     output,
     ended,
     async kill() {
+      alive = false;
       killGroup(child, pid);
       await ended;
     },

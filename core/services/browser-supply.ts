@@ -18,6 +18,8 @@ export interface BrowserSupply {
 
 interface Tenure {
   readonly browser: Promise<RunningBrowser>;
+  /** Once it has started. */
+  running?: RunningBrowser;
   visits: number;
   active: number;
 }
@@ -34,7 +36,12 @@ export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: Browser
       tenures.delete(tenure);
       if (current === tenure) current = undefined;
     };
-    tenure.browser.then((browser) => browser.ended).then(forget, forget);
+    tenure.browser
+      .then((browser) => {
+        tenure.running = browser;
+        return browser.ended;
+      })
+      .then(forget, forget);
     return tenure;
   }
 
@@ -57,7 +64,7 @@ export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: Browser
   return {
     async use(work) {
       clearTimeout(idle);
-      current ??= begin();
+      if (!current || current.running?.alive === false) current = begin();
       const tenure = current;
       tenure.visits++;
       tenure.active++;

@@ -5,7 +5,8 @@ import type { BrowserFaces, FaceOptions } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { AddressGuard } from './address-guard.js';
 import { exitOf } from './browser-arguments.js';
-import { launchBrowser, type RunningBrowser } from './browser-launch.js';
+import { browserFailure } from './browser-failure.js';
+import { createLauncher, type Launcher, type RunningBrowser } from './browser-launch.js';
 import type { BrowserExecutable } from './browser-process.js';
 import { removeLeftProfiles } from './browser-profile.js';
 import { createBrowserSupply } from './browser-supply.js';
@@ -59,6 +60,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     idleMs: options.idleMs ?? IDLE_MS,
   });
   let exit: Promise<ForwardProxy> | undefined;
+  let launcher: Launcher | undefined;
 
   function openExit(): Promise<ForwardProxy> {
     exit ??= removeLeftProfiles().then(() => startForwardProxy({ guard, egressProxy }));
@@ -69,12 +71,8 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     try {
       const [{ port }, found] = await Promise.all([openExit(), executable()]);
       closing.signal.throwIfAborted();
-      return await launchBrowser({
-        executable: found,
-        proxyPort: port,
-        behindEgressProxy: egressProxy !== undefined,
-        logger,
-      });
+      launcher ??= createLauncher({ behindEgressProxy: egressProxy !== undefined, logger });
+      return await launcher.launch(found, port);
     } catch (error) {
       if (isGatewayError(error)) throw error;
       logger.error('the browser did not start', { error });
@@ -92,14 +90,21 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     const { port, issue } = await openExit();
     const pass = issue({ trustedOrigins, maxBytes: MAX_VISIT_BYTES, maxConnections: MAX_VISIT_CONNECTIONS });
     const { username, password } = pass;
+    const spent = pass.spent.then(() => {
+      throw new GatewayError('upstream_error', 'The page loads too much.');
+    });
+    // Heard of while the visit lasts.
+    spent.catch(() => {});
     const opening = browser.openPage({
       exit: { ...exitOf(port), username, password },
       locale,
       checkUrl: (url) => guard.checkUrl(url, trustedOrigins),
     });
     try {
-      const { page, lost } = await untilAborted(signal, opening);
-      return await untilAborted(signal, Promise.race([lost, visit(page, signal)]));
+      const { page, lost } = await untilAborted(signal, opening).catch((error) => {
+        throw browserFailure(error);
+      });
+      return await untilAborted(signal, Promise.race([lost, spent, visit(page, signal)]));
     } finally {
       pass.revoke();
       const hung = setTimeout(() => void browser.kill(), CLOSING_MS);

@@ -17,6 +17,8 @@ export interface Pass {
   readonly trustedOrigins: readonly string[];
   readonly bytes: number;
   readonly refusals: number;
+  /** Resolves when there have been too many bytes. */
+  readonly spent: Promise<void>;
   /** Aborts when the pass ends. */
   readonly signal: AbortSignal;
   accepts(password: string): boolean;
@@ -51,9 +53,14 @@ export function createPass(password: string, { trustedOrigins, maxBytes, maxConn
   let bytes = 0;
   let refusals = 0;
   let connections = 0;
+  let spend = () => {};
+  const spent = new Promise<void>((resolve) => {
+    spend = resolve;
+  });
 
   const pass: Pass = {
     trustedOrigins,
+    spent,
     signal: ending.signal,
     get bytes() {
       return bytes;
@@ -83,7 +90,9 @@ export function createPass(password: string, { trustedOrigins, maxBytes, maxConn
     meter(stream) {
       stream.on('data', (chunk: Uint8Array) => {
         bytes += chunk.length;
-        if (bytes > maxBytes) pass.end();
+        if (bytes <= maxBytes) return;
+        spend();
+        pass.end();
       });
     },
     end: () => ending.abort(new ProxyRefusal(403)),

@@ -24,6 +24,8 @@ export interface IssuedPass {
   readonly bytes: number;
   /** Requests and tunnels that were not let through. */
   readonly refusals: number;
+  /** Resolves when there have been more bytes than allowed, and everything was cut for it. */
+  readonly spent: Promise<void>;
   /** Cuts what runs under this pass, and refuses what comes after. Idempotent. */
   revoke(): void;
 }
@@ -94,6 +96,7 @@ export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOpti
       return {
         username,
         password,
+        spent: pass.spent,
         get bytes() {
           return pass.bytes;
         },

@@ -250,6 +250,16 @@ describe('ladder', () => {
       expect(error.cause).to.equal(refused);
     });
 
+    it('does not take a service of ours that is busy for a change of the platform', async () => {
+      const busy = new GatewayError('queue_full', 'Too many visits wait.', { retryAfterSeconds: 9 });
+      expect(await failureOf(ladderOf([rung('only', busy)]).climb())).to.include({
+        code: 'upstream_error',
+        reason: 'Too many visits wait.',
+        retryAfterSeconds: 9,
+        cause: busy,
+      });
+    });
+
     it('logs anything else as a change of the platform and keeps the cause', async () => {
       const broken = new TypeError('x is not a function');
       const { climb, logger } = ladderOf([rung('only', broken)]);
