@@ -65,9 +65,10 @@ export function withDecoys(reply: ReplyParts, id: string): DecoyedReply {
 
   const decoyed = parts.map((part): Part => {
     if (part.kind !== 'json' || !part.text.includes(id)) return part;
+    const before = decoys;
     const inner = planted(part.value);
     // What is the whole of an answer has no place beside it.
-    const lonely = isRecord(part.value) && (bears(part.value) || parts.length === 1);
+    const lonely = isRecord(part.value) && (bears(part.value) || (parts.length === 1 && decoys === before));
     const value = lonely ? { other: foreign(part.value), ...(inner as object) } : inner;
     return { ...part, value, text: JSON.stringify(value) };
   });

@@ -65,7 +65,7 @@ function placesIn(part: Part): readonly Path[] {
 }
 
 function prunedTag(tag: string, random: () => number): string {
-  return random() < 0.5 ? '' : tag.replace(/(content|href)=("[^"]*"|'[^']*')/i, '$1=""');
+  return random() < 0.5 ? '' : tag.replace(/(content|href)=("[^"]*"|'[^']*')/i, '$1=""').replace(/>[^<]+</, '><');
 }
 
 function prunedJson(value: unknown, paths: readonly Path[], random: () => number, spoils: unknown[]): string {
