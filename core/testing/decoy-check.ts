@@ -14,8 +14,8 @@ import { takeApart } from './reply-parts.js';
  * another item altogether. What it says must not get into the result.
  */
 export async function resistsDecoys(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
-  const { exchanges, extraction } = await readIntact(definition, sample);
-  const decoyed = exchanges.map((exchange) => withDecoys(takeApart(exchange), sample.id));
+  const { exchanges, extraction, itemIds } = await readIntact(definition, sample);
+  const decoyed = exchanges.map((exchange) => withDecoys(takeApart(exchange), itemIds));
   const decoys = decoyed.reduce((sum, reply) => sum + reply.decoys, 0);
   if (decoys === 0) {
     reportAll(sample.noDecoys ? [] : [`no reply bears ${sample.id}, so no decoy was put in; "noDecoys" says why`]);

@@ -31,6 +31,9 @@ function otherDigit(digit: string): string {
   return String((Number(digit) % 9) + 1);
 }
 
+/** By which replies name an item, that of the link first. */
+export type ItemIds = readonly [id: string, ...others: string[]];
+
 export interface DecoyedReply extends ReplyParts {
   /** Foreign items that were put in. */
   decoys: number;
@@ -40,10 +43,11 @@ export interface DecoyedReply extends ReplyParts {
  * The reply with another item beside the requested one, wherever a record bears the item's id: before and after it in a
  * list, else under a name of its own. A page in which no record does has the other item's link and words at its end.
  */
-export function withDecoys(reply: ReplyParts, id: string): DecoyedReply {
+export function withDecoys(reply: ReplyParts, [id, ...others]: ItemIds): DecoyedReply {
   const { exchange, parts } = reply;
   let decoys = 0;
-  const bears = (value: unknown) => isRecord(value) && Object.values(value).includes(id);
+  const ids: ReadonlySet<unknown> = new Set([id, ...others]);
+  const bears = (value: unknown) => isRecord(value) && Object.values(value).some((member) => ids.has(member));
   const foreign = (value: unknown): unknown => {
     decoys += 1;
     return foreignValue(value, id);
@@ -64,7 +68,7 @@ export function withDecoys(reply: ReplyParts, id: string): DecoyedReply {
   }
 
   const decoyed = parts.map((part): Part => {
-    if (part.kind !== 'json' || !part.text.includes(id)) return part;
+    if (part.kind !== 'json' || ![id, ...others].some((one) => part.text.includes(one))) return part;
     const before = decoys;
     const inner = planted(part.value);
     // What is the whole of an answer has no place beside it.

@@ -11,6 +11,7 @@ import {
 } from './extraction-run.js';
 import type { ExtractorDefinition, FoundSample } from './extractor-definition.js';
 import type { Exchange } from './fixtures.js';
+import type { ItemIds } from './foreign-items.js';
 import { show } from './matchers.js';
 import { createReplay } from './replay.js';
 
@@ -18,9 +19,11 @@ import { createReplay } from './replay.js';
 export interface IntactSample {
   exchanges: readonly Exchange[];
   extraction: Extraction;
-  /** Ids of the item itself. */
-  own: readonly string[];
-  /** Those, and ids of its author and of what hangs on it. */
+  /** What the link or the sample names the item by. */
+  own: ItemIds;
+  /** Those, and what the result does. */
+  itemIds: ItemIds;
+  /** Those, and what names its author. */
   ids: readonly string[];
 }
 
@@ -28,9 +31,14 @@ export async function readIntact(definition: ExtractorDefinition, sample: FoundS
   const exchanges = exchangesOf(definition, sample);
   const { extraction, ...run } = await runSample(definition, sample, createReplay(exchanges));
   assert(extraction, `there is no result: ${outcomeOf(run)}`);
-  const stated = Object.values(idsOf(extraction)).flatMap((id) => id ?? []);
-  const own = [sample.id, ...(sample.aliases ?? [])];
-  return { exchanges, extraction, own, ids: [...own, ...stated] };
+  const own: ItemIds = [sample.id, ...(sample.aliases ?? [])];
+  const { author_id, channel_id, canonical_url: _address, ...stated } = idsOf(extraction);
+  const itemIds: ItemIds = [...own, ...present(Object.values(stated))];
+  return { exchanges, extraction, own, itemIds, ids: [...itemIds, ...present([author_id, channel_id])] };
+}
+
+function present(ids: readonly (string | undefined)[]): string[] {
+  return ids.filter((id) => id !== undefined);
 }
 
 /** Damage may cost members or the whole result; it must not make a wrong one, nor anything but a GatewayError. */

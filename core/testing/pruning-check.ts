@@ -26,7 +26,7 @@ const PACE_STEP_MS = 1_000;
 export async function survivesPruning(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const intact = await readIntact(definition, sample);
   const replies = intact.exchanges.map(takeApart);
-  const decoyed = replies.map((reply) => withDecoys(reply, sample.id));
+  const decoyed = replies.map((reply) => withDecoys(reply, intact.itemIds));
   const numbers = knownNumbers(intact.extraction, replies, intact.ids);
   const clock = createManualClock();
   const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);

@@ -22,7 +22,7 @@ export class NestedJson {
   }
 }
 
-const JSON_START = /[=>(]\s*(?=\{\s*"|\[\s*[{["])/g;
+const JSON_START = /[=>(]\s*(?=\{\s*"|\[\s*[{["])|,\s*(?=\{\s*")/g;
 const TAG = /<(?:meta|link)\b[^>]*>|<title\b[^>]*>[^<]*<\/title>/gi;
 
 export function takeApart(exchange: Exchange): ReplyParts {

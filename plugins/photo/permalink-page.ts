@@ -46,11 +46,13 @@ function withOwner(reading: Found[number], html: string, { mediaId }: PostIdenti
   };
 }
 
-/** The text around the first place where a member has the post's id. */
+/** The text around the first place where a member has the post's id, as far as it is of the same record. */
 function aroundOwn(html: string, member: string, mediaId: string): string {
   for (let at = html.indexOf(member); at >= 0; at = html.indexOf(member, at + member.length)) {
     const value = at + member.length;
-    if (html.slice(value, value + 40).includes(`"${mediaId}"`)) return html.slice(Math.max(0, at - 80), at + 160);
+    if (!html.slice(value, value + 40).includes(`"${mediaId}"`)) continue;
+    const before = html.slice(Math.max(0, at - 80), at);
+    return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(html.slice(at, at + 160))?.[0];
   }
   return '';
 }

@@ -13,7 +13,7 @@ function exchangeOf(body: string): Exchange {
 }
 
 const decoyed = (body: string) => {
-  const reply = withDecoys(takeApart(exchangeOf(body)), ID);
+  const reply = withDecoys(takeApart(exchangeOf(body)), [ID, 'alias']);
   return { decoys: reply.decoys, body: decoyedExchange(reply).body.toString() };
 };
 
@@ -94,6 +94,12 @@ describe('another item', () => {
     const { decoys, body } = decoyed(JSON.stringify({ data: inner, id: 'x' }));
     expect(decoys).to.equal(2);
     expect(JSON.parse(JSON.parse(body).data).list).to.have.length(3);
+  });
+
+  it('stands beside a record that bears another of its ids', () => {
+    const { decoys, body } = decoyed('<script>f("x", {"page":{"name":"alias","n":500}});</script>');
+    expect(decoys).to.equal(1);
+    expect(body).to.include('f("x", {"other_page":{"name":"alias","n":600},"page":{"name":"alias","n":500}});');
   });
 
   it('is linked at the end of a page that has no data', () => {
