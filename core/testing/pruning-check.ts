@@ -31,18 +31,22 @@ export async function survivesPruning(definition: ExtractorDefinition, sample: F
   const clock = createManualClock();
   const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
   const problems: string[] = [];
-  for (const seed of seeds()) {
-    const random = seededRandom(seed * SEED_STEP);
-    const pruned = (seed % 2 === 0 ? replies : decoyed).map((reply) => pruneReply(reply, random));
-    const replay = createReplay(pruned.map(({ exchange }) => exchange));
-    const run = await runSample(definition, sample, replay, { waiting: clock });
-    const spoils = pruned.flatMap((reply) => reply.spoils);
-    const found = [...problemsOf(() => damageProblems(run, intact))];
-    if (run.extraction) found.push(...numbers.unknownIn(run.extraction, spoils));
-    problems.push(...found.map((problem) => `seed ${seed} (PRUNING_SEED=${seed} repeats it): ${problem}`));
-    if (problems.length > PROBLEMS_SHOWN) break;
+  try {
+    for (const seed of seeds()) {
+      const random = seededRandom(seed * SEED_STEP);
+      const pruned = (seed % 2 === 0 ? replies : decoyed).map((reply) => pruneReply(reply, random));
+      const replay = createReplay(pruned.map(({ exchange }) => exchange));
+      const run = await runSample(definition, sample, replay, { waiting: clock });
+      const spoils = pruned.flatMap((reply) => reply.spoils);
+      const wrong = run.extraction ? numbers.unknownIn(run.extraction, spoils) : [];
+      for (const problem of [...problemsOf(() => damageProblems(run, intact)), ...wrong]) {
+        problems.push(`seed ${seed} (PRUNING_SEED=${seed} repeats it): ${problem}`);
+      }
+      if (problems.length > PROBLEMS_SHOWN) break;
+    }
+  } finally {
+    clearInterval(pace);
   }
-  clearInterval(pace);
   reportAll(problems);
 }
 

@@ -13,6 +13,9 @@ const UNIT_LENGTH = 12;
 /** Members by which a record says what it is of. */
 const IDENTITY = /^(?:id|pk|code|shortcode|(?:\w*_)?(?:video|post|media|product|item|aweme)_?id)$/i;
 
+/** Names of members whose nought is a number told. */
+const COUNTER = /count|total/i;
+
 /** A picture or a file has an id of its own; that it is the item's, its address tells. */
 const FILE = /\.(?:entries|media)\[\]/;
 
@@ -82,7 +85,10 @@ function collect(value: unknown, ids: readonly string[], numbers: Set<number>): 
   else if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value);
     if (entries.some(([name, member]) => IDENTITY.test(name) && isOther(member, ids))) return;
-    for (const [, member] of entries) collect(member, ids, numbers);
+    for (const [name, member] of entries) {
+      collect(member, ids, numbers);
+      if (COUNTER.test(name) && (member === 0 || member === '0')) numbers.add(0);
+    }
   }
 }
 
@@ -91,9 +97,12 @@ function isOther(id: unknown, ids: readonly string[]): boolean {
   return ![id, Buffer.from(id, 'base64').toString('latin1')].some((text) => ids.some((own) => text.includes(own)));
 }
 
-/** Sources count in thousandths as well. */
+/**
+ * Sources count in thousandths as well. Noughts are everywhere, and one in a result is what careless code makes of
+ * nothing: only those of counters count.
+ */
 function addNumber(value: number, numbers: Set<number>): void {
-  numbers.add(value).add(value / 1000);
+  if (value !== 0) numbers.add(value).add(value / 1000);
 }
 
 function addText(text: string, numbers: Set<number>): void {
@@ -101,7 +110,7 @@ function addText(text: string, numbers: Set<number>): void {
   if (duration !== undefined) numbers.add(duration);
   for (const { 0: number, index } of text.matchAll(/\d+(?:[.,\u00a0\u202f]\d+)*/g)) {
     const count = parseCount(text.slice(index, index + number.length + UNIT_LENGTH));
-    if (count) numbers.add(count.value);
+    if (count?.value) numbers.add(count.value);
     addNumber(Number(number), numbers);
     addNumber(Number(number.replace(/\D/g, '')), numbers);
     addNumber(Number(number.replace(',', '.')), numbers);

@@ -59,7 +59,7 @@ describe('the testing kit, of readings of replies', () => {
       mkdirSync(path.join(folder.fixtures, name));
       writeFileSync(path.join(folder.fixtures, name, 'exchanges.json'), JSON.stringify({ exchanges: [exchange] }));
     };
-    const item = { id: ID, title: 'An item', views: 51_234 };
+    const item = { id: ID, title: 'An item', views: 51_234, rank: 0 };
     const other = { id: OTHER_ID, title: 'Another', views: 98_765 };
     write('list', { items: [item, other] });
     write('nameless', { items: [{ title: 'An item', views: 51_234 }] });
