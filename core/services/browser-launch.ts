@@ -84,7 +84,7 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
 }
 
 function connect(browser: BrowserProcess, profile: string): Promise<BrowserConnection> {
-  const transport = createPipeTransport({ ...browser, onOverflow: () => void browser.kill() });
+  const transport = createPipeTransport({ ...browser, onBroken: () => void browser.kill() });
   const message = 'The browser did not start in time.';
   return withDeadline({ timeoutMs: START_MS, message }, () =>
     Promise.race([

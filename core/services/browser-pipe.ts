@@ -15,12 +15,12 @@ const NUL = 0;
 export interface PipeEnds {
   input: Writable;
   output: Readable;
-  /** Called where the browser says too much. */
-  onOverflow(): void;
+  /** Called where the browser says too much, or what nobody understands: it is to be given up then. */
+  onBroken(): void;
 }
 
 /** JSON messages over two pipes, each ended by a NUL, as `--remote-debugging-pipe` has them. */
-export function createPipeTransport({ input, output, onOverflow }: PipeEnds): ProtocolTransport {
+export function createPipeTransport({ input, output, onBroken }: PipeEnds): ProtocolTransport {
   let parts: Buffer[] = [];
   let length = 0;
 
@@ -33,12 +33,9 @@ export function createPipeTransport({ input, output, onOverflow }: PipeEnds): Pr
   const take = (part: Buffer) => {
     parts.push(part);
     length += part.length;
-    if (length > MAX_MESSAGE_BYTES) {
-      output.destroy();
-      onOverflow();
-    }
+    if (length > MAX_MESSAGE_BYTES) throw new RangeError('the browser says too much');
   };
-  output.on('data', (chunk: Buffer) => {
+  const read = (chunk: Buffer) => {
     let start = 0;
     for (let end = chunk.indexOf(NUL); end !== -1; end = chunk.indexOf(NUL, start)) {
       take(chunk.subarray(start, end));
@@ -49,6 +46,16 @@ export function createPipeTransport({ input, output, onOverflow }: PipeEnds): Pr
       transport.onmessage?.(message);
     }
     if (start < chunk.length) take(chunk.subarray(start));
+  };
+  output.on('data', (chunk: Buffer) => {
+    try {
+      read(chunk);
+    } catch {
+      // Thrown from here it would end the gateway; a page may have got the better of its browser.
+      parts = [];
+      output.destroy();
+      onBroken();
+    }
   });
   output.once('close', () => transport.onclose?.());
   return transport;

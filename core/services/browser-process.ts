@@ -63,7 +63,8 @@ export async function startBrowserProcess(
     ended,
     async kill() {
       alive = false;
-      killGroup(child, pid);
+      // The number of a group that is gone may be another one's by now.
+      if (child.exitCode === null && child.signalCode === null) killGroup(child, pid);
       await ended;
     },
   };

@@ -75,7 +75,7 @@ describe('a hostile page', () => {
       ],
     });
     try {
-      const transport = createPipeTransport({ ...process, onOverflow: () => {} });
+      const transport = createPipeTransport({ ...process, onBroken: () => {} });
       const browser = await connectBrowser(transport, { artifactsDir: profile, timeoutMs: AMPLE_MS });
       const exit = { server: 'http://127.0.0.1:9', bypass: '*', username: '', password: '' };
       const { page } = await browser.openPage({ exit, locale: 'en-US', checkUrl: () => {} });
