@@ -42,7 +42,7 @@ export function outcomeOfReply(reply: unknown, identity: PostIdentity, facts: Fa
   if (words !== undefined)
     return { kind: 'transient', code: codeOfWords(words, facts) ?? 'upstream_refused', reason: words };
   const data = asRecord(at(reply, 'data'));
-  if (data && ROOTS.some((name) => isEmptyRoot(data[name]))) {
+  if (isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])))) {
     return { kind: 'definitive', code: 'removed', reason: 'the platform knows no such post' };
   }
   return { kind: 'transient', code: 'upstream_refused', reason: 'an answer without the post' };

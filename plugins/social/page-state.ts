@@ -1,5 +1,7 @@
 import type { DefinitiveCode, TransientCode } from 'mediagate';
 import type { Facts } from './facts.js';
+import { isOwnHost } from './hosts.js';
+import { leadsIn } from './page-leads.js';
 import { readNotice, readRoute } from './page-route.js';
 import type { PageTags } from './page-tags.js';
 import type { PageAnswer } from './requests.js';
@@ -112,6 +114,11 @@ export function stateOfRest(html: string, facts: Facts): PageState | undefined {
   const notice = readNotice(html);
   const state = notice === undefined ? undefined : stateOfNotice(notice, facts);
   if (state) return state;
+  for (const address of leadsIn(html)) {
+    const url = URL.parse(address);
+    const led = url && isOwnHost(url) ? stateOfAddress(url, facts) : undefined;
+    if (led) return led;
+  }
   if (holds(html, markers.blocked))
     return { kind: 'transient', code: 'upstream_rate_limited', reason: 'temporarily blocked' };
   if (markers.errorRoots.some((name) => html.includes(`${name}.react`)))

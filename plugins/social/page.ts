@@ -1,11 +1,12 @@
 import type { LinkRef, PartialPost } from 'mediagate';
 import type { Facts } from './facts.js';
-import { isAlias, itemAt } from './links.js';
+import { itemAt } from './links.js';
 import type { Found, PostOutcome } from './outcomes.js';
-import { readRoute, readStoryId } from './page-route.js';
+import { authorIdOf, isAboutItem, movedTo, numberOf } from './page-identity.js';
 import { isLoginForm, readPageState, stateOfRest } from './page-state.js';
 import { type PageTags, readPageTags } from './page-tags.js';
 import { parseLinkedData } from './parse-linked-data.js';
+import { parseMessage } from './parse-message.js';
 import { parseRelay, type RelayReading } from './parse-relay.js';
 import { parseScript } from './parse-script.js';
 import { parseTags } from './parse-tags.js';
@@ -26,7 +27,7 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   if (state.kind === 'transient') return state;
 
   const aboutItem = isAboutItem(answer, tags(), link);
-  const numeric = numberOf(html, link.id, tags(), aboutItem);
+  const numeric = numberOf(html, { id: link.id, tags: tags(), aboutItem });
   const results = () => readRelayPage(html, facts.markers.relay);
   // A page may show the post under another alias than the link: then the number it stands for is looked for.
   const relay = [link.id, numeric, movedTo(answer, link)].reduce<RelayReading | undefined>(
@@ -39,7 +40,7 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   const script = parseScript(html, numeric ?? link.id);
   if (script) found.push(script);
   const walled = isLoginForm(tags(), facts);
-  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(html, tags(), link, facts), found));
+  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(html, tags(), { link, numeric, facts }), found));
   if (found.length > 0) {
     const ids = numeric && numeric !== link.id ? [{ ids: { post_id: numeric } }] : [];
     const dated = found.some(({ common }) => common?.published_at);
@@ -51,12 +52,17 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   return nothingFound(html, tags(), link, facts);
 }
 
-function tagsPart(html: string, tags: PageTags, link: LinkRef, facts: Facts): PartialPost {
+function tagsPart(
+  html: string,
+  tags: PageTags,
+  { link, numeric, facts }: { link: LinkRef; numeric?: string; facts: Facts },
+): PartialPost {
   return parseTags(tags, {
     facts,
     inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
     isVideo: link.kind !== 'post',
-    authorId: storyOf(html, link.id) ?? storyAuthor(html, link.id) ?? ownerNumber(tags.canonical ?? tags.address),
+    authorId: authorIdOf(html, numeric ?? link.id, tags.canonical ?? tags.address),
+    message: parseMessage(html),
   });
 }
 
@@ -73,71 +79,6 @@ function withoutRepeats(tags: PartialPost, found: Found): PartialPost {
       entries: entries.filter(({ kind }) => (kind === 'image' ? !pictured : !filmed)),
     },
   };
-}
-
-function storyOf(html: string, id: string): string | undefined {
-  const { story } = readRoute(html);
-  return story && (isAlias(id) || story.posts.includes(id)) ? story.author : undefined;
-}
-
-/** Pages before 2023 name the story in bare form, in a script. */
-function storyAuthor(html: string, id: string): string | undefined {
-  for (let mark = html.indexOf('storyID:"S:_I'); mark >= 0; mark = html.indexOf('storyID:"S:_I', mark + 1)) {
-    const story = readStoryId(/^S:[\w:]+/.exec(html.slice(mark + 9, mark + 120))?.[0]);
-    if (story?.posts.includes(id)) return story.author;
-  }
-  return undefined;
-}
-
-/** Profiles without a name of their own have a number in its place. */
-function ownerNumber(address: string | undefined): string | undefined {
-  return /^https:\/\/www\.facebook\.com\/(\d{5,20})\/(?:posts|videos|photos)\//.exec(address ?? '')?.[1];
-}
-
-/** Whether the page as a whole is the item's, by its addresses or its route. */
-function isAboutItem(answer: PageAnswer, tags: PageTags, link: LinkRef): boolean {
-  const { html } = answer;
-  const { id } = link;
-  const items = [tags.canonical, tags.address].flatMap((address) => itemAt(address) ?? []);
-  if (items.some((item) => item.id === id)) return true;
-  const { subjects, story } = readRoute(html);
-  if (subjects.has(id)) return true;
-  // The story's number in code counts where the addresses do not name another.
-  if (items.every((item) => isAlias(item.id)) && story?.posts.includes(id)) return true;
-  const moved = movedTo(answer, link);
-  if (moved !== undefined && items.some((item) => item.id === moved)) return true;
-  if (!isAlias(id) || items.length === 0) return false;
-  if (isAnsweredFor(html, id)) return true;
-  // Behind an alias the page names the number; the alias is left in a link to another form of the page.
-  const end = html.indexOf('</head');
-  return html.slice(0, end < 0 ? 100_000 : end).includes(id);
-}
-
-/** A post that is a video, a reel or a photo is shown at that one's address: the other id that the site led us to. */
-function movedTo({ url }: PageAnswer, { id, kind }: LinkRef): string | undefined {
-  const moved = kind === 'post' ? itemAt(url.href)?.id : undefined;
-  return moved === id ? undefined : moved;
-}
-
-/** Whether the page offers to log in and come back to this alias: then it was asked for by it. */
-function isAnsweredFor(html: string, alias: string): boolean {
-  for (let place = html.indexOf(alias); place >= 0; place = html.indexOf(alias, place + alias.length)) {
-    const open = html.lastIndexOf('<', place);
-    const tag = html.slice(open, html.indexOf('>', place));
-    if (tag.startsWith('<input') ? tag.includes('name="next"') : /[?;&]next=https?%3A/i.test(html.slice(open, place)))
-      return true;
-  }
-  return false;
-}
-
-/** The number behind an alias. */
-function numberOf(html: string, id: string, tags: PageTags, aboutItem: boolean): string | undefined {
-  if (!isAlias(id)) return id;
-  if (!aboutItem) return undefined;
-  const named = [tags.canonical, tags.address]
-    .map((address) => itemAt(address)?.id)
-    .find((one) => one && !isAlias(one));
-  return named ?? readRoute(html).story?.posts.at(-1);
 }
 
 function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef, facts: Facts): PostOutcome {

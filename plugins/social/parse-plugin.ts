@@ -9,6 +9,7 @@ import {
 } from 'mediagate';
 import { isAlias, itemAt, usernameIn } from './links.js';
 import { absoluteUrl, imageEntry, pixels } from './media-address.js';
+import { parseMessage } from './parse-message.js';
 import { parsePluginVideo } from './plugin-video.js';
 import { hashtagsIn } from './text.js';
 
@@ -27,7 +28,7 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   const number = itemAt(permalink)?.id;
   const video = parsePluginVideo(html, itemAt(permalink)?.kind === 'post' ? undefined : id);
   const time = /<abbr[^>]*data-utime="(\d{9,10})"/.exec(html)?.[1];
-  const message = messageIn(html);
+  const message = parseMessage(html);
   const author = authorIn(html, permalink);
   const images = picturesIn(html);
   const { metrics, precision, raw } = countersIn(html);
@@ -85,35 +86,6 @@ function authorIn(html: string, permalink: string): Author | undefined {
     avatar,
     verified: /aria-label="Verified\b/.test(html) || undefined,
   };
-}
-
-/** The text with its paragraphs; icons bear their own character. */
-function messageIn(html: string): string | undefined {
-  const marks = ['data-testid="post_message"', ' userContent'].map((one) => html.indexOf(one));
-  const mark = marks.find((one) => one >= 0) ?? -1;
-  const start = mark < 0 ? -1 : html.indexOf('>', mark) + 1;
-  if (start <= 0) return undefined;
-  const markup = html.slice(start, divEnd(html, start));
-  const text = markup
-    // Long texts are folded: what is shown in place of the rest is not the author's.
-    .replace(/<span class="text_exposed_hide">[^<]*<\/span>/g, '')
-    .replace(/<a\b[^>]*class="[^"]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')
-    .replace(/<span class="text_exposed_link">[\s\S]{0,2000}?<\/a>\s*<\/span>/g, '')
-    .replace(/<br\s*\/?>/gi, '\n')
-    .replace(/<\/p>\s*<p[^>]*>/gi, '\n\n')
-    .replace(/<[^>]{0,5000}>/g, '');
-  return decodeEntities(text).trim() || undefined;
-}
-
-/** Index of the tag that closes the division whose content begins at `start`. */
-function divEnd(html: string, start: number): number {
-  const tags = /<(\/?)div\b/g;
-  tags.lastIndex = start;
-  for (let depth = 1, match = tags.exec(html); match; match = tags.exec(html)) {
-    depth += match[1] ? -1 : 1;
-    if (depth === 0) return match.index;
-  }
-  return html.length;
 }
 
 function picturesIn(html: string): MediaEntry[] {

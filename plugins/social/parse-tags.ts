@@ -14,7 +14,7 @@ export function parseTags(tags: PageTags, context: TagsContext): PartialPost {
   const heading = readHeading(tags, context);
   const listed = readCounterList(tags.counted ?? '', context.facts);
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
-  const caption = captionOf(tags, heading.text, name);
+  const caption = captionOf(tags, { fromHeading: heading.text, author: name, message: context.message });
   const address = tags.canonical ?? tags.address;
   const username = context.inGroup ? undefined : usernameIn(address);
   const author: Author = {
@@ -99,13 +99,18 @@ function titleOf(
 }
 
 /** The fullest of the texts: the tags cut it at various lengths. */
-function captionOf(tags: PageTags, fromHeading: string | undefined, author: string | undefined): string | undefined {
+function captionOf(
+  tags: PageTags,
+  { fromHeading, author, message }: { fromHeading?: string; author?: string; message?: string },
+): string | undefined {
   const { description, title } = tags;
   const behind =
     author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
   const whole = description && !isCut(description) ? description : undefined;
   if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
-  const candidates = [fromHeading, behind].filter((text) => text && isSameText(text, description));
+  const candidates = [fromHeading, behind, description && message].filter(
+    (text) => text && isSameText(text, description),
+  );
   const uncut = candidates
     .filter((text) => text && !isCut(text))
     .sort((one, other) => (other?.length ?? 0) - (one?.length ?? 0))[0];

@@ -2,7 +2,8 @@ import { GatewayError, type HttpClient, type LinkRef, walkShortLink } from 'medi
 import type { Facts } from './facts.js';
 import { isOwnHost } from './hosts.js';
 import { itemAt, matchItem } from './links.js';
-import { readPageState } from './page-state.js';
+import { addressOfStory, leadsIn } from './page-leads.js';
+import { readPageState, stateOfRest } from './page-state.js';
 import { readPageTags } from './page-tags.js';
 import { isDeadEnd, type Requests } from './requests.js';
 
@@ -34,13 +35,17 @@ export async function resolveShortLink(
   const answer = await requests.page(end.href, signal);
   if (!isShort(answer.url)) return destination(answer.url, facts);
   const tags = readPageTags(answer.html);
-  const named = [tags.address, tags.canonical].map((address) => itemAt(address)).find((item) => item !== undefined);
+  const addresses = [tags.address, tags.canonical, ...leadsIn(answer.html), addressOfStory(answer.html)];
+  const named = addresses.map((address) => itemAt(address)).find((item) => item !== undefined);
   if (named) return new URL(named.url);
   const state = readPageState(answer, () => tags, facts);
   if (state.kind !== 'open')
     throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
   const page = [tags.address, tags.canonical].map((address) => address && URL.parse(address)).find(Boolean);
   if (page && isOwnHost(page)) return page;
+  const rest = stateOfRest(answer.html, facts);
+  if (rest && rest.kind !== 'open')
+    throw new GatewayError(rest.code, 'The share link does not show its item.', { reason: rest.reason });
   throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
     reason: 'it names no item',
   });

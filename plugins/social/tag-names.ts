@@ -10,6 +10,8 @@ export interface TagsContext {
   isVideo: boolean;
   /** Numeric id of the author, from the page's route. */
   authorId?: string;
+  /** The text that the page's markup shows; it may be that of another post. */
+  message?: string;
 }
 
 /** Whether a text begins with a part of it that stands elsewhere. */

@@ -82,6 +82,26 @@ describe('social query results', () => {
   });
 });
 
+describe('social texts in the markup of a page', () => {
+  const address = `${SITE}/someone/posts/${ID}`;
+  const head = `<link rel="canonical" href="${address}" /><meta property="og:title" content="Some One" />
+    <meta property="og:description" content="The planks are down and..." />`;
+  const caption = (message: string) => {
+    const body = `<div data-testid="post_message" class="_5pbx userContent">${message}</div>`;
+    const outcome = read(address, `<html><head>${head}</head><body>${body}</body></html>`);
+    return outcome.kind === 'found' ? outcome.found[0]?.common?.caption : outcome.code;
+  };
+
+  it('are whole where the tags cut them', () => {
+    const message = '<p>The planks are down and</p> <p> the rails go up.</p>';
+    expect(caption(message)).to.equal('The planks are down and\n\nthe rails go up.');
+  });
+
+  it('count only where they go on as the tags do', () => {
+    expect(caption('<p>Something else altogether.</p>')).to.equal('The planks are down and...');
+  });
+});
+
 describe('social times', () => {
   it('stand beside the number of the post in what is kept for statistics', () => {
     const context = (time: number, id: string) =>

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { GatewayError } from 'mediagate';
+import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
 import { resolveFacts } from '../facts.js';
+import social from '../index.js';
 import { matchItem } from '../links.js';
 import { readPage } from '../page.js';
 
@@ -30,6 +33,12 @@ describe('social pages that are not the item', () => {
       '<title>Facebook</title>',
       '<form id="login_form"></form>',
     ],
+    [
+      'a script that leads to the form to log in',
+      'login_required',
+      '<title>Redirecting...</title>',
+      '<script>window.location.replace("https:\\/\\/www.facebook.com\\/login\\/?next=x")</script>',
+    ],
     ['a block in words', 'upstream_rate_limited', '<title>Facebook</title>', 'You’re Temporarily Blocked'],
     ['a consent form', 'upstream_refused', '<title>Facebook</title>', '<form action="/cookie/consent/">'],
     ['an error screen without a route', 'bot_check', '', '<script>{"__dr":"CometErrorRoot.react"}</script>'],
@@ -50,4 +59,26 @@ describe('social pages that are not the item', () => {
     const form = '<form id="login_form"></form><a href="/cookie/consent/">Temporarily Blocked</a>';
     expect(outcomeOf(`${head}${tag('og:title', 'Someone')}${tag('og:description', text)}`, form)).to.equal('found');
   });
+});
+
+describe('social share links that are answered with a page', () => {
+  const site = 'https://www.facebook.com';
+  const story = Buffer.from('S:_I100009000000731:4410000000000731:4410000000000731').toString('base64');
+  const route = { rootView: { resource: { __dr: 'CometSinglePostDialogRoot.react' }, props: { storyID: story } } };
+  const pages: [what: string, end: string, html: string][] = [
+    ['a script', ADDRESS, `<script>location.href = "${ADDRESS.replaceAll('/', '\\/')}";</script>`],
+    ['a refresh', ADDRESS, `<meta http-equiv="refresh" content="0;url=${ADDRESS}" />`],
+    ['a route', `${site}/100009000000731/posts/4410000000000731`, `<script>${JSON.stringify(route)}</script>`],
+    ['a form to log in', 'login_required', '<html><form id="login_form"></form></html>'],
+    ['nothing', 'upstream_changed', '<html><body></body></html>'],
+  ];
+  for (const [what, end, body] of pages) {
+    it(`lead on by ${what}`, async () => {
+      const extractor = extractorOf(await setUpPlugin({ plugin: social, http: createFakeHttp([{ body }]) }));
+      const link = extractor.match(new URL(`${site}/share/p/1AbCdEfGhI/`));
+      if (!link || !extractor.resolve) throw new Error('no share link');
+      const resolved = await extractor.resolve({ link, signal: new AbortController().signal }).catch((e: unknown) => e);
+      expect(resolved instanceof GatewayError ? resolved.code : String(resolved)).to.equal(end);
+    });
+  }
 });
