@@ -27,8 +27,8 @@ export interface ServeOptions {
 /** A gateway that is serving. */
 export interface Serving {
   readonly logger: Logger;
-  /** Where it listens, e.g. `http://127.0.0.1:8787`. */
-  address: string;
+  /** What to say of it. */
+  readonly banner: Banner;
   /** Finishes what is in flight and closes everything. True where nothing had to be cut off. */
   stop(): Promise<boolean>;
 }
@@ -74,10 +74,9 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
-  announce(options, { address, settings, engine: state.engine, plugins: gateway.plugins(), newKey });
   return {
     logger,
-    address,
+    banner: { address, settings, engine: state.engine, plugins: gateway.plugins(), newKey },
     async stop() {
       health.startDraining();
       const drained = await drain(server, settings.shutdownSeconds * 1000);
@@ -112,7 +111,10 @@ function announce({ firstRun, print }: ServeOptions, banner: Banner): void {
 /** Serves until a signal says stop. Resolves with the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
   const serving = await startServing(options);
-  const exitCode = await untilItEnds(serving);
+  const ended = untilItEnds(serving);
+  // Last of all: whoever reads it may ask for the end at once, and that must be an orderly one.
+  announce(options, serving.banner);
+  const exitCode = await ended;
   if (exitCode === 0) options.print('\nFinishing what is in flight; another Ctrl-C ends it at once.\n');
   await serving.stop();
   return exitCode;

@@ -157,11 +157,9 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
-    const limitations = [
-      ...(extraction.limitations ?? []),
-      ...(use === 'stale' ? [`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`] : []),
-      ...(offered && !audioLink && options.audioExpected ? ['mp3_unavailable'] : []),
-    ];
+    const limitations = [...(extraction.limitations ?? [])];
+    if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
+    if (offered && !audioLink && options.audioExpected) limitations.push('mp3_unavailable');
     return {
       platform: contribution.platform,
       inputUrl: request.url,

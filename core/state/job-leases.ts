@@ -158,6 +158,6 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
 const INTERRUPTED: JobFailure = {
   code: 'interrupted',
-  message: 'The job was cut off too often, each time with the process that ran it.',
+  message: 'The job was cut off too often while it ran.',
   retryable: true,
 };

@@ -86,7 +86,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
 
   async function finish({ row }: Run, outcome: Outcome): Promise<void> {
     if (await database.run((queries) => table.finish(queries, row, outcome))) return;
-    logger.warn('a background job was given to another worker; this result is refused', {
+    logger.warn('a background job had ended or was given to another worker; this result is refused', {
       id: row.id,
       attempt: row.attempts,
     });

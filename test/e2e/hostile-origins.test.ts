@@ -148,7 +148,6 @@ describe('origins that do not behave', () => {
         ok: true,
         'checks.plugins.ok': true,
         'checks.database.ok': true,
-        'checks.event_loop.ok': true,
       });
     });
   }

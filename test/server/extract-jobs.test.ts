@@ -225,6 +225,13 @@ describe('extraction jobs over HTTP', () => {
     expect(item.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
+  it('keeps every character of a document on its way through a job', async () => {
+    const name = 'a\u0000b \ud800 "\\ </script> \u2028 \u{1F600}';
+    const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
+    await shelf.deliver(inventedProduct('1', name));
+    expect((await app.ended(key, json.data.job.job_id)).json.data.product.name).to.equal(name);
+  });
+
   it('shows a job to the accounts that asked for it and to nobody else', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });

@@ -18,7 +18,14 @@ export interface TestPostgres {
   /** Makes an empty database and gives its URL. */
   createDatabase(): Promise<string>;
   dropDatabase(url: string): Promise<void>;
+  /** Ends the server, with all connections, and starts it again; missing where the server belongs to others. */
+  restart?(pause: RestartPause): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface RestartPause {
+  /** Milliseconds that the server is away. */
+  awayMs: number;
 }
 
 export interface PostgresMissing {
@@ -98,13 +105,21 @@ async function initialise(bin: string, folder: string, user?: { uid: number; gid
 
 /**
  * The shell beside the server waits for its input to end, which it does when this process ends, even by SIGKILL; then it
- * stops the server and removes the folder.
+ * stops the server and removes the folder. A line of input is for how many seconds to take the server away.
  */
 const KEEPER = `
-"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-  -c shared_buffers=16MB -c max_connections=60 >"$2/log" 2>&1 &
-server=$!
-read -r _
+serve() {
+  "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
+    -c shared_buffers=16MB -c max_connections=60 >>"$2/log" 2>&1 &
+  server=$!
+}
+serve "$1" "$2"
+while read -r seconds; do
+  kill -INT $server
+  wait $server
+  sleep "$seconds"
+  serve "$1" "$2"
+done
 kill -QUIT $server
 wait $server
 cd / && rm -rf "$2"
@@ -136,6 +151,22 @@ async function serve(
     await exited;
   }
 
+  async function processId(): Promise<string | undefined> {
+    const text = await readFile(path.join(folder, 'data', 'postmaster.pid'), 'utf8').catch(() => '');
+    return text.split('\n', 1)[0] || undefined;
+  }
+
+  async function restart({ awayMs }: RestartPause): Promise<void> {
+    const before = await processId();
+    keeper.stdin.write(`${awayMs / 1000}\n`);
+    for (;;) {
+      const now = await processId();
+      if (now !== undefined && now !== before) break;
+      await sleep(20);
+    }
+    await waitUntilReady(url);
+  }
+
   try {
     await waitUntilReady(url);
   } catch (error) {
@@ -143,7 +174,7 @@ async function serve(
     await stop();
     throw new Error(`it did not start: ${log.trim().split('\n').at(-1)}`, { cause: error });
   }
-  return { source, url, ...databasesOf(url), stop };
+  return { source, url, ...databasesOf(url), restart, stop };
 }
 
 async function waitUntilReady(url: string): Promise<void> {

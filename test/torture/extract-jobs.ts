@@ -17,7 +17,7 @@ const LONGEST_MS = 200;
 const KILL_WITHIN_MS = 300;
 /** A key may poll twenty times a second. */
 const JOBS_PER_KEY = 125;
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 600_000;
 
 export interface TortureOptions {
   jobs: number;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Cache, type Clock, createGateway, type Extractor, type Gateway, GatewayError } from 'mediagate';
+import { createMemoryCache } from 'mediagate/testing';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 
 const LINK = 'https://invented.example/item/7';
@@ -28,6 +29,8 @@ async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: 
     },
   };
 }
+
+type Opened = Awaited<ReturnType<typeof open>>;
 
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -122,6 +125,49 @@ describe('extraction', () => {
       expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
       await opened.gateway.close();
     }
+  });
+
+  it('keeps nothing of a document that breaks its schema: the next good one is answered', async () => {
+    let poisoned = true;
+    const opened = await open({
+      extract: async ({ link }) => {
+        const clean = inventedExtraction(link.id);
+        return poisoned ? ({ ...clean, data: { ...clean.data, common: { surprise: 1 } } } as never) : clean;
+      },
+    });
+    gateway = opened.gateway;
+    expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
+    poisoned = false;
+    const result = await opened.gateway.extract({ url: LINK });
+    expect([result.cache, result.link.id]).to.deep.equal(['miss', '7']);
+    expect((await opened.gateway.extract({ url: LINK })).cache).to.equal('hit');
+  });
+
+  it('finds in the shared cache what another process fetched since, and forgets there what was withdrawn', async () => {
+    const cache = createMemoryCache();
+    let next = inventedExtraction('7', { partial: true, limitations: ['first'] });
+    const nodes = await Promise.all([1, 2].map(() => open({ extract: async () => next }, { cache })));
+    const [one, two] = nodes as [Opened, Opened];
+    await one.gateway.extract({ url: LINK });
+    for (const { pass } of nodes) pass(30_000);
+    next = inventedExtraction('7', { limitations: ['second'] });
+    await two.gateway.extract({ url: LINK });
+    next = inventedExtraction('7', { limitations: ['third'] });
+    expect((await one.gateway.extract({ url: LINK })).limitations).to.deep.equal(['second']);
+
+    const withdrawing = await open(
+      {
+        extract: async () => {
+          throw new GatewayError('removed', 'It is gone.');
+        },
+      },
+      { cache },
+    );
+    for (const { pass } of [...nodes, withdrawing]) pass(600_000);
+    withdrawing.pass(30_000);
+    expect(await codeOf(withdrawing.gateway.extract({ url: LINK }))).to.equal('removed');
+    expect(cache.size).to.equal(0);
+    for (const { gateway: node } of [...nodes, withdrawing]) await node.close();
   });
 
   it('follows a short link and matches where it leads again', async () => {

@@ -1,0 +1,94 @@
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect } from 'chai';
+import { sql } from 'kysely';
+import { systemClock } from '../../../core/services/clock.js';
+import { type Database, openDatabase } from '../../../core/state/database.js';
+import { createEmbeddedDispatcher } from '../../../core/state/dispatch-embedded.js';
+import type { NewJob } from '../../../core/state/jobs.js';
+import { createJobs } from '../../../core/state/jobs-sql.js';
+import { createSlotTable } from '../../../core/state/slots.js';
+import { rejection } from '../../support/rejection.js';
+import { createPlace, ListLogger, type Place } from './engines.js';
+
+const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 10 } as const;
+
+describe('durable jobs in a folder that has troubles', () => {
+  let place: Place;
+  let database: Database;
+  let logger: ListLogger;
+  let jobs: ReturnType<typeof createJobs>;
+
+  beforeEach(async () => {
+    place = await createPlace();
+    database = await openDatabase(place);
+    logger = new ListLogger();
+    jobs = createJobs({
+      database,
+      slots: createSlotTable({ engine: 'sqlite', queries: database.queries, clock: systemClock }),
+      dispatcher: createEmbeddedDispatcher(),
+      clock: systemClock,
+      logger,
+    });
+  });
+
+  afterEach(async () => {
+    await jobs.close();
+    await database.close();
+    await place.remove();
+  });
+
+  function newJob(dedupeKey: string, input: unknown = null): NewJob {
+    return { kind: 'extraction', accountId: 'one', dedupeKey, input, maxActive: 100 };
+  }
+
+  async function ended(id: string) {
+    for (;;) {
+      const job = await jobs.find(id, 'one');
+      if (job?.state === 'completed' || job?.state === 'failed') return job;
+      await sleep(5);
+    }
+  }
+
+  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+    let finish: (() => void) | undefined;
+    jobs.work({
+      kind: 'extraction',
+      concurrency: 1,
+      run: () =>
+        new Promise((resolve) => {
+          finish = () => resolve('x'.repeat(100_000));
+        }),
+    });
+    const { job } = await jobs.accept({ slot, job: newJob('runs') });
+    while (!finish) await sleep(2);
+    await sql`pragma max_page_count = 1`.execute(database.queries);
+    const refusal = jobs.accept({ slot, job: newJob('large', 'x'.repeat(100_000)) });
+    expect(await rejection(refusal)).to.include({ code: 'upstream_unavailable' });
+    finish();
+    const waits = () => logger.lines.filter(({ message }) => message === 'background jobs wait for the database');
+    while (waits().length === 0) await sleep(2);
+    expect(await jobs.find(job?.id ?? '', 'one')).to.include({ state: 'running' });
+
+    await sql`pragma max_page_count = 1000000`.execute(database.queries);
+    expect(await ended(job?.id ?? '')).to.include({ state: 'completed', attempts: 1 });
+    expect(waits()).to.have.length(1);
+    const accepted = await jobs.accept({ slot, job: newJob('later') });
+    expect(accepted.slot).to.include({ accepted: true, remaining: 8 });
+  });
+
+  it('are refused in time while another process holds the lock, and then accepted again', async () => {
+    const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
+    try {
+      other.exec('begin immediate');
+      const attempts = Array.from({ length: 50 }, (_, index) => rejection(jobs.accept({ job: newJob(`${index}`) })));
+      for (const error of await Promise.all(attempts)) expect(error).to.include({ code: 'upstream_unavailable' });
+      other.exec('rollback');
+    } finally {
+      other.close();
+    }
+    expect(await jobs.active('extraction')).to.equal(0);
+    expect((await jobs.accept({ slot, job: newJob('a') })).slot).to.include({ remaining: 9 });
+  });
+});
