@@ -3,7 +3,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
 import type { Extraction, LinkRef } from '../contracts/extractor.js';
-import type { HttpClient } from '../contracts/services.js';
+import type { Clock, HttpClient } from '../contracts/services.js';
 import { type GatewayError, isGatewayError } from '../errors.js';
 import { createValidator } from '../validation.js';
 import type { ExtractorDefinition, Sample } from './extractor-definition.js';
@@ -18,15 +18,22 @@ export interface ExtractionRun {
   error?: unknown;
 }
 
+export interface RunOptions {
+  /** The caller's. Default: one that never aborts. */
+  signal?: AbortSignal;
+  /** What waiting goes by. Default: real time. */
+  waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
+}
+
 /** One sample's link through a plugin that was set up for it alone: nothing rests or is remembered from another run. */
 export async function runSample(
   definition: ExtractorDefinition,
   sample: Sample,
   http: HttpClient,
-  signal: AbortSignal = new AbortController().signal,
+  { signal = new AbortController().signal, waiting }: RunOptions = {},
 ): Promise<ExtractionRun> {
   const options = sample.options ?? definition.options;
-  const setup = await setUpPlugin({ plugin: definition.plugin, http, options, now: definition.now });
+  const setup = await setUpPlugin({ plugin: definition.plugin, http, options, now: definition.now, waiting });
   const extractor = extractorOf(setup);
   const run: ExtractionRun = { setup };
   try {

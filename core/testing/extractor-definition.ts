@@ -37,6 +37,10 @@ export interface FoundSample extends AnySample {
   id: string;
   /** A part of the {@link Extraction}, with values and matchers. */
   expect: Readonly<Record<string, unknown>>;
+  /** Further ids by which replies name the item or what hangs on it, as its counters. Default: none. */
+  aliases?: readonly string[];
+  /** Why no reply can be made to speak of another item. Default: one can. */
+  noDecoys?: string;
 }
 
 export interface RefusedSample extends AnySample {

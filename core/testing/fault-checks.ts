@@ -59,10 +59,10 @@ export function faultChecks(definition: ExtractorDefinition, sample: FoundSample
           setImmediate(() => late.abort(gone));
           return { hang: true };
         });
-        await endsWith(gone, runSample(definition, sample, http, late.signal));
+        await endsWith(gone, runSample(definition, sample, http, { signal: late.signal }));
         const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
         const early = AbortSignal.abort(gone);
-        await endsWith(gone, runSample(definition, sample, ignoring, early));
+        await endsWith(gone, runSample(definition, sample, ignoring, { signal: early }));
       },
     },
   ];

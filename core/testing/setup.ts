@@ -12,8 +12,10 @@ export interface TestSetupOptions {
   /** As in an entry of plugins.config.json; defaults are filled in. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
   http: HttpClient;
-  /** What `clock.now()` says throughout; waiting takes real time. Default 2026-06-15T12:00:00Z. */
+  /** What `clock.now()` says throughout. Default 2026-06-15T12:00:00Z. */
   now?: string;
+  /** What waiting goes by. Default: real time. */
+  waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
 /** A plugin set up as the gateway would, with everything it may touch replaced. */
@@ -28,12 +30,14 @@ export interface TestSetup {
 const NOW = '2026-06-15T12:00:00Z';
 
 /** @throws what `setup` throws, and Error where the options do not fit the plugin's schema. */
-export async function setUpPlugin({ plugin, options = {}, http, now = NOW }: TestSetupOptions): Promise<TestSetup> {
+export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> {
+  const { plugin, options = {}, http, now = NOW, waiting = systemClock } = wanted;
   const logger = createRecordingLogger();
   const undeclared: string[] = [];
   const declared = [...(plugin.needs ?? []), ...(plugin.wants ?? [])];
   const instant = Date.parse(now);
-  const clock: Clock = { ...systemClock, now: () => instant };
+  const { monotonic, sleep } = waiting;
+  const clock: Clock = { monotonic, sleep, now: () => instant };
   const browser: Browser = {
     available: false,
     run() {

@@ -90,6 +90,7 @@ const samples: Sample[] = [
     name: 'watch-2025',
     url: `${SITE}/bellfoundryweekly/videos/pouring/1250000000000338/`,
     id: '1250000000000338',
+    aliases: ['990000000000338'],
     expect: {
       audio: true,
       data: {
@@ -260,6 +261,7 @@ const samples: Sample[] = [
     name: 'share-redirect',
     url: 'https://fb.watch/1nvent3dCo/',
     id: '1250000000000338',
+    aliases: ['990000000000338'],
     expect: { data: { metrics: { likes: 30144 } } },
   },
   {

@@ -1,0 +1,114 @@
+import type { Exchange } from './fixtures.js';
+import { NestedJson, type Part, putTogether, type ReplyParts } from './reply-parts.js';
+
+/** Another id of the same letters and length. */
+export function decoyId(id: string): string {
+  const turned = `${id.slice(1)}${id.slice(0, 1)}`;
+  return turned === id ? id.replace(/^./, (first) => (first === '7' ? '8' : '7')) : turned;
+}
+
+/** Numbers of three digits and more, separators of thousands taken out. */
+export function numbersIn(text: string): Set<string> {
+  return new Set((text.match(/\d[\d.,\u00a0\u202f]*\d{2}/g) ?? []).map((number) => number.replace(/\D/g, '')));
+}
+
+/**
+ * The same reply about another item: the id is another, and every number of three digits and more begins differently, so
+ * that one that gets into the result can be told.
+ */
+export function foreignReply(exchange: Exchange, id: string): Exchange {
+  return { ...exchange, body: Buffer.from(foreignText(exchange.body.toString('utf8'), id)) };
+}
+
+function foreignText(text: string, id: string): string {
+  return text
+    .split(id)
+    .map((part) => part.replace(/\d(?=[\d.,\u00a0\u202f]*\d{2})/g, otherDigit))
+    .join(decoyId(id));
+}
+
+function otherDigit(digit: string): string {
+  return String((Number(digit) % 9) + 1);
+}
+
+export interface DecoyedReply extends ReplyParts {
+  /** Foreign items that were put in. */
+  decoys: number;
+}
+
+/**
+ * The reply with another item beside the requested one, wherever a record bears the item's id: before and after it in a
+ * list, else under a name of its own. A page in which no record does has the other item's link and words at its end.
+ */
+export function withDecoys(reply: ReplyParts, id: string): DecoyedReply {
+  const { exchange, parts } = reply;
+  let decoys = 0;
+  const bears = (value: unknown) => isRecord(value) && Object.values(value).includes(id);
+  const foreign = (value: unknown): unknown => {
+    decoys += 1;
+    return foreignValue(value, id);
+  };
+
+  function planted(value: unknown): unknown {
+    if (value instanceof NestedJson) return new NestedJson(planted(value.value) as object);
+    if (Array.isArray(value)) {
+      return value.flatMap((item) => (bears(item) ? [foreign(item), planted(item), foreign(item)] : [planted(item)]));
+    }
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([name, member]) => {
+        const own = [name, planted(member)] as const;
+        return bears(member) ? [[`other_${name}`, foreign(member)] as const, own] : [own];
+      }),
+    );
+  }
+
+  const decoyed = parts.map((part): Part => {
+    if (part.kind !== 'json' || !part.text.includes(id)) return part;
+    const before = decoys;
+    const inner = planted(part.value);
+    // What is the whole of an answer has no place beside it.
+    const lonely = isRecord(part.value) && (bears(part.value) || (parts.length === 1 && decoys === before));
+    const value = lonely ? { other: foreign(part.value), ...(inner as object) } : inner;
+    return { ...part, value, text: JSON.stringify(value) };
+  });
+  if (decoys > 0 || parts.length === 1 || !exchange.body.includes(id)) return { exchange, parts: decoyed, decoys };
+  return { exchange, parts: [...parts, { kind: 'text', text: foreignBody(reply, id) }], decoys: 1 };
+}
+
+/** A page's tags and its markup are of the page's own item, whoever stands in them; words and links need not be. */
+function foreignBody({ exchange, parts }: ReplyParts, id: string): string {
+  const words = parts.map((part) => (part.kind === 'text' ? part.text.replace(/<[^>]*>/g, ' ') : ''));
+  const link = `<a href="${exchange.url.href}">12,345 views</a>`;
+  return foreignText(`<div>${link}<p>${words.join(' ')}</p></div>`, id);
+}
+
+export function decoyedExchange(reply: DecoyedReply): Exchange {
+  return putTogether(
+    reply,
+    reply.parts.map(({ text }) => text),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NestedJson);
+}
+
+/** Numbers below a hundred are left: they tell kinds of things apart rather than count them. */
+function foreignValue(value: unknown, id: string): unknown {
+  if (typeof value === 'number') return Math.abs(value) < 100 ? value : Number(String(value).replace(/\d/, otherDigit));
+  if (typeof value === 'string') return foreignBase64(value, id) ?? foreignText(value, id);
+  if (value instanceof NestedJson) return new NestedJson(foreignValue(value.value, id) as object);
+  if (Array.isArray(value)) return value.map((item) => foreignValue(item, id));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, foreignValue(member, id)]));
+}
+
+/** Ids in base64 name what they are of: `feedback:123`. */
+function foreignBase64(text: string, id: string): string | undefined {
+  if (!/^[\w+/-]{12,}={0,2}$/.test(text) || /^\d+$/.test(text)) return undefined;
+  const inner = Buffer.from(text, 'base64').toString('latin1');
+  return /^[\x20-\x7e]+$/.test(inner) && /\d{3}/.test(inner)
+    ? Buffer.from(foreignText(inner, id)).toString('base64')
+    : undefined;
+}

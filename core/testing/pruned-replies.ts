@@ -1,0 +1,119 @@
+import type { Exchange } from './fixtures.js';
+import { NestedJson, type Part, putTogether, type ReplyParts } from './reply-parts.js';
+
+export interface PrunedReply {
+  exchange: Exchange;
+  /** What was put in the place of other values: a result may well repeat it. */
+  spoils: readonly unknown[];
+}
+
+/** The way to a member of an object, or to an element of a list. */
+type Path = readonly string[];
+
+/** No number that could pass for a counter: a result that has one made it up. */
+const OTHER_TYPES: readonly unknown[] = [null, '', -1, true, [], {}, 'spoiled', [null], { spoiled: [[]] }];
+/** Shares of replies in which one place is damaged, or a fiftieth of all places; in the rest it is a seventh. */
+const ONE = 0.4;
+const SOME = 0.7;
+
+/** Takes out members, empties tags, shortens lists and texts and puts values of other types in, here and there. */
+export function pruneReply(reply: ReplyParts, random: () => number): PrunedReply {
+  const { parts } = reply;
+  const places = parts.map(placesIn);
+  const total = places.reduce((sum, { length }) => sum + length, 0);
+  const share = random();
+  const wanted = share < ONE ? 1 : Math.ceil(total * (share < SOME ? 0.02 : 0.15));
+  const chosen = parts.map((): Path[] => []);
+  for (let done = 0; done < wanted && total > 0; done += 1) {
+    let index = Math.floor(random() * total);
+    const part = places.findIndex(({ length }) => {
+      if (index < length) return true;
+      index -= length;
+      return false;
+    });
+    chosen[part]?.push(places[part]?.[index] ?? []);
+  }
+  const spoils: unknown[] = [];
+  const texts = parts.map((part, index) => {
+    const paths = chosen[index] ?? [];
+    if (paths.length === 0) return part.text;
+    return part.kind === 'json' ? prunedJson(part.value, paths, random, spoils) : prunedTag(part.text, random);
+  });
+  return { exchange: putTogether(reply, texts), spoils };
+}
+
+const known = new WeakMap<Part, readonly Path[]>();
+
+/** The same reply is pruned again and again. */
+function placesIn(part: Part): readonly Path[] {
+  if (part.kind !== 'json') return part.kind === 'tag' ? [[]] : [];
+  const before = known.get(part);
+  if (before) return before;
+  const places: Path[] = [];
+  const walk = (value: unknown, path: Path) => {
+    if (value instanceof NestedJson) walk(value.value, [...path, 'value']);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, member] of Object.entries(value)) {
+        places.push([...path, key]);
+        walk(member, [...path, key]);
+      }
+    }
+  };
+  walk(part.value, []);
+  known.set(part, places);
+  return places;
+}
+
+function prunedTag(tag: string, random: () => number): string {
+  return random() < 0.5 ? '' : tag.replace(/(content|href)=("[^"]*"|'[^']*')/i, '$1=""').replace(/>[^<]+</, '><');
+}
+
+function prunedJson(value: unknown, paths: readonly Path[], random: () => number, spoils: unknown[]): string {
+  const copy = shallow(value);
+  // Only what lies on the way to a place is copied: most of a reply stays as it is.
+  const copies = new Set([copy]);
+  for (const path of paths) {
+    const key = path.at(-1)!;
+    const holder = copiedTo(copy, path.slice(0, -1), copies);
+    if (!holder) continue;
+    if (random() < 0.5) {
+      Reflect.deleteProperty(holder, key);
+      continue;
+    }
+    const spoiled = spoil(holder[key], random);
+    spoils.push(spoiled);
+    holder[key] = spoiled;
+  }
+  return JSON.stringify(copy);
+}
+
+/** The holder at the end of a path, a copy like all before it; undefined where something on the way is gone. */
+function copiedTo(root: unknown, path: Path, copies: Set<unknown>): Record<string, unknown> | undefined {
+  let holder = root as Record<string, unknown>;
+  for (const key of path) {
+    let next = holder[key];
+    if (typeof next !== 'object' || next === null) return undefined;
+    if (!copies.has(next)) {
+      next = shallow(next);
+      copies.add(next);
+      holder[key] = next;
+    }
+    holder = next as Record<string, unknown>;
+  }
+  return holder;
+}
+
+function shallow(value: unknown): unknown {
+  if (value instanceof NestedJson) return new NestedJson(value.value);
+  return Array.isArray(value) ? [...value] : { ...(value as object) };
+}
+
+function spoil(value: unknown, random: () => number): unknown {
+  const choice = random();
+  if (choice < 0.3) {
+    if (Array.isArray(value)) return value.slice(0, Math.floor(random() * value.length));
+    // Half of an id is another id, for all that anybody knows; half of a sentence or of an address is still one.
+    if (typeof value === 'string' && /[\s/]/.test(value)) return value.slice(0, Math.floor(random() * value.length));
+  }
+  return OTHER_TYPES[Math.floor(random() * OTHER_TYPES.length)];
+}
