@@ -74,6 +74,14 @@ describe("README's tables equal the code", () => {
     expectTable('plugins', renderTable(['plugin', 'provides', 'what it does', 'options'], rows));
   });
 
+  it('platforms: link forms and rungs of the extractors', () => {
+    const rows = gateway.platforms().map(({ key, name, linkForms, rungs }) => {
+      const forms = linkForms.map((form) => `\`${form}\``).join(' ');
+      return [`\`${key}\``, name, forms, rungs.map((rung) => `\`${rung.name}\``).join(' ')];
+    });
+    expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'rungs, best first'], rows));
+  });
+
   it('routes: those of the router', () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
