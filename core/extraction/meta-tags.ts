@@ -6,6 +6,7 @@ const MAX_TAGS = 256 * 1024;
 const MAX_TAG = 16 * 1024;
 /** Elements whose text is not markup. */
 const RAW_TEXT = new Set(['script', 'style', 'noscript', 'template', 'textarea']);
+const TELLING_LINK = /canonical|\s(?:property|name)\s*=/i;
 const TAG_NAME = /[a-z][a-z0-9-]{0,20}/iy;
 
 let parser: { load: typeof load } | undefined;
@@ -29,22 +30,40 @@ export function metaTags(html: string): ReadonlyMap<string, string> {
     if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
   };
   $('meta, link, [itemprop]').each((_index, element) => {
-    const tag = $(element);
-    const value = tag.attr('content') ?? tag.attr('href') ?? tag.attr('src');
-    add(tag.attr('property') ?? tag.attr('name'), value);
-    if (tag.attr('rel')?.toLowerCase() === 'canonical') add('canonical', value);
-    const property = tag.attr('itemprop');
-    if (!property || tag.attr('itemscope') !== undefined) return;
-    const owner = tag.parent().closest('[itemprop][itemscope]').attr('itemprop');
-    add(owner ? `${owner}.${property}` : property, value);
+    const { content, href, src, property, name, rel, itemprop, itemscope } = element.attribs;
+    const value = content ?? href ?? src;
+    add(property ?? name, value);
+    if (rel?.toLowerCase() === 'canonical') add('canonical', value);
+    if (!itemprop || itemscope !== undefined) return;
+    const owner = $(element).parent().closest('[itemprop][itemscope]').attr('itemprop');
+    add(owner ? `${owner}.${itemprop}` : itemprop, value);
   });
   add('title', $('title').first().text());
   return found;
 }
 
+/** The references that nearly all texts have no other than. */
+const FREQUENT: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&#039;': "'",
+  '&#x27;': "'",
+};
+
 /** Text with its character references (`&amp;`, `&#39;`) put as characters. */
 export function decodeEntities(text: string): string {
-  return text.includes('&') ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : text;
+  if (!text.includes('&')) return text;
+  let others = false;
+  const decoded = text.replace(/&(?:#?\w{1,8};)?/g, (reference) => {
+    const character = FREQUENT[reference];
+    others ||= character === undefined;
+    return character ?? reference;
+  });
+  // There are two thousand more, some without a semicolon: the HTML parser knows them.
+  return others ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : decoded;
 }
 
 /** The few tags that say something, in their order; of the title also its text. */
@@ -52,6 +71,7 @@ function collectTags(html: string): string {
   let tags = '';
   let from = 0;
   let titled = false;
+  let described = false;
   while (tags.length < MAX_TAGS) {
     const open = html.indexOf('<', from);
     if (open < 0) break;
@@ -82,8 +102,12 @@ function collectTags(html: string): string {
       const close = html.indexOf('</', end);
       const text = close < 0 ? '' : html.slice(end, Math.min(close, end + MAX_TAG));
       tags += `${tag}${text}</title>`;
-    } else if (name === 'meta' || name === 'link' || name === 'span' || (!closing && /\sitemprop\s*=/i.test(tag))) {
-      tags += tag;
+    } else {
+      const property = !closing && /\sitemprop\s*=/i.test(tag);
+      described ||= property;
+      // Spans tell where a described item ends; most links are to files of the page.
+      const telling = name === 'meta' || (name === 'link' && TELLING_LINK.test(tag)) || (name === 'span' && described);
+      if (property || telling) tags += tag;
     }
   }
   return tags;

@@ -1,0 +1,48 @@
+import { splitScripts } from 'mediagate';
+import { type PageRoute, readRoute } from './page-route.js';
+import { type PageTags, readPageTags } from './page-tags.js';
+
+/** A page taken apart: what stands in one of its parts is looked for there only, and read once, when it is asked for. */
+export interface PageParts {
+  html: string;
+  /** The page without its scripts. */
+  markup: string;
+  /** Texts of the scripts of JSON and of those of code, in their order. */
+  scripts: readonly string[];
+  /** Texts of the scripts of code. */
+  code: readonly string[];
+  /** Texts of the scripts of schema.org's words. */
+  linkedData: readonly string[];
+  tags(): PageTags;
+  route(): PageRoute;
+}
+
+export function takeApart(html: string): PageParts {
+  const { scripts, markup } = splitScripts(html);
+  const data: string[] = [];
+  const code: string[] = [];
+  const linkedData: string[] = [];
+  for (const { tag, text } of scripts) {
+    if (tag.includes('application/ld+json')) linkedData.push(text);
+    else data.push(text);
+    if (!tag.includes('json')) code.push(text);
+  }
+  let tags: PageTags | undefined;
+  let route: PageRoute | undefined;
+  const parts: PageParts = {
+    html,
+    markup,
+    scripts: data,
+    code,
+    linkedData,
+    tags() {
+      tags ??= readPageTags(markup);
+      return tags;
+    },
+    route() {
+      route ??= readRoute(parts.scripts);
+      return route;
+    },
+  };
+  return parts;
+}
