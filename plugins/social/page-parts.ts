@@ -7,9 +7,9 @@ export interface PageParts {
   html: string;
   /** The page without its scripts. */
   markup: string;
-  /** Texts of the scripts of JSON and of those of code, in their order. */
+  /** Texts of the scripts of JSON and of those of code, in their order, and the markup. */
   scripts: readonly string[];
-  /** Texts of the scripts of code. */
+  /** Texts of the scripts of code, and the markup. */
   code: readonly string[];
   /** Texts of the scripts of schema.org's words. */
   linkedData: readonly string[];
@@ -18,21 +18,24 @@ export interface PageParts {
 }
 
 export function takeApart(html: string): PageParts {
-  const { scripts, markup } = splitScripts(html);
-  const data: string[] = [];
+  const { scripts: all, markup } = splitScripts(html);
+  const scripts: string[] = [];
   const code: string[] = [];
   const linkedData: string[] = [];
-  for (const { tag, text } of scripts) {
+  for (const { tag, text } of all) {
     if (tag.includes('application/ld+json')) linkedData.push(text);
-    else data.push(text);
+    else scripts.push(text);
     if (!tag.includes('json')) code.push(text);
   }
+  // Of a page that came damaged, a script may stand among the rest.
+  scripts.push(markup);
+  code.push(markup);
   let tags: PageTags | undefined;
   let route: PageRoute | undefined;
-  const parts: PageParts = {
+  return {
     html,
     markup,
-    scripts: data,
+    scripts,
     code,
     linkedData,
     tags() {
@@ -40,9 +43,8 @@ export function takeApart(html: string): PageParts {
       return tags;
     },
     route() {
-      route ??= readRoute(parts.scripts);
+      route ??= readRoute(scripts);
       return route;
     },
   };
-  return parts;
 }
