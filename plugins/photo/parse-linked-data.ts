@@ -1,4 +1,14 @@
-import { asArray, asRecord, asString, at, findAll, parseDuration, parseJson, type ScriptedPage, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asRecord,
+  asString,
+  at,
+  findAll,
+  parseDuration,
+  parseJson,
+  type ScriptedPage,
+  toIsoTime,
+} from 'mediagate';
 import { hashtagsIn } from './caption-tags.js';
 import { address, count, profileUrl, username } from './field-values.js';
 import { canonicalUrl, shortcodeInAddress } from './links.js';

@@ -32,12 +32,17 @@ export function readPermalinkPage(html: string, identity: PostIdentity, facts: F
 }
 
 /** The page's route names the owner even where no data came along. */
-function withOwner(reading: Found[number], { scripts, markup }: ScriptedPage, { mediaId }: PostIdentity): Found[number] {
+function withOwner(
+  reading: Found[number],
+  { scripts, markup }: ScriptedPage,
+  { mediaId }: PostIdentity,
+): Found[number] {
   const { post } = reading;
-  const naming = [...scripts.map(({ text }) => text), markup].filter((text) => text.includes(mediaId));
-  const around = naming.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
+  if (post.ids?.author_id) return reading;
+  const texts = [...scripts.map(({ text }) => text), markup];
+  const around = texts.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
   const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
-  if (!id || post.ids?.author_id) return reading;
+  if (!id) return reading;
   return {
     ...reading,
     post: {
@@ -50,9 +55,10 @@ function withOwner(reading: Found[number], { scripts, markup }: ScriptedPage, { 
 
 /** The text around the first place where a member has the post's id. */
 function aroundOwn(text: string, member: string, mediaId: string): string {
-  for (let at = text.indexOf(member); at >= 0; at = text.indexOf(member, at + member.length)) {
-    const value = at + member.length;
-    if (text.slice(value, value + 40).includes(`"${mediaId}"`)) return text.slice(Math.max(0, at - 80), at + 160);
+  const value = `"${mediaId}"`;
+  for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
+    const name = text.slice(Math.max(0, at - member.length - 20), at).lastIndexOf(member);
+    if (name >= 0) return text.slice(Math.max(0, at - 100), at + 160);
   }
   return '';
 }

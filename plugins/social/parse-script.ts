@@ -24,10 +24,7 @@ export function parseScript(scripts: readonly string[], id: string): PartialPost
   return firstIn(scripts, (text) => readDesktop(text, id)) ?? firstIn(scripts, (text) => readMobile(text, id));
 }
 
-function firstIn(
-  scripts: readonly string[],
-  read: (text: string) => PartialPost | undefined,
-): PartialPost | undefined {
+function firstIn(scripts: readonly string[], read: (text: string) => PartialPost | undefined): PartialPost | undefined {
   for (const text of scripts) {
     const found = read(text);
     if (found) return found;
