@@ -7,6 +7,9 @@ const MAX_TAG = 16 * 1024;
 /** Elements whose text is not markup. */
 const RAW_TEXT = new Set(['script', 'style', 'noscript', 'template', 'textarea']);
 const TELLING_LINK = /canonical|\s(?:property|name)\s*=/i;
+const DOUBLE_QUOTE = 34;
+const SINGLE_QUOTE = 39;
+const GREATER = 62;
 const TAG_NAME = /[a-z][a-z0-9-]{0,20}/iy;
 
 let parser: { load: typeof load } | undefined;
@@ -121,14 +124,14 @@ function after(html: string, text: string, from: number): number {
 /** Index after the `>` that ends a tag; one inside a quoted attribute value does not. */
 function tagEnd(html: string, from: number): number | undefined {
   const limit = Math.min(html.length, from + MAX_TAG);
-  let quote = '';
+  let quote = 0;
   for (let index = from; index < limit; index += 1) {
-    const character = html[index]!;
-    if (quote) {
-      if (character === quote) quote = '';
-    } else if (character === '"' || character === "'") {
+    const character = html.charCodeAt(index);
+    if (quote !== 0) {
+      if (character === quote) quote = 0;
+    } else if (character === DOUBLE_QUOTE || character === SINGLE_QUOTE) {
       quote = character;
-    } else if (character === '>') {
+    } else if (character === GREATER) {
       return index + 1;
     }
   }
