@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
+import { indexOfTag } from './page-scripts.js';
 
 /** Characters of tags that are handed to the HTML parser; pages have a tenth of it. */
 const MAX_TAGS = 256 * 1024;
@@ -96,7 +97,7 @@ function collectTags(html: string): string {
     from = end;
     const tag = html.slice(open, end);
     if (!closing && RAW_TEXT.has(name)) {
-      const close = html.indexOf(`</${written}`, end);
+      const close = indexOfTag(html, `</${written}`, end);
       if (close < 0) break;
       from = close + written.length + 2;
     } else if (name === 'title' && !closing) {

@@ -32,7 +32,7 @@ export function readPageBlobs(
     for (const text of named) seen.add(text);
     if (blobs.some((value) => value !== undefined)) return blobs;
   }
-  const code = [...scripts.filter(({ tag }) => !tag.includes('json')).map(({ text }) => text), markup];
+  const code = [...scripts.filter(({ tag }) => !tag.includes('json')).map(({ text }) => text), ...markup];
   return assigned.flatMap((marker) => code.flatMap((text) => assignedIn(text, marker))).slice(0, MAX_BLOBS);
 }
 

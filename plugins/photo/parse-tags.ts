@@ -18,8 +18,8 @@ export interface TagsReading {
 }
 
 /** Reads the tags that a page has for link previews. */
-export function parseTags(markup: string, identity: PostIdentity, { phrases }: Facts): TagsReading {
-  const tags = metaTags(markup);
+export function parseTags(html: string, identity: PostIdentity, { phrases }: Facts): TagsReading {
+  const tags = metaTags(html);
   const title = tags.get('title');
   const whose = statedIdentity(tags);
   if (whose.length === 0) return { other: false, title };

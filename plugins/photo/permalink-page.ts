@@ -19,7 +19,7 @@ export function readPermalinkPage(html: string, identity: PostIdentity, facts: F
   const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
   // With all of the post at hand, the tags would add nothing.
   if (isReadable(data) && isWhole(data)) return { kind: 'found', found: data };
-  const tags = parseTags(page.markup, identity, facts);
+  const tags = parseTags(html, identity, facts);
   const found = [...data, ...(tags.reading ? [withOwner(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations };
   const ruling = rulingIn(html, facts);
@@ -39,7 +39,7 @@ function withOwner(
 ): Found[number] {
   const { post } = reading;
   if (post.ids?.author_id) return reading;
-  const texts = [...scripts.map(({ text }) => text), markup];
+  const texts = [...scripts.map(({ text }) => text), ...markup];
   const around = texts.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
   const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
   if (!id) return reading;

@@ -6,8 +6,8 @@ import { type PageTags, readPageTags } from './page-tags.js';
 export interface PageParts {
   html: string;
   /** The page without its scripts. */
-  markup: string;
-  /** Texts of the scripts of JSON and of those of code, in their order, and the markup. */
+  markup: readonly string[];
+  /** Texts of the scripts of JSON and of those of code, and the markup. */
   scripts: readonly string[];
   /** Texts of the scripts of code, and the markup. */
   code: readonly string[];
@@ -28,8 +28,8 @@ export function takeApart(html: string): PageParts {
     if (!tag.includes('json')) code.push(text);
   }
   // Of a page that came damaged, a script may stand among the rest.
-  scripts.push(markup);
-  code.push(markup);
+  scripts.push(...markup);
+  code.push(...markup);
   let tags: PageTags | undefined;
   let route: PageRoute | undefined;
   return {
@@ -39,7 +39,7 @@ export function takeApart(html: string): PageParts {
     code,
     linkedData,
     tags() {
-      tags ??= readPageTags(markup);
+      tags ??= readPageTags(html);
       return tags;
     },
     route() {
