@@ -86,8 +86,9 @@ function collectTags(html: string): string {
     }
     const closing = html[from] === '/';
     TAG_NAME.lastIndex = closing ? from + 1 : from;
-    const written = TAG_NAME.exec(html)?.[0];
-    if (!written) continue;
+    const start = TAG_NAME.lastIndex;
+    if (!TAG_NAME.test(html)) continue;
+    const written = html.slice(start, TAG_NAME.lastIndex);
     const name = written.toLowerCase();
     const end = tagEnd(html, from);
     if (end === undefined) {
