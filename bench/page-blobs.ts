@@ -17,3 +17,18 @@ export function blobsNaming(html: string, id: string): string[] {
   }
   return blobs;
 }
+
+/**
+ * Those of the blobs without which the reading is another one: the last is taken away first, as a page may repeat what it
+ * has said.
+ */
+export function blobsNeeded(html: string, blobs: readonly string[], read: (html: string) => unknown): string[] {
+  const whole = JSON.stringify(read(html));
+  let page = html;
+  return blobs.toReversed().filter((blob) => {
+    const without = page.replace(blob, () => '');
+    if (JSON.stringify(read(without)) !== whole) return true;
+    page = without;
+    return false;
+  });
+}

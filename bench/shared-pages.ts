@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageRoot } from '../test/support/package-root.js';
 import type { Figure } from './measure.js';
+import { blobsNaming, blobsNeeded } from './page-blobs.js';
 import { comparePage, type ParsedPage } from './page-parse.js';
 import { PLATFORMS, type PlatformName, platformNames } from './platforms.js';
 
@@ -12,7 +13,7 @@ interface RecordedCase {
   serve?: readonly { file?: string }[];
 }
 
-/** The largest recorded page of each platform that shows its item; nothing where `CAPTURES_DIR` names no folder. */
+/** The largest recorded page of each platform that has its item in its data; nothing where `CAPTURES_DIR` names no folder. */
 export async function measureSharedPages(): Promise<Figure[]> {
   const folder = process.env.CAPTURES_DIR && path.resolve(packageRoot, process.env.CAPTURES_DIR);
   if (!folder) return [];
@@ -27,15 +28,17 @@ export async function measureSharedPages(): Promise<Figure[]> {
       )
       .map(({ url, file }) => ({ url, html: readFileSync(file, 'utf8'), title: 'the largest recorded page' }))
       .sort((one, other) => other.html.length - one.html.length);
-    const largest = pages.find((page) => showsItem(name, page));
+    const largest = pages.find((page) => holdsItem(name, page));
     return largest ? [comparePage(name, largest)] : [];
   });
 }
 
-function showsItem(name: PlatformName, { url, html }: ParsedPage): boolean {
+function holdsItem(name: PlatformName, { url, html }: ParsedPage): boolean {
   const link = PLATFORMS[name].match(new URL(url));
   // A short link names no item before it is resolved.
   if (!link || link.kind === 'short_link') return false;
-  const reading = PLATFORMS[name].read(html, link);
-  return Boolean(reading?.title && reading.owner);
+  const read = (page: string) => PLATFORMS[name].read(page, link);
+  const reading = read(html);
+  if (!reading?.title || !reading.owner) return false;
+  return blobsNeeded(html, blobsNaming(html, link.id), read).length > 0;
 }

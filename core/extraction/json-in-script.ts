@@ -1,4 +1,5 @@
 import { literalEnd, parseJsonPart } from './json-text.js';
+import { indexOfTag } from './page-scripts.js';
 
 /** How bare integers of 16 digits and more are read. */
 export type BigIntegers = 'as_text' | 'as_numbers';
@@ -61,7 +62,7 @@ function skip(pattern: RegExp, text: string, at: number): number {
  * no scan: reading every character once more would cost as much as parsing.
  */
 function readLiteral(html: string, start: number, bigIntegers: BigIntegers): FoundJson | undefined {
-  const tag = html.indexOf('</script', start);
+  const tag = indexOfTag(html, '</script', start);
   const scriptEnd = tag < 0 ? html.length : tag;
   const inScript = parseUpTo(html, start, scriptEnd, bigIntegers);
   if (inScript) return inScript;

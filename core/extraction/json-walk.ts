@@ -53,23 +53,41 @@ export function findAll(
   { maxNodes = 50_000, maxResults = 50 }: FindLimits = {},
 ): JsonRecord[] {
   const found: JsonRecord[] = [];
-  const stack: { node: object; key: string | undefined }[] = [];
+  // Two lists, as a pair made for each of a hundred thousand nodes would be felt.
+  const nodes: object[] = [];
+  const keys: (string | undefined)[] = [];
   let seen = 0;
-  if (typeof value === 'object' && value !== null) stack.push({ node: value, key: undefined });
-  for (let next = stack.pop(); next && found.length < maxResults; next = stack.pop()) {
-    const { node, key } = next;
-    const record = asRecord(node);
-    if (record && test(record, key)) found.push(record);
-    const inner: typeof stack = [];
-    for (const name in node) {
-      seen += 1;
-      if (seen > maxNodes) break;
-      const child = (node as Record<string, unknown>)[name];
-      if (typeof child === 'object' && child !== null) inner.push({ node: child, key: name });
+  const enter = (child: unknown, key: string | number | undefined) => {
+    if (typeof child !== 'object' || child === null) return;
+    nodes.push(child);
+    keys.push(key?.toString());
+  };
+  enter(value, undefined);
+  for (let node = nodes.pop(); node && found.length < maxResults; node = nodes.pop()) {
+    const key = keys.pop();
+    const before = nodes.length;
+    if (Array.isArray(node)) {
+      for (let index = 0; index < node.length && seen < maxNodes; index += 1, seen += 1) enter(node[index], index);
+    } else {
+      const record = node as JsonRecord;
+      if (test(record, key)) found.push(record);
+      for (const name in record) {
+        if (seen >= maxNodes) break;
+        seen += 1;
+        enter(record[name], name);
+      }
     }
-    for (let index = inner.length - 1; index >= 0; index -= 1) stack.push(inner[index]!);
+    // The first is to be taken first.
+    reverseFrom(nodes, before);
+    reverseFrom(keys, before);
   }
   return found;
+}
+
+function reverseFrom(list: unknown[], start: number): void {
+  for (let low = start, high = list.length - 1; low < high; low += 1, high -= 1) {
+    [list[low], list[high]] = [list[high], list[low]];
+  }
 }
 
 /** The first line that is not blank, cut at a word's end where it is longer than `max` characters. */

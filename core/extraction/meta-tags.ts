@@ -1,11 +1,16 @@
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
+import { indexOfTag } from './page-scripts.js';
 
 /** Characters of tags that are handed to the HTML parser; pages have a tenth of it. */
 const MAX_TAGS = 256 * 1024;
 const MAX_TAG = 16 * 1024;
 /** Elements whose text is not markup. */
 const RAW_TEXT = new Set(['script', 'style', 'noscript', 'template', 'textarea']);
+const TELLING_LINK = /canonical|\s(?:property|name)\s*=/i;
+const DOUBLE_QUOTE = 34;
+const SINGLE_QUOTE = 39;
+const GREATER = 62;
 const TAG_NAME = /[a-z][a-z0-9-]{0,20}/iy;
 
 let parser: { load: typeof load } | undefined;
@@ -29,22 +34,40 @@ export function metaTags(html: string): ReadonlyMap<string, string> {
     if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
   };
   $('meta, link, [itemprop]').each((_index, element) => {
-    const tag = $(element);
-    const value = tag.attr('content') ?? tag.attr('href') ?? tag.attr('src');
-    add(tag.attr('property') ?? tag.attr('name'), value);
-    if (tag.attr('rel')?.toLowerCase() === 'canonical') add('canonical', value);
-    const property = tag.attr('itemprop');
-    if (!property || tag.attr('itemscope') !== undefined) return;
-    const owner = tag.parent().closest('[itemprop][itemscope]').attr('itemprop');
-    add(owner ? `${owner}.${property}` : property, value);
+    const { content, href, src, property, name, rel, itemprop, itemscope } = element.attribs;
+    const value = content ?? href ?? src;
+    add(property ?? name, value);
+    if (rel?.toLowerCase() === 'canonical') add('canonical', value);
+    if (!itemprop || itemscope !== undefined) return;
+    const owner = $(element).parent().closest('[itemprop][itemscope]').attr('itemprop');
+    add(owner ? `${owner}.${itemprop}` : itemprop, value);
   });
   add('title', $('title').first().text());
   return found;
 }
 
+/** The references that nearly all texts have no other than. */
+const FREQUENT: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&#039;': "'",
+  '&#x27;': "'",
+};
+
 /** Text with its character references (`&amp;`, `&#39;`) put as characters. */
 export function decodeEntities(text: string): string {
-  return text.includes('&') ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : text;
+  if (!text.includes('&')) return text;
+  let others = false;
+  const decoded = text.replace(/&(?:#?\w{1,8};)?/g, (reference) => {
+    const character = FREQUENT[reference];
+    others ||= character === undefined;
+    return character ?? reference;
+  });
+  // There are two thousand more, some without a semicolon: the HTML parser knows them.
+  return others ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : decoded;
 }
 
 /** The few tags that say something, in their order; of the title also its text. */
@@ -52,6 +75,7 @@ function collectTags(html: string): string {
   let tags = '';
   let from = 0;
   let titled = false;
+  let described = false;
   while (tags.length < MAX_TAGS) {
     const open = html.indexOf('<', from);
     if (open < 0) break;
@@ -62,8 +86,9 @@ function collectTags(html: string): string {
     }
     const closing = html[from] === '/';
     TAG_NAME.lastIndex = closing ? from + 1 : from;
-    const written = TAG_NAME.exec(html)?.[0];
-    if (!written) continue;
+    const start = TAG_NAME.lastIndex;
+    if (!TAG_NAME.test(html)) continue;
+    const written = html.slice(start, TAG_NAME.lastIndex);
     const name = written.toLowerCase();
     const end = tagEnd(html, from);
     if (end === undefined) {
@@ -73,7 +98,7 @@ function collectTags(html: string): string {
     from = end;
     const tag = html.slice(open, end);
     if (!closing && RAW_TEXT.has(name)) {
-      const close = html.indexOf(`</${written}`, end);
+      const close = indexOfTag(html, `</${written}`, end);
       if (close < 0) break;
       from = close + written.length + 2;
     } else if (name === 'title' && !closing) {
@@ -82,8 +107,12 @@ function collectTags(html: string): string {
       const close = html.indexOf('</', end);
       const text = close < 0 ? '' : html.slice(end, Math.min(close, end + MAX_TAG));
       tags += `${tag}${text}</title>`;
-    } else if (name === 'meta' || name === 'link' || name === 'span' || (!closing && /\sitemprop\s*=/i.test(tag))) {
-      tags += tag;
+    } else {
+      const property = !closing && /\sitemprop\s*=/i.test(tag);
+      described ||= property;
+      // Spans tell where a described item ends; most links are to files of the page.
+      const telling = name === 'meta' || (name === 'link' && TELLING_LINK.test(tag)) || (name === 'span' && described);
+      if (property || telling) tags += tag;
     }
   }
   return tags;
@@ -97,14 +126,14 @@ function after(html: string, text: string, from: number): number {
 /** Index after the `>` that ends a tag; one inside a quoted attribute value does not. */
 function tagEnd(html: string, from: number): number | undefined {
   const limit = Math.min(html.length, from + MAX_TAG);
-  let quote = '';
+  let quote = 0;
   for (let index = from; index < limit; index += 1) {
-    const character = html[index]!;
-    if (quote) {
-      if (character === quote) quote = '';
-    } else if (character === '"' || character === "'") {
+    const character = html.charCodeAt(index);
+    if (quote !== 0) {
+      if (character === quote) quote = 0;
+    } else if (character === DOUBLE_QUOTE || character === SINGLE_QUOTE) {
       quote = character;
-    } else if (character === '>') {
+    } else if (character === GREATER) {
       return index + 1;
     }
   }

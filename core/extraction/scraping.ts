@@ -2,7 +2,7 @@
 export { type Count, parseCount } from './counts.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export { type FoundJson, findJsonAfter } from './json-in-script.js';
-export { parseJson } from './json-text.js';
+export { literalEnd, parseJson } from './json-text.js';
 export {
   asArray,
   asBoolean,
@@ -16,3 +16,4 @@ export {
   type JsonRecord,
 } from './json-walk.js';
 export { decodeEntities, metaTags } from './meta-tags.js';
+export { type PageScript, type ScriptedPage, splitScripts } from './page-scripts.js';

@@ -1,4 +1,4 @@
-import { findJsonAfter, parseJson } from 'mediagate';
+import { findJsonAfter, parseJson, splitScripts } from 'mediagate';
 import { parseEmbedMarkup } from './embed-markup.js';
 import type { Facts } from './facts.js';
 import { findMedia } from './find-media.js';
@@ -10,7 +10,7 @@ import type { PostIdentity } from './shortcode.js';
 /** What an embed of a post amounts to: its data, and what its markup shows besides. */
 export function readEmbedPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
   const { embedData, gate, brokenEmbed, loginPage } = facts.markers;
-  const blobs = [contextOf(html, embedData), ...readPageBlobs(html, identity, facts)];
+  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, facts)];
   const searches = blobs.flatMap((blob) => (blob === undefined ? [] : [findMedia(blob, identity, gate)]));
   const data = readMedia(
     searches.flatMap((search) => search.media),

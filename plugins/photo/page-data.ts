@@ -1,4 +1,4 @@
-import { findJsonAfter, parseJson } from 'mediagate';
+import { findJsonAfter, parseJson, type ScriptedPage } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { PostIdentity } from './shortcode.js';
 
@@ -7,60 +7,53 @@ const MAX_BLOBS = 8;
 const MAX_SCRIPTS = 40;
 /** Members of which a post's node has one or another, as they stand in the text of a script. */
 const SIGNS = ['taken_at', 'like_count', 'image_versions2', 'display_url', 'edge_media_to_caption'];
+/** How far from the post's name one of them stands, in characters. */
+const REACH = 50_000;
 /** What stands between a name and the object that is assigned to it, or is its second argument. */
 const OPENING = /\s*=\s*(?=\{)|\(\s*(['"])[^'"]*\1\s*,\s*(?=\{)/y;
 
 /**
  * The values of the page's scripts that may hold the post: JSON scripts that name it, and what older pages assign or
- * call with. The rest of the page is not looked at twice, and not parsed.
+ * call with. The rest of the page is not parsed.
  */
-export function readPageBlobs(html: string, { mediaId, shortcode }: PostIdentity, facts: Facts): unknown[] {
-  const { gate, scripts } = facts.markers;
+export function readPageBlobs(
+  { scripts, markup }: ScriptedPage,
+  { mediaId, shortcode }: PostIdentity,
+  facts: Facts,
+): unknown[] {
+  const { gate, scripts: assigned } = facts.markers;
+  const data = scripts.filter(({ tag }) => tag.includes('application/json')).map(({ text }) => text);
   // Each look costs a pass over a megabyte, so the next one is taken only where the one before was in vain.
-  const seen = new Set<number>();
+  const seen = new Set<string>();
   for (const name of [mediaId, `"${shortcode}"`]) {
-    const named = scriptsNaming(html, name).filter(({ start }) => !seen.has(start));
-    const telling = named.filter(({ text }) => [gate, ...SIGNS].some((sign) => text.includes(sign)));
-    const blobs = telling.slice(0, MAX_BLOBS).map(({ text }) => parsed(text));
-    for (const { start } of named) seen.add(start);
+    const named = data.filter((text) => !seen.has(text) && text.includes(name)).slice(0, MAX_SCRIPTS);
+    const telling = named.filter((text) => hasNear(text, name, [gate, ...SIGNS]));
+    const blobs = telling.slice(0, MAX_BLOBS).map((text) => parsed(text));
+    for (const text of named) seen.add(text);
     if (blobs.some((value) => value !== undefined)) return blobs;
   }
-  return scripts.flatMap((marker) => assignedIn(html, marker));
+  const code = [...scripts.filter(({ tag }) => !tag.includes('json')).map(({ text }) => text), ...markup];
+  return assigned.flatMap((marker) => code.flatMap((text) => assignedIn(text, marker))).slice(0, MAX_BLOBS);
 }
 
-/** JSON scripts in which a name stands. */
-function scriptsNaming(html: string, name: string): { start: number; text: string }[] {
-  const found: { start: number; text: string }[] = [];
-  let tried = 0;
-  for (let at = html.indexOf(name); at >= 0 && tried < MAX_SCRIPTS; tried += 1) {
-    const open = html.lastIndexOf('<script', at);
-    const start = html.indexOf('>', open) + 1;
-    const end = html.indexOf('</script', at);
-    if (end < 0) break;
-    const script = html.slice(start, end);
-    if (
-      open >= 0 &&
-      start <= at &&
-      !script.includes('</script') &&
-      html.slice(open, start).includes('application/json')
-    ) {
-      found.push({ start, text: script });
-    }
-    // What stands outside of scripts, as a link, is followed by the next script's end as well.
-    at = html.indexOf(name, script.includes('</script') || start > at ? at + name.length : end);
+/** Whether one of the signs stands in the neighbourhood of a name: scripts that only name the post are long. */
+function hasNear(text: string, name: string, signs: readonly string[]): boolean {
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + REACH)) {
+    const around = text.slice(Math.max(0, at - REACH), at + REACH);
+    if (signs.some((sign) => around.includes(sign))) return true;
   }
-  return found;
+  return false;
 }
 
 /** The objects of `name = {…}` and `name('…', {…})`. */
-function assignedIn(html: string, marker: string): unknown[] {
+function assignedIn(text: string, marker: string): unknown[] {
   const values: unknown[] = [];
-  for (let at = html.indexOf(marker); at >= 0 && values.length < MAX_BLOBS; at = html.indexOf(marker, at)) {
+  for (let at = text.indexOf(marker); at >= 0 && values.length < MAX_BLOBS; at = text.indexOf(marker, at)) {
     at += marker.length;
     OPENING.lastIndex = at;
-    const opening = OPENING.exec(html);
+    const opening = OPENING.exec(text);
     if (!opening) continue;
-    const found = findJsonAfter(html, opening[0], at);
+    const found = findJsonAfter(text, opening[0], at);
     if (!found) continue;
     values.push(found.value);
     at = found.end;

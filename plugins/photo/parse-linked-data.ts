@@ -1,4 +1,14 @@
-import { asArray, asRecord, asString, at, findAll, parseDuration, parseJson, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asRecord,
+  asString,
+  at,
+  findAll,
+  parseDuration,
+  parseJson,
+  type ScriptedPage,
+  toIsoTime,
+} from 'mediagate';
 import { hashtagsIn } from './caption-tags.js';
 import { address, count, profileUrl, username } from './field-values.js';
 import { canonicalUrl, shortcodeInAddress } from './links.js';
@@ -6,13 +16,12 @@ import { imageEntry, videoEntry } from './media-entry.js';
 import type { PostReading } from './post-reading.js';
 import { bareShortcode, type PostIdentity } from './shortcode.js';
 
-const SCRIPT = /<script[^>]*type="application\/ld\+json"[^>]*>([\s\S]*?)<\/script>/g;
 const TYPES: ReadonlySet<unknown> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 
 /** What pages until 2023 told search engines: exact counters and times, and whole captions. */
-export function parseLinkedData(html: string, identity: PostIdentity): PostReading[] {
-  if (!html.includes('application/ld+json')) return [];
-  return [...html.matchAll(SCRIPT)].flatMap(([, text = '']) => {
+export function parseLinkedData({ scripts }: ScriptedPage, identity: PostIdentity): PostReading[] {
+  const described = scripts.filter(({ tag }) => tag.includes('application/ld+json'));
+  return described.flatMap(({ text }) => {
     const posts = findAll(parsed(text), (node) => TYPES.has(node['@type']) && isOf(node, identity), { maxResults: 1 });
     return posts.map((node) => readingOf(node, identity));
   });

@@ -1,4 +1,4 @@
-import { asString, at, findJsonAfter } from 'mediagate';
+import { asString, at, findJsonAfter, type ScriptedPage, splitScripts } from 'mediagate';
 import type { Facts } from './facts.js';
 import { digits } from './field-values.js';
 import { CLOSED_GATE, type FoundMedia, findMedia } from './find-media.js';
@@ -11,15 +11,16 @@ import type { PostIdentity } from './shortcode.js';
 
 /** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
-  const searches = readPageBlobs(html, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
+  const page = splitScripts(html);
+  const searches = readPageBlobs(page, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
   const media = searches.flatMap((search): FoundMedia[] => search.media);
   const gated = media.length === 0 && searches.some((search) => search.gated);
   const limitations = gated ? ['media_login_only'] : [];
-  const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(html, identity))];
+  const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
   // With all of the post at hand, the tags would add nothing.
   if (isReadable(data) && isWhole(data)) return { kind: 'found', found: data };
   const tags = parseTags(html, identity, facts);
-  const found = [...data, ...(tags.reading ? [withOwner(tags.reading, html, identity)] : [])];
+  const found = [...data, ...(tags.reading ? [withOwner(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations };
   const ruling = rulingIn(html, facts);
   if (ruling) return ruling;
@@ -31,11 +32,17 @@ export function readPermalinkPage(html: string, identity: PostIdentity, facts: F
 }
 
 /** The page's route names the owner even where no data came along. */
-function withOwner(reading: Found[number], html: string, { mediaId }: PostIdentity): Found[number] {
+function withOwner(
+  reading: Found[number],
+  { scripts, markup }: ScriptedPage,
+  { mediaId }: PostIdentity,
+): Found[number] {
   const { post } = reading;
-  const around = aroundOwn(html, '"media_id"', mediaId);
-  const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around)?.[1]);
-  if (!id || post.ids?.author_id) return reading;
+  if (post.ids?.author_id) return reading;
+  const texts = [...scripts.map(({ text }) => text), ...markup];
+  const around = texts.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
+  const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
+  if (!id) return reading;
   return {
     ...reading,
     post: {
@@ -47,12 +54,12 @@ function withOwner(reading: Found[number], html: string, { mediaId }: PostIdenti
 }
 
 /** The text around the first place where a member has the post's id, as far as it is of the same record. */
-function aroundOwn(html: string, member: string, mediaId: string): string {
-  for (let at = html.indexOf(member); at >= 0; at = html.indexOf(member, at + member.length)) {
-    const value = at + member.length;
-    if (!html.slice(value, value + 40).includes(`"${mediaId}"`)) continue;
-    const before = html.slice(Math.max(0, at - 80), at);
-    return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(html.slice(at, at + 160))?.[0];
+function aroundOwn(text: string, member: string, mediaId: string): string {
+  const value = `"${mediaId}"`;
+  for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
+    if (!text.slice(Math.max(0, at - member.length - 20), at).includes(member)) continue;
+    const before = text.slice(Math.max(0, at - 100), at);
+    return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(text.slice(at, at + 160))?.[0];
   }
   return '';
 }

@@ -4,7 +4,7 @@ import type { Facts } from './facts.js';
 import { type Found, GATED, isReadable, type PostOutcome, readRuling } from './outcomes.js';
 import { readPermalinkPage } from './permalink-page.js';
 import { outcomeOfReply } from './read-json.js';
-import type { Requests } from './requests.js';
+import type { Page, Requests } from './requests.js';
 import { readSession, type Session } from './session.js';
 import { hasPrivateKey, type PostIdentity } from './shortcode.js';
 
@@ -13,7 +13,9 @@ export interface PostCall {
   identity: PostIdentity;
   /** What each rung that was tried came back with. */
   outcomes: Map<string, PostOutcome>;
-  /** What queries must bring along, once a page gave it. */
+  /** The post's page, which mostly gives what queries must bring along. */
+  page?: Page;
+  /** What they must bring along, once a page gave it. */
   session?: Session;
 }
 
@@ -46,6 +48,8 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
 
   /** @throws GatewayError where no page gives what a query must bring along. */
   async function sessionFor(call: PostCall, signal: AbortSignal): Promise<Session> {
+    // Looking for it costs as much as reading the page, and few posts take a query.
+    call.session ??= call.page && readSession(call.page, facts);
     call.session ??= readSession(await requests.home(signal), facts);
     if (call.session) return call.session;
     throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
@@ -63,7 +67,7 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
       const page = await requests.permalink(call.identity, signal);
       if (page === 'missing') return notThere('HTTP 404');
       if (page === 'login') return behindLogin(call.identity);
-      call.session = readSession(page, facts);
+      call.page = page;
       return readPermalinkPage(page.html, call.identity, facts);
     }),
     rung('embed', { cost: 2, authority: false }, async ({ identity }, signal) => {

@@ -1,16 +1,17 @@
 import type { LinkRef } from 'mediagate';
 import { isAlias, itemAt } from './links.js';
-import { readRoute, readStoryId } from './page-route.js';
-import type { PageTags } from './page-tags.js';
+import type { PageParts } from './page-parts.js';
+import { type PageRoute, readStoryId } from './page-route.js';
 import type { PageAnswer } from './requests.js';
 
 /** Whether the page as a whole is the item's, by its addresses or its route. */
-export function isAboutItem(answer: PageAnswer, tags: PageTags, link: LinkRef): boolean {
-  const { html } = answer;
+export function isAboutItem(answer: PageAnswer, page: PageParts, link: LinkRef): boolean {
+  const { html } = page;
   const { id } = link;
+  const tags = page.tags();
   const items = [tags.canonical, tags.address].flatMap((address) => itemAt(address) ?? []);
   if (items.some((item) => item.id === id)) return true;
-  const { subjects, story } = readRoute(html);
+  const { subjects, story } = page.route();
   if (subjects.has(id)) return true;
   // The story's number in code counts where the addresses do not name another.
   if (items.every((item) => isAlias(item.id)) && story?.posts.includes(id)) return true;
@@ -41,33 +42,33 @@ function isAnsweredFor(html: string, alias: string): boolean {
 }
 
 /** The number behind an alias; undefined where the page is not the item's. */
-export function numberOf(
-  html: string,
-  { id, tags, aboutItem }: { id: string; tags: PageTags; aboutItem: boolean },
-): string | undefined {
+export function numberOf(page: PageParts, { id, aboutItem }: { id: string; aboutItem: boolean }): string | undefined {
   if (!isAlias(id)) return id;
   if (!aboutItem) return undefined;
+  const tags = page.tags();
   const named = [tags.canonical, tags.address]
     .map((address) => itemAt(address)?.id)
     .find((one) => one && !isAlias(one));
-  return named ?? readRoute(html).story?.posts.at(-1);
+  return named ?? page.route().story?.posts.at(-1);
 }
 
 /** Numeric id of the profile whose the item is, where the page's route, an old script or the address tells. */
-export function authorIdOf(html: string, id: string, address: string | undefined): string | undefined {
-  return storyOf(html, id) ?? storyAuthor(html, id) ?? ownerNumber(address);
+export function authorIdOf(page: PageParts, id: string): string | undefined {
+  const { canonical, address } = page.tags();
+  return storyOf(page.route(), id) ?? storyAuthor(page.code, id) ?? ownerNumber(canonical ?? address);
 }
 
-function storyOf(html: string, id: string): string | undefined {
-  const { story } = readRoute(html);
+function storyOf({ story }: PageRoute, id: string): string | undefined {
   return story && (isAlias(id) || story.posts.includes(id)) ? story.author : undefined;
 }
 
 /** Pages before 2023 name the story in bare form, in a script. */
-function storyAuthor(html: string, id: string): string | undefined {
-  for (let mark = html.indexOf('storyID:"S:_I'); mark >= 0; mark = html.indexOf('storyID:"S:_I', mark + 1)) {
-    const story = readStoryId(/^S:[\w:]+/.exec(html.slice(mark + 9, mark + 120))?.[0]);
-    if (story?.posts.includes(id)) return story.author;
+function storyAuthor(scripts: readonly string[], id: string): string | undefined {
+  for (const text of scripts) {
+    for (let mark = text.indexOf('storyID:"S:_I'); mark >= 0; mark = text.indexOf('storyID:"S:_I', mark + 1)) {
+      const story = readStoryId(/^S:[\w:]+/.exec(text.slice(mark + 9, mark + 120))?.[0]);
+      if (story?.posts.includes(id)) return story.author;
+    }
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { decodeEntities } from 'mediagate';
-import { readRoute } from './page-route.js';
+import type { PageRoute } from './page-route.js';
 
 const BY_SCRIPT = /\blocation(?:\.href)?(?:\.replace\(|\.assign\(|\s*=\s*)["'](https:[^"'<>\s]{8,2000})["']/;
 const BY_REFRESH = /http-equiv="refresh"[^>]{0,40}\burl=(https:[^"'<>\s]{8,2000})"/i;
@@ -12,8 +12,7 @@ export function leadsIn(html: string): string[] {
 }
 
 /** The address of the post that a page's route shows. */
-export function addressOfStory(html: string): string | undefined {
-  const { story } = readRoute(html);
+export function addressOfStory({ story }: PageRoute): string | undefined {
   const post = story?.posts.at(-1);
   return story && post ? `https://www.facebook.com/${story.author}/posts/${post}` : undefined;
 }

@@ -19,11 +19,12 @@ const ROUTE_LENGTH = 8_000;
 const SUBJECT =
   /"(?:story_token|story_fbid|video_id|v|fbid|photo_id|node_id|nodeID|videoID|photoID|post_id|permalink_id)":"?(\d{5,20}|pfbid\w{16,150})\b/g;
 
-/** Reads the route out of the page's script text; it stands once, a few kilobytes long. */
-export function readRoute(html: string): PageRoute {
-  const view = html.indexOf('"rootView"');
-  if (view < 0) return { subjects: new Set() };
-  const route = html.slice(view, view + ROUTE_LENGTH);
+/** Reads the route out of the texts of a page's scripts; it stands once, a few kilobytes long. */
+export function readRoute(scripts: readonly string[]): PageRoute {
+  const holder = scripts.find((text) => text.includes('"rootView"'));
+  if (holder === undefined) return { subjects: new Set() };
+  const view = holder.indexOf('"rootView"');
+  const route = holder.slice(view, view + ROUTE_LENGTH);
   const root = /"__dr":"([\w.$]{3,120})"/.exec(route)?.[1];
   const story = readStoryId(/"storyID":"([\w=+/-]{8,400})"/.exec(route)?.[1]);
   const subjects = new Set(Array.from(route.matchAll(SUBJECT), ([, id]) => id as string));

@@ -2,7 +2,8 @@ import type { DefinitiveCode, TransientCode } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isOwnHost } from './hosts.js';
 import { leadsIn } from './page-leads.js';
-import { readNotice, readRoute } from './page-route.js';
+import type { PageParts } from './page-parts.js';
+import { readNotice } from './page-route.js';
 import type { PageTags } from './page-tags.js';
 import type { PageAnswer } from './requests.js';
 
@@ -19,15 +20,16 @@ const NOTICE_LENGTH = 400_000;
  * Tells refusals from pages, by where the answer lay, by what the page's own router shows, by its tags, and by words
  * last. The words of login forms and error screens stand in good pages as well, so only their place counts.
  */
-export function readPageState({ status, url, html }: PageAnswer, tags: () => PageTags, facts: Facts): PageState {
+export function readPageState({ status, url }: PageAnswer, page: PageParts, facts: Facts): PageState {
   const byAddress = stateOfAddress(url, facts);
   if (byAddress) return byAddress;
+  const { html } = page;
   const isGone = status === 404 || status === 410;
   if (html === '' && !isGone) {
     const reason = status >= 300 ? 'redirected to another site' : 'empty answer';
     return { kind: 'transient', code: 'upstream_refused', reason };
   }
-  const { root, title } = readRoute(html);
+  const { root, title } = page.route();
   const { markers } = facts;
   const isRoot = (names: readonly string[]) => names.some((name) => root?.includes(name));
   if (isRoot(markers.ageRoots)) return { kind: 'definitive', code: 'age_restricted', reason: `page: ${root}` };
@@ -37,7 +39,7 @@ export function readPageState({ status, url, html }: PageAnswer, tags: () => Pag
     return { kind: 'transient', code: 'bot_check', reason: 'an error screen in place of the page' };
   }
   if (isGone) return { kind: 'definitive', code: 'unavailable', reason: `HTTP ${status}` };
-  return stateOfTags(tags(), facts) ?? stateOfMarks(html, facts) ?? { kind: 'open' };
+  return stateOfTags(page.tags(), facts) ?? stateOfMarks(html, facts) ?? { kind: 'open' };
 }
 
 /** What an address alone says that the site led us to. */
@@ -84,9 +86,9 @@ function stateOfNotice(text: string, { phrases }: Facts): PageState | undefined 
 }
 
 function stateOfMarks(html: string, { markers }: Facts): PageState | undefined {
-  if (holds(html, markers.challenge) && html.length < NOTICE_LENGTH / 10)
-    return { kind: 'transient', code: 'bot_check', reason: 'a check of the client in place of the page' };
   if (html.length > NOTICE_LENGTH) return undefined;
+  if (html.length < NOTICE_LENGTH / 10 && holds(html, markers.challenge))
+    return { kind: 'transient', code: 'bot_check', reason: 'a check of the client in place of the page' };
   if (holds(html, markers.interstitial))
     return { kind: 'definitive', code: 'unavailable', reason: 'a notice in place of the page' };
   return undefined;
@@ -107,8 +109,9 @@ export function isLoginForm({ title, heading, description }: PageTags, { phrases
 }
 
 /** What a page without the item is, by the words in it: good pages hold the same forms and names of screens. */
-export function stateOfRest(html: string, facts: Facts): PageState | undefined {
-  const { root } = readRoute(html);
+export function stateOfRest(page: PageParts, facts: Facts): PageState | undefined {
+  const { html } = page;
+  const { root } = page.route();
   if (root !== undefined || html.length > NOTICE_LENGTH) return undefined;
   const { markers } = facts;
   const notice = readNotice(html);

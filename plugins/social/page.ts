@@ -3,8 +3,8 @@ import type { Facts } from './facts.js';
 import { itemAt } from './links.js';
 import type { Found, PostOutcome } from './outcomes.js';
 import { authorIdOf, isAboutItem, movedTo, numberOf } from './page-identity.js';
+import { type PageParts, takeApart } from './page-parts.js';
 import { isLoginForm, readPageState, stateOfRest } from './page-state.js';
-import { type PageTags, readPageTags } from './page-tags.js';
 import { parseLinkedData } from './parse-linked-data.js';
 import { parseMessage } from './parse-message.js';
 import { parseRelay, type RelayReading } from './parse-relay.js';
@@ -13,56 +13,54 @@ import { parseTags } from './parse-tags.js';
 import { parsePublishTime } from './parse-times.js';
 import { readRelayPage } from './relay-blocks.js';
 import type { PageAnswer } from './requests.js';
+import { isCut } from './text.js';
 
 /** What a page of the item amounts to: its data first, then what it says of itself in other ways. */
 export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostOutcome {
-  const { html } = answer;
-  let known: PageTags | undefined;
-  const tags = () => {
-    known ??= readPageTags(html);
-    return known;
-  };
-  const state = readPageState(answer, tags, facts);
+  const page = takeApart(answer.html);
+  const state = readPageState(answer, page, facts);
   if (state.kind === 'definitive') return state;
   if (state.kind === 'transient') return state;
 
-  const aboutItem = isAboutItem(answer, tags(), link);
-  const numeric = numberOf(html, { id: link.id, tags: tags(), aboutItem });
-  const results = () => readRelayPage(html, facts.markers.relay);
+  const aboutItem = isAboutItem(answer, page, link);
+  const numeric = numberOf(page, { id: link.id, aboutItem });
+  const results = () => readRelayPage(page.scripts, facts.markers.relay);
   // A page may show the post under another alias than the link: then the number it stands for is looked for.
-  const relay = [link.id, numeric, movedTo(answer, link)].reduce<RelayReading | undefined>(
+  const names = new Set([link.id, numeric, movedTo(answer, link)]);
+  const relay = [...names].reduce<RelayReading | undefined>(
     (known, id) => known ?? (id ? parseRelay(results(), { ...link, id, pageIsItems: aboutItem }, facts) : undefined),
     undefined,
   );
   const found: PartialPost[] = [];
   if (relay) found.push(relay.post);
-  found.push(...parseLinkedData(html, link.id, aboutItem));
-  const script = parseScript(html, numeric ?? link.id);
+  found.push(...parseLinkedData(page.linkedData, link.id, aboutItem));
+  const script = parseScript(page.code, numeric ?? link.id);
   if (script) found.push(script);
-  const walled = isLoginForm(tags(), facts);
-  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(html, tags(), { link, numeric, facts }), found));
+  const walled = isLoginForm(page.tags(), facts);
+  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(page, { link, numeric, facts }), found));
   if (found.length > 0) {
     const ids = numeric && numeric !== link.id ? [{ ids: { post_id: numeric } }] : [];
     const dated = found.some(({ common }) => common?.published_at);
-    const published_at = dated ? undefined : parsePublishTime(html, numeric ?? link.id);
+    const published_at = dated ? undefined : parsePublishTime(page.html, numeric ?? link.id);
     const times = published_at ? [{ common: { published_at } }] : [];
     return { kind: 'found', found: [...found, ...times, ...ids], limitations: relay?.limitations };
   }
-  if (walled) return { kind: 'definitive', code: 'login_required', reason: tags().title ?? 'a login form' };
-  return nothingFound(html, tags(), link, facts);
+  if (walled) return { kind: 'definitive', code: 'login_required', reason: page.tags().title ?? 'a login form' };
+  return nothingFound(page, link, facts);
 }
 
 function tagsPart(
-  html: string,
-  tags: PageTags,
+  page: PageParts,
   { link, numeric, facts }: { link: LinkRef; numeric?: string; facts: Facts },
 ): PartialPost {
+  const tags = page.tags();
   return parseTags(tags, {
     facts,
     inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
     isVideo: link.kind !== 'post',
-    authorId: authorIdOf(html, numeric ?? link.id, tags.canonical ?? tags.address),
-    message: parseMessage(html),
+    authorId: authorIdOf(page, numeric ?? link.id),
+    // Whole texts need no other text beside them.
+    message: tags.description && isCut(tags.description) ? parseMessage(page.markup) : undefined,
   });
 }
 
@@ -81,7 +79,8 @@ function withoutRepeats(tags: PartialPost, found: Found): PartialPost {
   };
 }
 
-function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef, facts: Facts): PostOutcome {
+function nothingFound(page: PageParts, { id, url }: LinkRef, facts: Facts): PostOutcome {
+  const tags = page.tags();
   const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(
     tags.canonical ?? tags.address ?? '',
   );
@@ -92,9 +91,9 @@ function nothingFound(html: string, tags: PageTags, { id, url }: LinkRef, facts:
   if (others.some((one) => one !== undefined && one !== id)) {
     return { kind: 'transient', code: 'upstream_refused', reason: 'a page about another item' };
   }
-  const state = stateOfRest(html, facts);
+  const state = stateOfRest(page, facts);
   if (state && state.kind !== 'open') return state;
-  const isPage = /<html[\s>]/i.test(html.slice(0, 2_000));
+  const isPage = /<html[\s>]/i.test(page.html.slice(0, 2_000));
   return isPage
     ? { kind: 'transient', code: 'upstream_changed', reason: 'no data of the item in the page' }
     : { kind: 'transient', code: 'upstream_refused', reason: 'something else than a page' };

@@ -16,7 +16,6 @@ import { itemAt } from './links.js';
 import { absoluteUrl, imageEntry, readAddress } from './media-address.js';
 import { hashtagsIn } from './text.js';
 
-const OPENING = 'application/ld+json';
 const MAX_SCRIPTS = 20;
 const POSTINGS: ReadonlySet<string> = new Set([
   'SocialMediaPosting',
@@ -28,11 +27,11 @@ const POSTINGS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the page says of the item in schema.org's words, best first: the posting, then the video. A video there bears no id
+ * What the page's scripts of schema.org's words say of the item, best first: the posting, then the video. A video there bears no id
  * of its own, so it counts only where the page as a whole is about the item.
  */
-export function parseLinkedData(html: string, id: string, pageIsItems: boolean): PartialPost[] {
-  const nodes = scriptsIn(html).flatMap((value) => asArray(value) ?? asArray(at(value, '@graph')) ?? [value]);
+export function parseLinkedData(scripts: readonly string[], id: string, pageIsItems: boolean): PartialPost[] {
+  const nodes = parsed(scripts).flatMap((value) => asArray(value) ?? asArray(at(value, '@graph')) ?? [value]);
   const records = recordsIn(nodes);
   const posting = records.find((record) => POSTINGS.has(typeOf(record)) && isAbout(record, id, pageIsItems));
   const ofPosting = asRecord(at(posting, 'video')) ?? asRecord(asArray(at(posting, 'video'))?.[0]);
@@ -41,24 +40,15 @@ export function parseLinkedData(html: string, id: string, pageIsItems: boolean):
   return [...(posting ? [parsePosting(posting, id)] : []), ...(video ? [parseVideoObject(video)] : [])];
 }
 
-function scriptsIn(html: string): unknown[] {
-  const found: unknown[] = [];
-  for (
-    let mark = html.indexOf(OPENING);
-    mark >= 0 && found.length < MAX_SCRIPTS;
-    mark = html.indexOf(OPENING, mark + 1)
-  ) {
-    const tag = html.lastIndexOf('<', mark);
-    const start = html.indexOf('>', mark) + 1;
-    const end = html.indexOf('</script', start);
-    if (start === 0 || end < 0 || !html.startsWith('<script', tag)) continue;
+function parsed(scripts: readonly string[]): unknown[] {
+  return scripts.slice(0, MAX_SCRIPTS).flatMap((text) => {
     try {
-      found.push(parseJson(html.slice(start, end)));
+      return [parseJson(text)];
     } catch {
       // Some pages hold one that is escaped twice; the others are read all the same.
+      return [];
     }
-  }
-  return found;
+  });
 }
 
 function typeOf(record: JsonRecord): string {

@@ -1,16 +1,25 @@
 import { decodeEntities } from 'mediagate';
 
+const MARKS = ['data-testid="post_message"', ' userContent'] as const;
+
 /**
  * The text of a post in the markup of pages before 2021 and of those for embedding, with its paragraphs; icons bear their
  * own character. Undefined where there is none.
+ * @param markup - the page without its scripts, piece by piece.
  */
-export function parseMessage(html: string): string | undefined {
-  const marks = ['data-testid="post_message"', ' userContent'].map((one) => html.indexOf(one));
-  const mark = marks.find((one) => one >= 0) ?? -1;
-  const start = mark < 0 ? -1 : html.indexOf('>', mark) + 1;
-  if (start <= 0) return undefined;
-  const markup = html.slice(start, divEnd(html, start));
-  const text = markup
+export function parseMessage(markup: readonly string[]): string | undefined {
+  for (const mark of MARKS) {
+    const holder = markup.findIndex((piece) => piece.includes(mark));
+    if (holder >= 0) return messageAfter(markup.slice(holder).join(''), mark);
+  }
+  return undefined;
+}
+
+function messageAfter(html: string, mark: string): string | undefined {
+  const start = html.indexOf('>', html.indexOf(mark)) + 1;
+  if (start === 0) return undefined;
+  const text = html
+    .slice(start, divEnd(html, start))
     // Long texts are folded: what is shown in place of the rest is not the author's.
     .replace(/<span class="text_exposed_hide">[^<]*<\/span>/g, '')
     .replace(/<a\b[^>]*class="[^"]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')

@@ -28,7 +28,7 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   const number = itemAt(permalink)?.id;
   const video = parsePluginVideo(html, itemAt(permalink)?.kind === 'post' ? undefined : id);
   const time = /<abbr[^>]*data-utime="(\d{9,10})"/.exec(html)?.[1];
-  const message = parseMessage(html);
+  const message = parseMessage([html]);
   const author = authorIn(html, permalink);
   const images = picturesIn(html);
   const { metrics, precision, raw } = countersIn(html);

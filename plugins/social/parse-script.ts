@@ -20,26 +20,34 @@ const MOBILE_COUNTERS: readonly (readonly ['likes' | 'comments' | 'shares', RegE
  * Counters that pages before 2023 kept in plain script objects, whose names bear no quotes: the desktop's beside
  * `share_fbid`, the mobile's beside `ft_ent_identifier`. Undefined where none names the item.
  */
-export function parseScript(html: string, id: string): PartialPost | undefined {
-  return readDesktop(html, id) ?? readMobile(html, id);
+export function parseScript(scripts: readonly string[], id: string): PartialPost | undefined {
+  return firstIn(scripts, (text) => readDesktop(text, id)) ?? firstIn(scripts, (text) => readMobile(text, id));
 }
 
-function readDesktop(html: string, id: string): PartialPost | undefined {
+function firstIn(scripts: readonly string[], read: (text: string) => PartialPost | undefined): PartialPost | undefined {
+  for (const text of scripts) {
+    const found = read(text);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function readDesktop(text: string, id: string): PartialPost | undefined {
   const mark = `share_fbid:"${id}"`;
-  const place = html.indexOf(mark);
+  const place = text.indexOf(mark);
   if (place < 0) return undefined;
   // Neighbours of the same kind bound the object on both sides.
-  const before = html.slice(Math.max(0, place - REACH), place);
+  const before = text.slice(Math.max(0, place - REACH), place);
   const own = before.slice(before.lastIndexOf('share_fbid:') + 1);
-  const after = html.slice(place + mark.length, place + mark.length + REACH);
+  const after = text.slice(place + mark.length, place + mark.length + REACH);
   const next = after.indexOf('comment_count:{');
   return metricsOf(COUNTERS, own + (next < 0 ? after : after.slice(0, next)));
 }
 
-function readMobile(html: string, id: string): PartialPost | undefined {
-  const place = html.indexOf(`{ft_ent_identifier:${id},`);
+function readMobile(text: string, id: string): PartialPost | undefined {
+  const place = text.indexOf(`{ft_ent_identifier:${id},`);
   if (place < 0) return undefined;
-  const object = html.slice(place, place + REACH);
+  const object = text.slice(place, place + REACH);
   const next = object.indexOf('{ft_ent_identifier:', 1);
   return metricsOf(MOBILE_COUNTERS, next < 0 ? object : object.slice(0, next));
 }

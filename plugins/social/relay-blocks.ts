@@ -1,4 +1,5 @@
 import { asArray, asRecord, at, findJsonAfter, type JsonRecord, parseJson } from 'mediagate';
+import { createRepeatedLists } from './repeated-lists.js';
 
 /** One result of the site's queries, as a script of the page holds it. */
 export interface RelayBlock {
@@ -22,27 +23,20 @@ interface Script {
 export interface RelayPage {
   /** Results not handed out before, of the scripts that contain one of the texts. */
   withAny(texts: readonly string[]): RelayBlock[];
-  /** Whether the page holds results at all. */
-  readonly hasBlocks: boolean;
 }
 
-export function readRelayPage(html: string, marker: string): RelayPage {
-  const scripts: Script[] = [];
-  let from = html.indexOf(marker);
-  while (from >= 0 && scripts.length < MAX_SCRIPTS) {
-    const tag = html.lastIndexOf('<script', from);
-    const open = tag < 0 ? 0 : html.indexOf('>', tag) + 1;
-    const close = html.indexOf('</script', from);
-    const end = close < 0 ? html.length : close;
-    if (open <= from) scripts.push({ text: html.slice(open, end), read: false });
-    from = html.indexOf(marker, end);
-  }
+/** @param scripts - texts of the page's scripts, of JSON and of code. */
+export function readRelayPage(scripts: readonly string[], marker: string): RelayPage {
+  const holding: Script[] = scripts
+    .filter((text) => text.includes(marker))
+    .slice(0, MAX_SCRIPTS)
+    .map((text) => ({ text, read: false }));
+  const lists = createRepeatedLists();
   return {
-    hasBlocks: scripts.length > 0,
     withAny(texts) {
-      const chosen = scripts.filter(({ read, text }) => !read && texts.some((one) => text.includes(one)));
+      const chosen = holding.filter(({ read, text }) => !read && texts.some((one) => text.includes(one)));
       for (const script of chosen) script.read = true;
-      return chosen.flatMap(({ text }) => blocksIn(text, marker));
+      return chosen.flatMap(({ text }) => blocksIn(lists.shorten(text), marker));
     },
   };
 }

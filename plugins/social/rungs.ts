@@ -2,8 +2,8 @@ import { GatewayError, type LinkRef, type Rung } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { Found, PostOutcome } from './outcomes.js';
 import { readPage } from './page.js';
+import { takeApart } from './page-parts.js';
 import { readPageState } from './page-state.js';
-import { readPageTags } from './page-tags.js';
 import { parsePlugin } from './parse-plugin.js';
 import type { PageAnswer, Requests } from './requests.js';
 
@@ -60,7 +60,7 @@ function isWithheld(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
 }
 
 function readPlugin(answer: PageAnswer, { id }: LinkRef, facts: Facts): PostOutcome {
-  const state = readPageState(answer, () => readPageTags(answer.html), facts);
+  const state = readPageState(answer, takeApart(answer.html), facts);
   // Not everything may be embedded: a "no" from here says nothing of the item itself.
   if (state.kind === 'definitive') throw refused(state.reason);
   if (state.kind === 'transient') return state;

@@ -3,8 +3,8 @@ import type { Facts } from './facts.js';
 import { isOwnHost } from './hosts.js';
 import { itemAt, matchItem } from './links.js';
 import { addressOfStory, leadsIn } from './page-leads.js';
-import { readPageState, stateOfRest } from './page-state.js';
-import { readPageTags } from './page-tags.js';
+import { takeApart } from './page-parts.js';
+import { readPageState, stateOfAddress, stateOfRest } from './page-state.js';
 import { isDeadEnd, type Requests } from './requests.js';
 
 export interface ShortLinkSettings {
@@ -34,16 +34,17 @@ export async function resolveShortLink(
   if (!isShort(end)) return destination(end, facts);
   const answer = await requests.page(end.href, signal);
   if (!isShort(answer.url)) return destination(answer.url, facts);
-  const tags = readPageTags(answer.html);
-  const addresses = [tags.address, tags.canonical, ...leadsIn(answer.html), addressOfStory(answer.html)];
+  const parts = takeApart(answer.html);
+  const tags = parts.tags();
+  const addresses = [tags.address, tags.canonical, ...leadsIn(answer.html), addressOfStory(parts.route())];
   const named = addresses.map((address) => itemAt(address)).find((item) => item !== undefined);
   if (named) return new URL(named.url);
-  const state = readPageState(answer, () => tags, facts);
+  const state = readPageState(answer, parts, facts);
   if (state.kind !== 'open')
     throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
   const page = [tags.address, tags.canonical].map((address) => address && URL.parse(address)).find(Boolean);
   if (page && isOwnHost(page)) return page;
-  const rest = stateOfRest(answer.html, facts);
+  const rest = stateOfRest(parts, facts);
   if (rest && rest.kind !== 'open')
     throw new GatewayError(rest.code, 'The share link does not show its item.', { reason: rest.reason });
   throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
@@ -60,7 +61,7 @@ function destination(url: URL, facts: Facts): URL {
       reason: 'redirected to the home page',
     });
   }
-  const state = isDeadEnd(url, facts) ? readPageState({ status: 302, url, html: '' }, () => ({}), facts) : undefined;
+  const state = isDeadEnd(url, facts) ? stateOfAddress(url, facts) : undefined;
   if (state && state.kind !== 'open') {
     throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
   }

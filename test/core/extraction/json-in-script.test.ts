@@ -21,6 +21,17 @@ describe('parseJson', () => {
     expect(parseJson(text)).to.deep.equal(JSON.parse(text));
   });
 
+  it('leaves the numbers alone that are in the JSON of a string', () => {
+    const inner = '{"id":1234567890123456, "ids":[1234567890123456,-1234567890123456 ],"path":"\\\\"}';
+    const outer = `{"a":${JSON.stringify(inner)},"b\\\\":1234567890123457,"c":${JSON.stringify(`${inner}\\`)},"d":1234567890123458}`;
+    expect(parseJson(outer)).to.deep.equal({
+      a: inner,
+      'b\\': '1234567890123457',
+      c: `${inner}\\`,
+      d: '1234567890123458',
+    });
+  });
+
   it('refuses what is not JSON', () => {
     for (const text of [
       '',

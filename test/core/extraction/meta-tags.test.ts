@@ -34,6 +34,12 @@ describe('metaTags', () => {
     });
   });
 
+  it('tells the members of a described item from what stands around it', () => {
+    const spans = `<span>a<span itemprop="author" itemscope><span>b</span><meta itemprop="name" content="Tom"></span></span>
+      <meta itemprop="name" content="Film"><link rel="stylesheet" href="/a.css"><link property="og:url" href="/1">`;
+    expect(Object.fromEntries(metaTags(spans))).to.deep.equal({ 'author.name': 'Tom', name: 'Film', 'og:url': '/1' });
+  });
+
   it('finds tags behind megabytes of script', () => {
     const late = `<head><script>${'x<y;'.repeat(500_000)}</script><meta name="late" content="yes"></head>`;
     expect(metaTags(late).get('late')).to.equal('yes');
@@ -61,5 +67,7 @@ describe('decodeEntities', () => {
   it('decodes once, and leaves markup alone', () => {
     expect(decodeEntities('a &amp;lt; <b>&eacute;&#39;&#x1F600;</b> & c')).to.equal("a &lt; <b>é'😀</b> & c");
     expect(decodeEntities('plain')).to.equal('plain');
+    expect(decodeEntities('a&amp;b=&quot;1&quot;&lt;&#039;&#x27;')).to.equal('a&b="1"<\'\'');
+    expect(decodeEntities('a&amp;b&copy=1&constructor;')).to.equal('a&b©=1&constructor;');
   });
 });
