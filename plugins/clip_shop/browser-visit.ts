@@ -53,8 +53,9 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
         // Neither data nor a wall: what there is instead shows below.
         visitSignal.throwIfAborted();
       });
+      const content = () => answered(page.content(), Math.max(1, Math.min(LONGEST_ASK_MS, left())));
       const outcome =
-        ledElsewhere(page.url(), address, wanted.id, facts) ?? outcomeOfPage(await page.content(), wanted.id, facts);
+        ledElsewhere(page.url(), address, wanted.id, facts) ?? outcomeOfPage(await content(), wanted.id, facts);
       if (outcome.kind !== 'found' || !isReadable(outcome.found.parts)) return outcome;
       shown = outcome;
       await walkGroups(page, call.groups(outcome), visitSignal);
@@ -67,10 +68,10 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
       return { ...outcome, found: { parts, walks } };
     }
 
-    /** The timers and the `fetch` of a page are its own and may never end. */
-    async function answered(answer: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+    /** A page whose scripts never end does not answer, and its timers and its `fetch` are its own. */
+    async function answered<Answer>(answer: Promise<Answer>, timeoutMs: number): Promise<Answer> {
       const timer = new AbortController();
-      const silence = clock.sleep(timeoutMs, timer.signal).then(() => {
+      const silence = clock.sleep(timeoutMs, timer.signal).then((): never => {
         throw new GatewayError('upstream_timeout', 'The page does not answer.');
       });
       return Promise.race([answer, silence]).finally(() => timer.abort());

@@ -27,6 +27,8 @@ interface Scene {
   reply?: FakeReply;
   /** What the browser shows. Default: the page. */
   html?: string;
+  /** In place of showing anything. */
+  content?(): Promise<string>;
   /** Where the browser ends up. Default: where it was sent. */
   url?: string;
   /** The reviews endpoint: the body of its answer, or a status. */
@@ -62,7 +64,7 @@ async function play(scene: Scene): Promise<Played> {
     async goto(url) {
       visits.push(url);
     },
-    content: async () => scene.html ?? PAGE,
+    content: async () => scene.content?.() ?? scene.html ?? PAGE,
     url: () => scene.url ?? visits.at(-1) ?? '',
     evaluate: async (script, argument) =>
       scene.evaluate?.((argument as ReviewQuery).body) ??
@@ -244,6 +246,19 @@ describe('clip_shop: the browser', () => {
       expect(reviewsOf(played).five_star).to.have.length(3);
       expect(played.extraction.limitations).to.deep.equal(['reviews_partial: 3 of 4']);
     }
+  });
+
+  it('is given up after seconds where the page does not even show what it holds', async () => {
+    const waiting = createManualClock();
+    const { extraction } = await play({
+      content: () => {
+        setImmediate(() => waiting.advance(8_000));
+        return new Promise<never>(() => {});
+      },
+      waiting,
+    });
+    expect(extraction.method).to.equal('www_page');
+    expect(extraction.partial).to.equal(true);
   });
 
   it('is named where it meets the wall as well', async () => {
