@@ -122,7 +122,7 @@ export interface Attempt {
 export interface GatewayErrorDetails {
   /** The request member that is wrong, as the client named it. */
   param?: string;
-  /** The platform's own words; capped at 300 characters and stripped of control characters here. */
+  /** The platform's own words; made well-formed, stripped of control characters and capped at 300 characters here. */
   reason?: string;
   /** Whether asking again later may help. Default: by code, see {@link isRetryable}. */
   retryable?: boolean;
@@ -212,5 +212,6 @@ const REASON_LIMIT = 300;
 function cleanReason(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
   const flat = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
-  return flat.length > REASON_LIMIT ? `${flat.slice(0, REASON_LIMIT - 1)}…` : flat;
+  // Cutting may part a surrogate pair, so what is cut is made well-formed after it.
+  return (flat.length > REASON_LIMIT ? `${flat.slice(0, REASON_LIMIT - 1)}…` : flat).toWellFormed();
 }

@@ -26,6 +26,7 @@ interface Validators {
 /** A client that takes nothing for so long has gone without saying so. */
 const IDLE_MS = 120_000;
 const BUFFERED_BYTES = 64 * 1024;
+const WHOLE = 'bytes=0-';
 
 /**
  * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a copy that is still good, 416 for
@@ -99,7 +100,9 @@ function rangeOf(
   if (!range?.startsWith('bytes=')) return undefined;
   const condition = headers['if-range'];
   const current = condition === undefined || Object.values(validators).includes(condition);
-  const ranges = current ? parseRange(size, range) : [];
+  // The parser takes "the last n bytes" of a shorter file for a mistake; it means all of them (RFC 9110, 14.1.2).
+  const last = Number(/^bytes=-(\d+)$/.exec(range)?.[1] ?? 0);
+  const ranges = current ? parseRange(size, last > size ? WHOLE : range) : [];
   if (ranges === -1) return 'outside';
   return ranges === -2 || ranges.length !== 1 ? undefined : ranges[0];
 }

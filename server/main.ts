@@ -5,6 +5,7 @@ import { isIPv6 } from 'node:net';
 import { createLogger, type Logger, type Need, openState, type State, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
+import { checkRoom } from './data-folder.js';
 import { drain } from './drain.js';
 import { openKeyTable } from './key-table.js';
 import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
@@ -67,7 +68,12 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   opened.add(() => keys.close());
 
   const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
-  const checks = { database: () => state.ping(), data_folder: () => stat(dataDir) };
+  // Where the database is elsewhere, a full folder costs MP3s and nothing else.
+  const isDatabaseHere = databaseUrl === undefined;
+  const checks = {
+    database: () => state.ping(),
+    data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
+  };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks });
   opened.add(() => health.close());

@@ -14,8 +14,9 @@ const MISLEADING = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
  * @throws GatewayError `invalid_url` with `param: 'url'`.
  */
 export function parseLinkText(text: unknown): URL {
-  if (typeof text !== 'string' || text.trim() === '') throw invalid(`url must be a string. ${EXPECTED}`);
+  if (typeof text !== 'string') throw invalid(`url must be a string. ${EXPECTED}`);
   const link = text.trim();
+  if (link === '') throw invalid(`url is empty. ${EXPECTED}`);
   if (link.length > MAX_LINK_LENGTH) throw invalid(`url is longer than ${MAX_LINK_LENGTH} characters.`);
   if (MISLEADING.test(link)) throw invalid('url holds white space, a control character or a backslash.');
   if (!/^https?:\/\/[^/]/i.test(link)) throw invalid(`url does not begin with http:// or https://. ${EXPECTED}`);

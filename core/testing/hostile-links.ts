@@ -6,12 +6,15 @@ export interface HostileLinks {
   foreign: URL[];
   /** On the platform's hosts: undefined, or GatewayError `unsupported_link`. */
   own: URL[];
+  /** Under names that every object has: items or not, but never what an object has under that name. */
+  inherited: URL[];
 }
 
 /** @param links - good links of the platform. */
 export function hostileLinks(links: readonly string[]): HostileLinks {
   const foreign = new Set<string>();
   const own = new Set<string>();
+  const inherited = new Set<string>();
   for (const link of links) {
     const { host, hostname, pathname, search, href } = new URL(link);
     const rest = `${pathname}${search}`;
@@ -55,8 +58,11 @@ export function hostileLinks(links: readonly string[]): HostileLinks {
     ]) {
       own.add(text);
     }
+    for (const name of ['constructor', '__proto__', 'toString']) {
+      for (const place of [name, `${name}/1`, `us/${name}`]) inherited.add(`https://${host}/${place}`);
+    }
   }
-  return { foreign: parse(foreign), own: parse(own) };
+  return { foreign: parse(foreign), own: parse(own), inherited: parse(inherited) };
 }
 
 /** What the URL parser itself refuses never reaches an extractor. */

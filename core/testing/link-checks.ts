@@ -90,10 +90,17 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
           const { link, error, code } = tryMatch(extractor, url);
           return code === 'unsupported_link' ? undefined : (error ?? (link && `matched ${show(link)}`));
         });
+        await each(hostile.inherited, (extractor, url) => {
+          const { error, code } = tryMatch(extractor, url);
+          return code === 'unsupported_link' && !INHERITED.test(error ?? '') ? undefined : error;
+        });
       },
     },
   ];
 }
+
+/** What a table of names gives for a name that it does not have but every object has. */
+const INHERITED = /\[native code\]|\[object Object\]/;
 
 interface Tried {
   link?: LinkRef;

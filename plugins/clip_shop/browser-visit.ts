@@ -1,4 +1,4 @@
-import { type Browser, type BrowserPage, type Clock, type ExtractOptions, parseJson } from 'mediagate';
+import { type Browser, type BrowserPage, type Clock, type ExtractOptions, GatewayError, parseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isReadable, outcomeOfPage, type ShopOutcome } from './outcomes.js';
 import { partOf } from './parse-product.js';
@@ -27,6 +27,11 @@ export interface BrowserVisitCall {
 const CLOSING_MS = 500;
 const LONGEST_WAIT_MS = 8_000;
 const LONGEST_ASK_MS = 6_000;
+/** Milliseconds that an answer may take from the page to here. */
+const ANSWERING_MS = 250;
+
+/** A page with the product on it. */
+type Shown = Extract<ShopOutcome, { kind: 'found' }>;
 
 /**
  * Opens a product's page in a browser and lets the page's own code, which signs what it asks, fetch the reviews. What was
@@ -37,6 +42,8 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
     const { wanted, deadline, signal } = call;
     const left = () => deadline - CLOSING_MS - clock.monotonic();
     const address = pageAddress(facts, 'shopPage', wanted);
+    const walks: ReviewWalk[] = [];
+    let shown: Shown | undefined;
 
     async function visit(page: BrowserPage, visitSignal: AbortSignal): Promise<ShopOutcome> {
       await page.goto(address, { waitUntil: 'domcontentloaded', timeout: Math.max(1, left()) });
@@ -46,24 +53,34 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
         // Neither data nor a wall: what there is instead shows below.
         visitSignal.throwIfAborted();
       });
+      const content = () => answered(page.content(), Math.max(1, Math.min(LONGEST_ASK_MS, left())));
       const outcome =
-        ledElsewhere(page.url(), address, wanted.id, facts) ?? outcomeOfPage(await page.content(), wanted.id, facts);
+        ledElsewhere(page.url(), address, wanted.id, facts) ?? outcomeOfPage(await content(), wanted.id, facts);
       if (outcome.kind !== 'found' || !isReadable(outcome.found.parts)) return outcome;
-      const walks = await walkGroups(page, call.groups(outcome), visitSignal);
+      shown = outcome;
+      await walkGroups(page, call.groups(outcome), visitSignal);
+      return withReviews(outcome);
+    }
+
+    function withReviews(outcome: Shown): ShopOutcome {
       const [rating] = walks.flatMap((walk) => walk.rating ?? []);
       const parts = [...outcome.found.parts, ...(rating ? [partOf({ product_id: wanted.id, rating })] : [])];
       return { ...outcome, found: { parts, walks } };
     }
 
-    async function walkGroups(
-      page: BrowserPage,
-      groups: readonly Stars[],
-      visitSignal: AbortSignal,
-    ): Promise<ReviewWalk[]> {
-      const walks: ReviewWalk[] = [];
+    /** A page whose scripts never end does not answer, and its timers and its `fetch` are its own. */
+    async function answered<Answer>(answer: Promise<Answer>, timeoutMs: number): Promise<Answer> {
+      const timer = new AbortController();
+      const silence = clock.sleep(timeoutMs, timer.signal).then((): never => {
+        throw new GatewayError('upstream_timeout', 'The page does not answer.');
+      });
+      return Promise.race([answer, silence]).finally(() => timer.abort());
+    }
+
+    async function walkGroups(page: BrowserPage, groups: readonly Stars[], visitSignal: AbortSignal): Promise<void> {
       const ask = async (query: ReviewQuery) => {
         const timeoutMs = Math.max(1, Math.min(LONGEST_ASK_MS, left()));
-        const text = await page.evaluate(askInPage, { ...query, timeoutMs });
+        const text = await answered(page.evaluate(askInPage, { ...query, timeoutMs }), timeoutMs + ANSWERING_MS);
         visitSignal.throwIfAborted();
         return readAnswer(text);
       };
@@ -72,15 +89,20 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
           await walkReviews({ id: wanted.id, stars, options: call.options, facts, ask, hasTime: () => left() > 0 }),
         );
       }
-      return walks;
     }
 
-    return browser.run({
-      visit,
-      signal,
-      timeoutMs: Math.max(1, Math.round(deadline - clock.monotonic())),
-      locale: acceptLanguage.split(/[,;]/, 1)[0],
-    });
+    try {
+      return await browser.run({
+        visit,
+        signal,
+        timeoutMs: Math.max(1, Math.round(deadline - clock.monotonic())),
+        locale: acceptLanguage.split(/[,;]/, 1)[0],
+      });
+    } catch (error) {
+      // A page that hangs or crashes over its reviews has shown the product all the same.
+      if (!shown || signal.aborted) throw error;
+      return withReviews(shown);
+    }
   };
 }
 

@@ -98,8 +98,12 @@ function kindOf(segments: readonly string[]): string {
   const path = segments[0] === 'shop' ? segments.slice(1) : segments;
   const [first, second] = path;
   if (first === undefined) return "the shop's home page";
-  if (REGION.test(first)) return second === undefined ? "a market's home page" : (KINDS[second] ?? 'another page');
-  return isView(path) ? 'a product link without a product id' : (KINDS[first] ?? 'another page of the shop');
+  if (REGION.test(first)) return second === undefined ? "a market's home page" : (named(second) ?? 'another page');
+  return isView(path) ? 'a product link without a product id' : (named(first) ?? 'another page of the shop');
+}
+
+function named(segment: string): string | undefined {
+  return Object.hasOwn(KINDS, segment) ? KINDS[segment] : undefined;
 }
 
 function unsupported(kind: string): GatewayError {

@@ -48,11 +48,13 @@ function hexTime(url: string): string | undefined {
 /** The media type that an address names. */
 export function mimeOf(url: string): string | undefined {
   const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
-  return MIMES[parameter(url, 'mime_type') ?? ''] ?? ENDINGS[ending];
+  const stated = parameter(url, 'mime_type') ?? '';
+  return Object.hasOwn(MIMES, stated) ? MIMES[stated] : ENDINGS[ending];
 }
 
 export function codecOf(name: string | undefined): string | undefined {
-  return name === undefined ? undefined : CODECS[name.toLowerCase()];
+  const known = name?.toLowerCase() ?? '';
+  return Object.hasOwn(CODECS, known) ? CODECS[known] : undefined;
 }
 
 /**

@@ -131,7 +131,8 @@ function interactions(list: unknown): NonNullable<PartialPost['metrics']> {
   const metrics: NonNullable<PartialPost['metrics']> = {};
   for (const one of asArray(list) ?? []) {
     const type = asString(at(one, 'interactionType', '@type')) ?? asString(at(one, 'interactionType')) ?? '';
-    const metric = ACTIONS[type.replace(/^https?:\/\/schema\.org\//, '')];
+    const action = type.replace(/^https?:\/\/schema\.org\//, '');
+    const metric = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
     const value = count(at(one, 'userInteractionCount'));
     if (metric && value !== undefined) metrics[metric] = value;
   }

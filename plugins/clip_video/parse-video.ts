@@ -81,10 +81,11 @@ export function parseSubtitles(video: unknown): MediaEntry[] {
     if (!url || subtitles.has(url)) continue;
     const source = asString(at(subtitle, 'Source'));
     const generated = at(subtitle, 'isAutoGen');
+    const format = asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? '';
     subtitles.set(url, {
       url,
       kind: 'subtitle',
-      mime: SUBTITLES[asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? ''],
+      mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
       language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
       size: positive(at(subtitle, 'Size')),
       auto_generated: source

@@ -106,5 +106,5 @@ function kindOf(segments: readonly string[], id: string | null | undefined): str
   if (id) return 'a link with something else in the place of the video id, which has 11 letters, digits, - or _';
   if (first.startsWith('@')) return 'a channel';
   if (first === '') return 'the home page';
-  return KINDS[first] ?? 'another page of the site';
+  return (Object.hasOwn(KINDS, first) && KINDS[first]) || 'another page of the site';
 }

@@ -63,12 +63,9 @@ function ofRows(secondary: unknown): Music | undefined {
   const rows = asArray(at(secondary, 'metadataRowContainer', 'metadataRowContainerRenderer', 'rows')) ?? [];
   const music: Music = {};
   for (const row of rows) {
-    const member =
-      ROWS[
-        shownText(at(row, 'metadataRowRenderer', 'title'))
-          ?.trim()
-          .toLowerCase() ?? ''
-      ];
+    const title = shownText(at(row, 'metadataRowRenderer', 'title')) ?? '';
+    const name = title.trim().toLowerCase();
+    const member = Object.hasOwn(ROWS, name) ? ROWS[name] : undefined;
     const value = shownText(at(row, 'metadataRowRenderer', 'contents', 0));
     if (!member || !value) continue;
     // A second song: a list, of which none is the item's own.

@@ -98,7 +98,7 @@ function worded(reason: string | undefined, facts: Facts): PlayState | undefined
 }
 
 function byStatus(player: unknown, status: string, region: string, reason?: string): PlayState {
-  const known = STATUSES[status];
+  const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined;
   if (known) return { kind: 'closed', code: known, reason };
   const countries = asArray(at(player, 'microformat', 'playerMicroformatRenderer', 'availableCountries'));
   if (countries && countries.length > 0 && !countries.includes(region)) {

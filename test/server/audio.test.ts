@@ -137,6 +137,7 @@ describe('MP3 files over HTTP', () => {
       [{ range: 'bytes=-5' }, 206, bytes.subarray(-5), `bytes ${size - 5}-${size - 1}/${size}`],
       [{ range: `bytes=5-${size + 999}` }, 206, bytes.subarray(5), `bytes 5-${size - 1}/${size}`],
       [{ range: `bytes=${size}-` }, 416, Buffer.alloc(0), `bytes */${size}`],
+      [{ range: `bytes=-${size + 1}` }, 206, bytes, `bytes 0-${size - 1}/${size}`],
       [{ range: 'bytes=-0' }, 416, Buffer.alloc(0), `bytes */${size}`],
       [{ range: 'bytes=0-1,5-6' }, 200, bytes, null],
       [{ range: 'bytes=oops' }, 200, bytes, null],

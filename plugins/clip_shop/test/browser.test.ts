@@ -2,8 +2,15 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { type Browser, type BrowserPage, type Extraction, type ExtractOptions, GatewayError } from 'mediagate';
-import { createFakeHttp, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
+import {
+  type Browser,
+  type BrowserPage,
+  type Clock,
+  type Extraction,
+  type ExtractOptions,
+  GatewayError,
+} from 'mediagate';
+import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import { createClipShopExtractor } from '../extractor.js';
 import clipShop from '../index.js';
 import type { ReviewQuery } from '../review-walk.js';
@@ -20,13 +27,19 @@ interface Scene {
   reply?: FakeReply;
   /** What the browser shows. Default: the page. */
   html?: string;
+  /** In place of showing anything. */
+  content?(): Promise<string>;
   /** Where the browser ends up. Default: where it was sent. */
   url?: string;
   /** The reviews endpoint: the body of its answer, or a status. */
   answer?(body: Body): object | string | number;
+  /** What the page does with the question, in place of asking. */
+  evaluate?(body: Body): Promise<unknown>;
   available?: boolean;
   fails?: GatewayError;
   options?: Partial<ExtractOptions>;
+  /** Default: the system's. */
+  waiting?: Clock;
 }
 
 interface Played {
@@ -51,9 +64,10 @@ async function play(scene: Scene): Promise<Played> {
     async goto(url) {
       visits.push(url);
     },
-    content: async () => scene.html ?? PAGE,
+    content: async () => scene.content?.() ?? scene.html ?? PAGE,
     url: () => scene.url ?? visits.at(-1) ?? '',
     evaluate: async (script, argument) =>
+      scene.evaluate?.((argument as ReviewQuery).body) ??
       runInNewContext(`(${script})(argument)`, { argument, fetch: fetchInPage, AbortSignal, JSON }),
     waitForSelector: async () => undefined,
   };
@@ -65,7 +79,7 @@ async function play(scene: Scene): Promise<Played> {
     },
   };
   const http = createFakeHttp([scene.reply ?? { headers: { 'content-type': 'text/html' }, body: PAGE }]);
-  const { context } = await setUpPlugin({ plugin: clipShop, http });
+  const { context } = await setUpPlugin({ plugin: clipShop, http, ...(scene.waiting && { waiting: scene.waiting }) });
   const options = { acceptLanguage: 'en-GB,en;q=0.9', pageTimeoutMs: 5_000, budgetMs: 20_000 };
   const extractor = createClipShopExtractor({ ...context, browser, options });
   const link = extractor.match(new URL(`https://shop.tiktok.com/gb/pdp/${ID}`));
@@ -212,6 +226,39 @@ describe('clip_shop: the browser', () => {
       expect(extraction.partial).to.equal(true);
       expect(extraction.limitations).to.include('reviews_partial: 2 of 4');
     }
+  });
+
+  it('keeps what it has seen where the page hangs or crashes over its reviews', async () => {
+    const clock = createManualClock();
+    const hang = () => {
+      setImmediate(() => clock.advance(10_000));
+      return new Promise<never>(() => {});
+    };
+    const crash = () => Promise.reject(new Error('the page crashed'));
+    const fiveStar = shelf({ 5: 4 });
+    for (const end of [hang, crash]) {
+      const played = await play({
+        reply: { headers: { 'content-type': 'text/html' }, body: CHECK },
+        evaluate: async (body) => (body.review_filter.filter_value === 5 ? JSON.stringify(fiveStar(body)) : end()),
+        waiting: clock,
+      });
+      expect(played.extraction.method).to.equal('browser');
+      expect(reviewsOf(played).five_star).to.have.length(3);
+      expect(played.extraction.limitations).to.deep.equal(['reviews_partial: 3 of 4']);
+    }
+  });
+
+  it('is given up after seconds where the page does not even show what it holds', async () => {
+    const waiting = createManualClock();
+    const { extraction } = await play({
+      content: () => {
+        setImmediate(() => waiting.advance(8_000));
+        return new Promise<never>(() => {});
+      },
+      waiting,
+    });
+    expect(extraction.method).to.equal('www_page');
+    expect(extraction.partial).to.equal(true);
   });
 
   it('is named where it meets the wall as well', async () => {

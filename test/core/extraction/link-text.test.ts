@@ -17,6 +17,10 @@ describe('parseLinkText', () => {
     expect(refused('https://site.example./a')).to.equal('https://site.example/a');
   });
 
+  it('says of an empty link that it is empty', () => {
+    for (const text of ['', '   ']) expect(() => parseLinkText(text)).to.throw('url is empty');
+  });
+
   for (const text of [
     undefined,
     7,
