@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import type { ExtractCall, Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
+import {
+  EXTRACT_DEFAULTS,
+  type ExtractCall,
+  type Extraction,
+  type ExtractOptions,
+  type Extractor,
+  type LinkRef,
+} from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { CacheUse, ExtractRequest, ExtractResult } from '../gateway.js';
@@ -186,9 +193,9 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
       target = await resolveShortLink(target, request.signal);
     }
     return itemOf(target, {
-      clipReviewLimit: request.clipReviewLimit ?? 10,
-      clipSort: request.clipSort ?? 'latest',
-      includeEmptyReviews: request.includeEmptyReviews ?? false,
+      clipReviewLimit: request.clipReviewLimit ?? EXTRACT_DEFAULTS.clipReviewLimit,
+      clipSort: request.clipSort ?? EXTRACT_DEFAULTS.clipSort,
+      includeEmptyReviews: request.includeEmptyReviews ?? EXTRACT_DEFAULTS.includeEmptyReviews,
     });
   }
 
