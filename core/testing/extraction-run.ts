@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import type { Extraction, LinkRef } from '../contracts/extractor.js';
+import { EXTRACT_DEFAULTS, type Extraction, type LinkRef } from '../contracts/extractor.js';
 import type { Clock, HttpClient } from '../contracts/services.js';
 import { type GatewayError, isGatewayError } from '../errors.js';
 import { createValidator } from '../validation.js';
@@ -44,7 +44,7 @@ export async function runSample(
     assert(run.link, `${sample.url} does not match`);
     run.extraction = await extractor.extract({
       link: run.link,
-      options: { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false },
+      options: EXTRACT_DEFAULTS,
       signal,
     });
   } catch (error) {
