@@ -1,5 +1,6 @@
-import { type ApiKeyRecord, type Grant, openState, type State, systemClock } from 'mediagate';
+import { type ApiKeyRecord, type Grant, type State, systemClock } from 'mediagate';
 import { createKeyRecord, GRANTS } from '../keys.js';
+import { openStateOf } from '../open-state.js';
 import { renderTable } from '../plugin-table.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
@@ -59,10 +60,9 @@ export async function revokeKeyCommand(settings: Settings, id: string, { json }:
 }
 
 async function withState<Result>(settings: Settings, work: (state: State) => Promise<Result>): Promise<Result> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
   const logger = openCommandLogger(settings);
   try {
-    const state = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+    const state = await openStateOf(settings, logger);
     try {
       return await work(state);
     } finally {
