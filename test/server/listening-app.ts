@@ -5,7 +5,6 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiKeyRecord,
   type Clock,
@@ -35,6 +34,10 @@ import {
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
+import { until } from '../support/until.js';
+
+/** A key may poll twenty times a second. */
+const POLL_MS = 100;
 
 export const LINK = 'https://invented.example/item/7';
 
@@ -161,13 +164,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     poll,
-    async ended(key, id) {
-      for (;;) {
+    ended: (key, id) =>
+      until(async () => {
         const answer = await poll(key, id);
-        if (answer.headers.get('retry-after') === null) return answer;
-        await sleep(100);
-      }
-    },
+        return answer.headers.get('retry-after') === null && answer;
+      }, POLL_MS),
     raw: (bytes, answers = 1) => exchange(port, bytes, answers),
     async close() {
       server.close();
@@ -181,7 +182,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 
 function exchange(port: number, bytes: string | Uint8Array, answers: number): Promise<string> {
   return new Promise((resolve) => {
