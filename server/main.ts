@@ -35,7 +35,7 @@ export interface Serving {
 }
 
 /** Opens state and plugins, then listens. Whatever fails on the way, what was opened before is closed. */
-export async function startServing(options: ServeOptions): Promise<Serving> {
+async function startServing(options: ServeOptions): Promise<Serving> {
   const opened = createCloseList();
   try {
     return await open(options, opened);
