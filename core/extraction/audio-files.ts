@@ -2,7 +2,6 @@ import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/ext
 import type { Clock, Logger, Storage } from '../contracts/services.js';
 import type { HttpFaces } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { AudioFile, AudioFileRequest } from '../gateway.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -11,6 +10,7 @@ import { unlessAborted } from '../unless-aborted.js';
 import type { AudioLinks } from './audio-link.js';
 import { makeAudio } from './audio-making.js';
 import { createMakings, type Make } from './audio-makings.js';
+import type { AudioFile, AudioFileRequest } from './requests.js';
 
 /** For media: the whole making has a time of its own, so this one never comes first. */
 const FETCH_MS = 600_000;

@@ -10,13 +10,13 @@ import {
 } from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { CacheUse, ExtractRequest, ExtractResult } from '../gateway.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
 import { createValidator } from '../validation.js';
 import type { AudioLinks } from './audio-link.js';
 import { createFlights } from './flights.js';
 import { parseLinkText } from './link-text.js';
+import type { CacheUse, ExtractRequest, ExtractResult } from './requests.js';
 import { createResultCache, type Kept } from './result-cache.js';
 
 /** Changes whenever what a cached result holds changes its meaning. */

@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from '../gateway.js';
 import { startLifetime } from '../lifetime.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
+import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from './requests.js';
 
 /** Links of one batch that are worked on at the same time. */
 const CONCURRENCY = 8;
