@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Cache, type Clock, createGateway, type Extractor, type Gateway, GatewayError } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
+import { until } from '../../support/until.js';
 
 const LINK = 'https://invented.example/item/7';
 
@@ -198,14 +199,16 @@ describe('extraction', () => {
   });
 
   it('stops the work when nobody waits any more, and only then', async () => {
+    let begun = 0;
     let aborted = 0;
+    let answer = () => {};
     const opened = await open({
       extract: ({ signal }) =>
         new Promise((resolve, reject) => {
-          const timer = setTimeout(() => resolve(inventedExtraction('7')), 100);
+          begun += 1;
+          answer = () => resolve(inventedExtraction('7'));
           signal.addEventListener('abort', () => {
             aborted += 1;
-            clearTimeout(timer);
             reject(signal.reason);
           });
         }),
@@ -213,15 +216,16 @@ describe('extraction', () => {
     gateway = opened.gateway;
     const [first, second] = [new AbortController(), new AbortController()];
     const calls = [first, second].map(({ signal }) => codeOf(opened.gateway.extract({ url: LINK, signal })));
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => begun === 1);
     first.abort(new Error('left'));
     expect(await calls[0]).to.match(/left/);
+    answer();
     expect(await calls[1]).to.equal('answered');
     expect(aborted).to.equal(0);
     opened.pass(600_000);
     const third = new AbortController();
     const last = codeOf(opened.gateway.extract({ url: LINK, signal: third.signal }));
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => begun === 2);
     third.abort(new Error('left too'));
     await last;
     expect(aborted).to.equal(1);
