@@ -82,6 +82,7 @@ export interface GatewayServices {
   clock?: Clock;
 }
 
+/** What a gateway is made of; everything but the plugins has a default. */
 export interface GatewayOptions {
   plugins: readonly PluginEntry[];
   services?: GatewayServices;
@@ -105,6 +106,7 @@ export interface GatewayOptions {
   jobs?: JobsOptions;
 }
 
+/** Where background jobs are kept, and how many there may be. */
 export interface JobsOptions {
   store: Jobs;
   /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
@@ -127,9 +129,12 @@ export interface AudioLinkOptions {
   ttlMs?: number;
 }
 
+/** A platform that links are extracted of. */
 export interface PlatformInfo {
   key: string;
+  /** For people. */
   name: string;
+  /** Patterns or words, for people. */
   linkForms: readonly string[];
   features: { async: boolean; batch: boolean; reviews: boolean; audio_mp3: boolean };
   /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */

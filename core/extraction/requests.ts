@@ -1,17 +1,21 @@
 import type { ExtractionData } from '../contracts/documents.js';
-import type { LinkRef } from '../contracts/extractor.js';
+import type { Extraction, LinkRef } from '../contracts/extractor.js';
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
 import type { GatewayError } from '../errors.js';
 import type { JobFailure, JobState } from '../state/jobs.js';
 import type { SlotAnswer, SlotRequest } from '../state/windows.js';
 
-/** As the service document's 2.4, in camelCase. */
+/** One link to extract. Options of reviews change nothing for platforms that have none. */
 export interface ExtractRequest {
+  /** Any form of link that people share, short links included; at most 2,048 characters. */
   url: string;
+  /** Reviews per star group, 1 to 100. Default 10. */
   clipReviewLimit?: number;
+  /** Default `latest`. */
   clipSort?: 'latest' | 'recommended';
+  /** Also reviews without text. Default false. */
   includeEmptyReviews?: boolean;
-  /** Default true. */
+  /** Offer an MP3 link where the item has sound. Default true. */
   includeAudioMp3?: boolean;
   /** One rung to ask alone, past the cache and keeping nothing: how the canary tells rungs apart. */
   only?: string;
@@ -19,13 +23,18 @@ export interface ExtractRequest {
   signal?: AbortSignal;
 }
 
+/** An item's document, and how it was had. */
 export interface ExtractResult {
+  /** Platform key. */
   platform: string;
   /** The caller's own text. */
   inputUrl: string;
+  /** What it led to. */
   link: LinkRef;
+  /** As {@link Extraction.method}. */
   method: string;
   data: ExtractionData;
+  /** What is best effort in it, or missing: a stable word each, perhaps with a colon and details. */
   limitations: readonly string[];
   /** Present where a hosted MP3 is offered. */
   audioLink?: AudioLink;
@@ -39,6 +48,7 @@ export interface ExtractResult {
 /** `miss`: fetched for this call or one beside it. `stale`: too old, and given because the source is out. */
 export type CacheUse = 'hit' | 'miss' | 'stale';
 
+/** A link that may be answered with a job. */
 export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
   /** Who may look at the job. */
   accountId: string;
@@ -58,7 +68,9 @@ export type Submission =
   | { job: ExtractionJob; slot?: SlotAnswer }
   | { slot: SlotAnswer };
 
+/** Several links with the same options. */
 export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'slot'> {
+  /** Answered in this order; the same link may be there twice. */
   urls: readonly string[];
 }
 
@@ -87,11 +99,14 @@ export interface ExtractionJob {
   result?: ExtractResult;
 }
 
+/** A signed link to an MP3 that is made when it is first asked for. */
 export interface AudioLink {
   url: string;
+  /** ISO 8601. */
   expiresAt: string;
 }
 
+/** A request for the MP3 behind a link. */
 export interface AudioFileRequest {
   /** The last part of an MP3 link, without `.mp3`. */
   name: string;

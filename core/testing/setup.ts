@@ -69,6 +69,7 @@ function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>)
   return Object.freeze(checked.value as Record<string, unknown>);
 }
 
+/** The one extractor that a plugin contributes. @throws AssertionError where there is none. */
 export function extractorOf({ contributions }: TestSetup): Extractor {
   const [extractor] = contributions.extractors ?? [];
   assert(extractor, 'setup returned no extractor');
