@@ -200,7 +200,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { services = {} } = options;
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
-  const cache = services.cache ?? createMemoryCache();
+  const cache = services.cache ?? createMemoryCache(clock);
   const [http, browser] = await Promise.all([openHttp(options, clock), openBrowser(options, logger)]);
 
   const root = createRootScope();

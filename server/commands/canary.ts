@@ -1,8 +1,8 @@
 import { type CanaryTarget, chooseTargets, type TargetChoice } from '../canary/canary-links.js';
 import { type RungTrial, tryRungs } from '../canary/rung-trial.js';
 import { openGateway } from '../open-gateway.js';
-import { renderTable } from '../plugin-table.js';
 import type { Settings } from '../settings.js';
+import { renderTable } from '../text-table.js';
 import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 import { startSpinner } from './spinner.js';

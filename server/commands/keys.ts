@@ -1,9 +1,9 @@
 import { type ApiKeyRecord, type Grant, type State, systemClock } from 'mediagate';
 import { createKeyRecord, GRANTS } from '../keys.js';
 import { openStateOf } from '../open-state.js';
-import { renderTable } from '../plugin-table.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
+import { renderTable } from '../text-table.js';
 import { openCommandLogger } from './command-logger.js';
 import { CommandFailure, print, printJson } from './output.js';
 

@@ -14,7 +14,6 @@ import {
   type GatewayOptions,
   type HttpClient,
   type JobsOptions,
-  type Logger,
   openState,
   type State,
   systemClock,
@@ -31,6 +30,7 @@ import {
   type NewKey,
   openKeyTable,
 } from 'mediagate/server';
+import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
@@ -74,7 +74,7 @@ export interface ListeningApp {
   readonly health: Health;
   readonly server: Server;
   /** Log lines so far: message and fields. */
-  readonly log: readonly { message: string; fields: Readonly<Record<string, unknown>> }[];
+  readonly log: readonly LogLine[];
   /** Stores a key; default: good for extraction, unlimited. */
   makeKey(wanted?: Partial<NewKey>, change?: Partial<ApiKeyRecord>): Promise<string>;
   request(target: string, init?: RequestInit): Promise<Answer>;
@@ -96,9 +96,7 @@ const noHttp: HttpClient = {
 export async function startApp(options: ListeningAppOptions = {}): Promise<ListeningApp> {
   const { clock = systemClock, databaseUrl } = options;
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
-  const log: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
-  const write = (message: string, fields: object = {}) => void log.push({ message, fields: { ...fields } });
-  const logger: Logger = { debug: write, info: write, warn: write, error: write };
+  const logger = createRecordingLogger();
   const state = await openState({ dataDir, databaseUrl, clock, logger });
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
@@ -143,7 +141,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     gateway,
     health,
     server,
-    log,
+    log: logger.lines,
     async makeKey(wanted = {}, change = {}) {
       const given = { name: 'test', grants: ['extract'], rpm: null, expiresAt: null, ...wanted } satisfies NewKey;
       const { key, record } = createKeyRecord(given, pepper, Date.now());
