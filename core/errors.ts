@@ -102,10 +102,12 @@ export type TransientCode = (typeof TRANSIENT_CODES)[number];
 const DEFINITIVE: ReadonlySet<string> = new Set(DEFINITIVE_CODES);
 const TRANSIENT: ReadonlySet<string> = new Set(TRANSIENT_CODES);
 
+/** Whether the source has said why it does not show the item: asking another way is of no use. */
 export function isDefinitiveCode(code: ErrorCode): code is DefinitiveCode {
   return DEFINITIVE.has(code);
 }
 
+/** Whether nothing is known about the item, only that the source failed us. */
 export function isTransientCode(code: ErrorCode): code is TransientCode {
   return TRANSIENT.has(code);
 }

@@ -1,49 +1,39 @@
 import { tmpdir } from 'node:os';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
-import type { ExtractionData } from './contracts/documents.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
-import type {
-  Browser,
-  ByteRange,
-  Cache,
-  Clock,
-  FileStat,
-  HttpClient,
-  Logger,
-  Storage,
-  StoredBody,
-} from './contracts/services.js';
+import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import {
-  BROWSER,
-  type BrowserFaces,
-  CACHE,
-  CLOCK,
-  HTTP,
-  type HttpFaces,
-  LOGGER,
-  registerEntryServices,
-  STORAGE,
-} from './entry-services.js';
+import { BROWSER, CACHE, CLOCK, HTTP, LOGGER, registerEntryServices, STORAGE } from './entry-services.js';
 import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
 import { createExtractionJobs } from './extraction/extraction-jobs.js';
+import type {
+  AudioFile,
+  AudioFileRequest,
+  BatchItem,
+  BatchRequest,
+  ExtractionJob,
+  ExtractRequest,
+  ExtractResult,
+  Submission,
+  SubmitRequest,
+} from './extraction/requests.js';
 import { createSubmissions } from './extraction/submission.js';
+import { openBrowser, openHttp } from './gateway-services.js';
 import { createFfmpeg } from './media/ffmpeg.js';
 import { createScratchFolders } from './media/scratch-folders.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
-import { absentBrowser, absentStorage, silentLogger } from './services/absent.js';
+import { absentStorage, silentLogger } from './services/absent.js';
 import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
-import type { JobFailure, JobState, Jobs } from './state/jobs.js';
-import type { SlotAnswer, SlotRequest } from './state/windows.js';
+import type { Jobs } from './state/jobs.js';
 
 export type { BrowserExecutable } from './services/browser-process.js';
 
@@ -92,6 +82,7 @@ export interface GatewayServices {
   clock?: Clock;
 }
 
+/** What a gateway is made of; everything but the plugins has a default. */
 export interface GatewayOptions {
   plugins: readonly PluginEntry[];
   services?: GatewayServices;
@@ -115,6 +106,7 @@ export interface GatewayOptions {
   jobs?: JobsOptions;
 }
 
+/** Where background jobs are kept, and how many there may be. */
 export interface JobsOptions {
   store: Jobs;
   /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
@@ -137,121 +129,12 @@ export interface AudioLinkOptions {
   ttlMs?: number;
 }
 
-/** As the service document's 2.4, in camelCase. */
-export interface ExtractRequest {
-  url: string;
-  clipReviewLimit?: number;
-  clipSort?: 'latest' | 'recommended';
-  includeEmptyReviews?: boolean;
-  /** Default true. */
-  includeAudioMp3?: boolean;
-  /** One rung to ask alone, past the cache and keeping nothing: how the canary tells rungs apart. */
-  only?: string;
-  /** Waiting for an answer ends with it; work that others wait for goes on. */
-  signal?: AbortSignal;
-}
-
-export interface ExtractResult {
-  platform: string;
-  /** The caller's own text. */
-  inputUrl: string;
-  link: LinkRef;
-  method: string;
-  data: ExtractionData;
-  limitations: readonly string[];
-  /** Present where a hosted MP3 is offered. */
-  audioLink?: AudioLink;
-  cache: CacheUse;
-  /** Milliseconds since the data was fetched; 0 where it was fetched for this call. */
-  ageMs: number;
-  /** Same object for the same cached extraction: lets an encoder remember its work. */
-  identity: object;
-}
-
-/** `miss`: fetched for this call or one beside it. `stale`: too old, and given because the source is out. */
-export type CacheUse = 'hit' | 'miss' | 'stale';
-
-export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
-  /** Who may look at the job. */
-  accountId: string;
-  /** Fetch anew, even where the cache has an answer. Default false. */
-  refresh?: boolean;
-  /** Taken in the transaction that writes the job, and only there. Default: none. */
-  slot?: SlotRequest;
-}
-
-/**
- * What became of a submitted request. Without `slot` none was taken. With nothing but a `slot` it was refused, and
- * nothing was done. `refusal` is a definitive "no" that was given a moment ago.
- */
-export type Submission =
-  | { result: ExtractResult }
-  | { refusal: GatewayError }
-  | { job: ExtractionJob; slot?: SlotAnswer }
-  | { slot: SlotAnswer };
-
-export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'slot'> {
-  urls: readonly string[];
-}
-
-/** One link of a batch. */
-export type BatchItem = { url: string } & (
-  | { result: ExtractResult }
-  | { job: ExtractionJob }
-  | { error: GatewayError }
-);
-
-/** An extraction in the background. Times in milliseconds since 1970. */
-export interface ExtractionJob {
-  id: string;
-  platform: string;
-  link: LinkRef;
-  state: JobState;
-  /** Runs begun so far. */
-  attempts: number;
-  createdAt: number;
-  /** Of the latest run. */
-  startedAt: number | null;
-  finishedAt: number | null;
-  error: JobFailure | null;
-  queue: { active: number; maxActive: number };
-  /** Present once completed. Its `inputUrl` is the canonical URL: the job may be shared. */
-  result?: ExtractResult;
-}
-
-export interface AudioLink {
-  url: string;
-  expiresAt: string;
-}
-
-export interface AudioFileRequest {
-  /** The last part of an MP3 link, without `.mp3`. */
-  name: string;
-  /**
-   * Where the file has not been made: `never` makes it, `following` answers with it while it is being made, `whole` once
-   * it is stored.
-   */
-  make: 'never' | 'following' | 'whole';
-  /** Waiting for the file ends with it; making it goes on. */
-  signal?: AbortSignal;
-}
-
-/** The MP3 behind a link. */
-export type AudioFile = {
-  /** Milliseconds since 1970: when the link ends. */
-  expiresAt: number;
-  /** A file name to save it under, e.g. `vidsite-dQw4w9WgXcQ.mp3`. */
-  downloadName: string;
-} & (
-  | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody | undefined> }
-  /** Its bytes as they are made, which are those that will be stored. Fails where it cannot be made to its end. */
-  | { kind: 'growing'; body: AsyncIterable<Uint8Array> }
-  | { kind: 'unmade' }
-);
-
+/** A platform that links are extracted of. */
 export interface PlatformInfo {
   key: string;
+  /** For people. */
   name: string;
+  /** Patterns or words, for people. */
   linkForms: readonly string[];
   features: { async: boolean; batch: boolean; reviews: boolean; audio_mp3: boolean };
   /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
@@ -317,11 +200,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { services = {} } = options;
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
-  const cache = services.cache ?? createMemoryCache();
-  const [http, browser] = await Promise.all([
-    services.http ? facesOf(services.http) : openTransport(options, clock),
-    services.browser ? browserFacesOf(services.browser) : openBrowser(options, logger),
-  ]);
+  const cache = services.cache ?? createMemoryCache(clock);
+  const [http, browser] = await Promise.all([openHttp(options, clock), openBrowser(options, logger)]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);
@@ -436,61 +316,4 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/** Something to be closed with the gateway. */
-interface Owned {
-  close(): Promise<void>;
-}
-
-/** An embedder's own client carries its own limits. */
-function facesOf(client: HttpClient): HttpFaces & Owned {
-  return { face: () => client, close: async () => {} };
-}
-
-/** An embedder's own browser is still bound by the entry's deadline and end. */
-function browserFacesOf(browser: Browser): BrowserFaces & Owned {
-  return {
-    get available() {
-      return browser.available;
-    },
-    face: ({ timeoutMs, signal }) => ({
-      get available() {
-        return browser.available;
-      },
-      run: (call) =>
-        browser.run({
-          ...call,
-          signal: call.signal ? AbortSignal.any([call.signal, signal]) : signal,
-          timeoutMs: Math.min(call.timeoutMs ?? timeoutMs, timeoutMs),
-        }),
-    }),
-    close: async () => {},
-  };
-}
-
-async function openBrowser(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
-  if (!options.browser) return browserFacesOf(absentBrowser);
-  const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
-    import('./services/browser.js'),
-    import('./services/address-guard.js'),
-  ]);
-  return createBrowserService({
-    executable: options.browser.executable,
-    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
-    egressProxyUrl: options.egressProxyUrl,
-    logger,
-  });
-}
-
-async function openTransport(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
-  const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
-    import('./services/http.js'),
-    import('./services/address-guard.js'),
-  ]);
-  return createHttpTransport({
-    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
-    egressProxyUrl: options.egressProxyUrl,
-    clock,
-  });
 }

@@ -8,6 +8,7 @@ export { type FactsOverride, overrideFacts } from './extraction/facts.js';
 export * from './extraction/ladder.js';
 export { parseLinkText } from './extraction/link-text.js';
 export * from './extraction/merge.js';
+export type * from './extraction/requests.js';
 export * from './extraction/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';

@@ -55,10 +55,10 @@ export function createRouter({
   siteUrl,
 }: AppDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
-  const auth = createAuth({ keys, failures: createAuthFailures({ clock }), siteUrl });
+  const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   addHealthRoutes(router, health);
   const bodies = createBodyBudget();
-  addExtractRoutes(router, { gateway, windows, auth, bodies, polls: createPollGuard({ clock }) });
+  addExtractRoutes(router, { gateway, windows, auth, bodies, polls: createPollGuard(clock) });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
   return router;

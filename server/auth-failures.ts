@@ -2,13 +2,9 @@ import { isIPv6 } from 'node:net';
 import type { Clock } from 'mediagate';
 
 const WINDOW_MS = 60_000;
+/** Failed attempts of one address in a minute. */
+const MAX_FAILURES = 300;
 const MAX_ADDRESSES = 10_000;
-
-export interface AuthFailuresOptions {
-  clock: Clock;
-  /** Failed attempts of one address in a minute. Default 300. */
-  limit?: number;
-}
 
 /** Counts refused keys per client address, so that guessing is slow. Requests with a good key never meet it. */
 export interface AuthFailures {
@@ -22,7 +18,7 @@ interface Count {
   failures: number;
 }
 
-export function createAuthFailures({ clock, limit = 300 }: AuthFailuresOptions): AuthFailures {
+export function createAuthFailures(clock: Clock): AuthFailures {
   const counts = new Map<string, Count>();
   const current = (network: string): Count | undefined => {
     const count = counts.get(network);
@@ -31,7 +27,7 @@ export function createAuthFailures({ clock, limit = 300 }: AuthFailuresOptions):
   return {
     blockedFor(address) {
       const count = current(networkOf(address));
-      if (!count || count.failures < limit) return undefined;
+      if (!count || count.failures < MAX_FAILURES) return undefined;
       return Math.max(1, Math.ceil((count.startedAt + WINDOW_MS - clock.monotonic()) / 1000));
     },
     add(address) {

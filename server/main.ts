@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { createLogger, type Logger, type Need, openState, type State, systemClock } from 'mediagate';
+import { createLogger, type Logger, type Need, type State, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { checkRoom } from './data-folder.js';
@@ -10,6 +10,7 @@ import { drain } from './drain.js';
 import { openKeyTable } from './key-table.js';
 import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
 import { openGateway } from './open-gateway.js';
+import { openStateOf } from './open-state.js';
 import { loadPeppers, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -35,7 +36,7 @@ export interface Serving {
 }
 
 /** Opens state and plugins, then listens. Whatever fails on the way, what was opened before is closed. */
-export async function startServing(options: ServeOptions): Promise<Serving> {
+async function startServing(options: ServeOptions): Promise<Serving> {
   const opened = createCloseList();
   try {
     return await open(options, opened);
@@ -47,15 +48,11 @@ export async function startServing(options: ServeOptions): Promise<Serving> {
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
   const { settings, environment, firstRun = false } = options;
-  const { dataDir, databaseUrl, filesUrl, cacheUrl, siteUrl } = settings;
   const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
   const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
-  const [state, peppers] = await Promise.all([
-    openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger }),
-    loadPeppers(settings),
-  ]);
+  const [state, peppers] = await Promise.all([openStateOf(settings, logger), loadPeppers(settings)]);
   opened.add(() => state.close());
 
   let address = '';
@@ -69,6 +66,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
 
   const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
   // Where the database is elsewhere, a full folder costs MP3s and nothing else.
+  const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
   const checks = {
     database: () => state.ping(),
@@ -77,7 +75,15 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks });
   opened.add(() => health.close());
-  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
+  const app = createApp({
+    gateway,
+    windows: state.windows,
+    keys,
+    health,
+    logger,
+    clock: systemClock,
+    siteUrl: settings.siteUrl,
+  });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

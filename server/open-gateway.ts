@@ -27,7 +27,7 @@ export interface OpenGatewayOptions {
 }
 
 /** The plugins.config.json to read. */
-export function pluginsConfigOf(settings: Settings): string {
+function pluginsConfigOf(settings: Settings): string {
   if (settings.pluginsConfig) return settings.pluginsConfig;
   const local = path.resolve('plugins.config.json');
   return existsSync(local) ? local : fileURLToPath(new URL('../../plugins.config.json', import.meta.url));

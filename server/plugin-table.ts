@@ -1,4 +1,5 @@
 import type { PluginStatus } from 'mediagate';
+import { renderTable } from './text-table.js';
 
 /** One entry in one line: id, state, and what it serves or why it does not. */
 export function describeEntry({ id, state, serves, reason }: PluginStatus): string {
@@ -15,18 +16,4 @@ export function renderPluginTable(plugins: readonly PluginStatus[]): string {
     state === 'ready' ? serves.join(', ') : (reason ?? ''),
   ]);
   return renderTable(['ENTRY', 'STATE', 'PROVIDES', 'SERVES'], rows);
-}
-
-/** Columns as wide as their widest cell, two spaces apart. */
-export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

@@ -323,5 +323,4 @@ export const ProductDataSchema = Type.Object(
 );
 export type ProductData = Static<typeof ProductDataSchema>;
 
-export const ExtractionDataSchema = Type.Union([PostDataSchema, ProductDataSchema]);
 export type ExtractionData = PostData | ProductData;

@@ -104,6 +104,13 @@ export interface ExtractOptions {
   includeEmptyReviews: boolean;
 }
 
+/** What a request gets that says nothing of it. */
+export const EXTRACT_DEFAULTS: Readonly<ExtractOptions> = {
+  clipReviewLimit: 10,
+  clipSort: 'latest',
+  includeEmptyReviews: false,
+};
+
 /** One item's data and how it was had. */
 export interface Extraction {
   /** How the data was had, e.g. `innertube+watch_page`: the rungs that gave something, in order. */

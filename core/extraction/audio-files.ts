@@ -1,19 +1,19 @@
-import type { Extractor, LinkRef } from '../contracts/extractor.js';
+import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/extractor.js';
 import type { Clock, Logger, Storage } from '../contracts/services.js';
 import type { HttpFaces } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { AudioFile, AudioFileRequest } from '../gateway.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
+import { unlessAborted } from '../unless-aborted.js';
 import type { AudioLinks } from './audio-link.js';
 import { makeAudio } from './audio-making.js';
 import { createMakings, type Make } from './audio-makings.js';
+import type { AudioFile, AudioFileRequest } from './requests.js';
 
 /** For media: the whole making has a time of its own, so this one never comes first. */
 const FETCH_MS = 600_000;
-const EXTRACT_DEFAULTS = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
 
 export interface AudioFilesOptions {
   links: AudioLinks;
@@ -117,12 +117,12 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       if (make === 'never') return { ...described, kind: 'unmade' };
       const making = makings.join(item.fileName, makeFor(item));
       if (make === 'following') {
-        const growing = await unlessAborted(Promise.race([making.begun, making.stored]), signal);
+        const growing = await unlessAborted(signal, Promise.race([making.begun, making.stored]));
         // What is whole is about to be stored, and then has a length and validators; what has failed gets an error.
         const body = growing?.ended ? undefined : growing?.follow();
         if (body) return { ...described, kind: 'growing', body };
       }
-      await unlessAborted(making.stored, signal);
+      await unlessAborted(signal, making.stored);
       const made = await find(item);
       if (!made) throw new GatewayError('upstream_unavailable', 'The file was made, and is not in the storage.');
       return { ...described, ...made };
@@ -144,17 +144,4 @@ function explain(error: unknown, platform: string): unknown {
   if (!isGatewayError(error)) return error;
   if (error.code !== 'upstream_timeout') return error.with({ platform });
   return new GatewayError('audio_timeout', 'The source is too slow.', { platform, cause: error });
-}
-
-async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  if (!signal) return work;
-  signal.throwIfAborted();
-  const left = Promise.withResolvers<never>();
-  const leave = () => left.reject(signal.reason);
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    return await Promise.race([work, left.promise]);
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
 }

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../errors.js';
-import type { AudioLink, AudioLinkOptions } from '../gateway.js';
+import type { AudioLinkOptions } from '../gateway.js';
+import type { AudioLink } from './requests.js';
 
 const DAY_MS = 86_400_000;
 /** Links made within the same ten minutes are equal, so that a cached answer can be sent as it is. */

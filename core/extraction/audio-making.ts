@@ -8,6 +8,7 @@ import { type Ffmpeg, MP3_BYTES_PER_SECOND } from '../media/ffmpeg.js';
 import type { ConversionReport } from '../media/ffmpeg-report.js';
 import { createGrowingFile, type GrowingFile } from '../media/growing-file.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
+import { diskFailure } from '../system-error.js';
 import { fetchSound } from './audio-source.js';
 
 /** Sound of this length at most. */
@@ -144,13 +145,4 @@ function refuseTooLong(seconds = 0): void {
     const message = `The item is longer than ${MAX_SECONDS / 3600} hours.`;
     throw new GatewayError('audio_unavailable', message, { retryable: false });
   }
-}
-
-/** Full, read-only or broken: conditions of the disk, which may pass. */
-function diskFailure(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO' || code === 'EMFILE') {
-    return new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error });
-  }
-  return error;
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { Clock } from '../contracts/services.js';
 import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../errors.js';
+import { startLifetime } from '../lifetime.js';
 import type { GrowingFile } from '../media/growing-file.js';
 
 /** From the question where the sound is to the stored file, waiting for a place included. */
@@ -51,7 +52,7 @@ export function createMakings(clock: Clock): Makings {
     // Nobody may be waiting for either of them.
     begun.promise.catch(() => undefined);
     stored.promise.catch(() => undefined);
-    const lifetime = startLifetime(clock, closing.signal);
+    const lifetime = startLifetime({ clock, timeoutMs: TIME_MS, signals: [closing.signal], late: tooSlow });
     lifetime.signal.addEventListener('abort', () => fail(lifetime.signal.reason), { once: true });
 
     const over = limit(async () => {
@@ -89,24 +90,8 @@ export function createMakings(clock: Clock): Makings {
   };
 }
 
-/** Ends by itself, or with the gateway. */
-function startLifetime(clock: Clock, closing: AbortSignal): { signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const timer = new AbortController();
-  const stop = () => controller.abort(closing.reason);
-  closing.addEventListener('abort', stop, { once: true });
-  const tooSlow = new GatewayError('audio_timeout', `The MP3 could not be made within ${TIME_MS / 1000} s.`);
-  clock.sleep(TIME_MS, timer.signal).then(
-    () => controller.abort(tooSlow),
-    () => undefined,
-  );
-  return {
-    signal: controller.signal,
-    end() {
-      timer.abort();
-      closing.removeEventListener('abort', stop);
-    },
-  };
+function tooSlow(): GatewayError {
+  return new GatewayError('audio_timeout', `The MP3 could not be made within ${TIME_MS / 1000} s.`);
 }
 
 /** What the source did, as opposed to a condition of ours that may have passed by the next request. */

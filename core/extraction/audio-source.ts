@@ -4,7 +4,7 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import { type Hop, nextHop } from '../services/http-redirect.js';
 
 /** Bytes of a source at most. */
-export const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
+const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
 /** Video sites slow down whoever asks for a long file in one piece. */
 const PIECE_BYTES = 10 * 1024 * 1024;
 const MAX_REDIRECTS = 5;

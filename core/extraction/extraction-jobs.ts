@@ -1,11 +1,12 @@
 import type { ExtractOptions, LinkRef } from '../contracts/extractor.js';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { ExtractionJob, JobsOptions, SubmitRequest } from '../gateway.js';
+import type { JobsOptions } from '../gateway.js';
 import type { Registry } from '../registry.js';
 import type { JobRecord, JobWorkers } from '../state/jobs.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
+import type { ExtractionJob, SubmitRequest } from './requests.js';
 import type { Kept } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;

@@ -1,15 +1,21 @@
 import { LRUCache } from 'lru-cache';
-import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import type { ExtractCall, Extraction, ExtractOptions, Extractor, LinkRef } from '../contracts/extractor.js';
+import {
+  EXTRACT_DEFAULTS,
+  type ExtractCall,
+  type Extraction,
+  type ExtractOptions,
+  type Extractor,
+  type LinkRef,
+} from '../contracts/extractor.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { CacheUse, ExtractRequest, ExtractResult } from '../gateway.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
-import { createValidator } from '../validation.js';
 import type { AudioLinks } from './audio-link.js';
+import { checkDocument } from './check-document.js';
 import { createFlights } from './flights.js';
 import { parseLinkText } from './link-text.js';
+import type { CacheUse, ExtractRequest, ExtractResult } from './requests.js';
 import { createResultCache, type Kept } from './result-cache.js';
 
 /** Changes whenever what a cached result holds changes its meaning. */
@@ -73,8 +79,6 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const flights = createFlights<Kept>();
   const walks = createFlights<string>();
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
-  const postData = createValidator(PostDataSchema);
-  const productData = createValidator(ProductDataSchema);
 
   /** The same links are asked for again and again, and by the server before it takes a slot. */
   const matched = new LRUCache<string, Target>({ max: 1_000 });
@@ -115,7 +119,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   }
 
   function check(extraction: Extraction, platform: string): Extraction {
-    const checked = ('product' in extraction.data ? productData : postData).check(extraction.data);
+    const checked = checkDocument(extraction.data);
     if (checked.ok) return extraction;
     const issue = checked.issues[0];
     logger.error('an extractor returned a document that breaks its schema', {
@@ -186,9 +190,9 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
       target = await resolveShortLink(target, request.signal);
     }
     return itemOf(target, {
-      clipReviewLimit: request.clipReviewLimit ?? 10,
-      clipSort: request.clipSort ?? 'latest',
-      includeEmptyReviews: request.includeEmptyReviews ?? false,
+      clipReviewLimit: request.clipReviewLimit ?? EXTRACT_DEFAULTS.clipReviewLimit,
+      clipSort: request.clipSort ?? EXTRACT_DEFAULTS.clipSort,
+      includeEmptyReviews: request.includeEmptyReviews ?? EXTRACT_DEFAULTS.includeEmptyReviews,
     });
   }
 

@@ -85,7 +85,7 @@ function compileText({ pattern, maxLength = Number.POSITIVE_INFINITY }: Keywords
 }
 
 /** NUL, which databases refuse, and halves of surrogate pairs, which UTF-8 cannot say, become U+FFFD. */
-export function cleanText(text: string): string {
+function cleanText(text: string): string {
   const whole = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
   return whole.isWellFormed() ? whole : whole.toWellFormed();
 }

@@ -1,3 +1,5 @@
+import { unlessAborted } from '../unless-aborted.js';
+
 /** One piece of work for everybody who asks for the same thing at the same time. */
 export interface Flights<Result> {
   /**
@@ -36,15 +38,9 @@ export function createFlights<Result>(): Flights<Result> {
       signal?.throwIfAborted();
       const flight = flights.get(key) ?? start(key, work);
       flight.waiting += 1;
-      let leave: (() => void) | undefined;
-      const left = new Promise<never>((_resolve, reject) => {
-        leave = () => reject(signal?.reason);
-        signal?.addEventListener('abort', leave, { once: true });
-      });
       try {
-        return await Promise.race([flight.result, left]);
+        return await unlessAborted(signal, flight.result);
       } finally {
-        if (leave) signal?.removeEventListener('abort', leave);
         flight.waiting -= 1;
         if (flight.waiting === 0 && flights.get(key) === flight) {
           // Whoever asks from now on starts anew instead of joining work that is being thrown away.

@@ -108,7 +108,7 @@ function outsideStrings(places: readonly Place[], text: string, start: number): 
 }
 
 /** Index after the closing quote of the JSON string that opens at `open`, or the text's length where none closes it. */
-export function stringEnd(text: string, open: number): number {
+function stringEnd(text: string, open: number): number {
   for (let close = text.indexOf('"', open + 1); close >= 0; close = text.indexOf('"', close + 1)) {
     let before = close - 1;
     while (before > open && text.charCodeAt(before) === BACKSLASH) before -= 1;

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 
 /** Longest link accepted, in characters. */
-export const MAX_LINK_LENGTH = 2048;
+const MAX_LINK_LENGTH = 2048;
 
 const EXPECTED = 'Send an absolute http or https link of a supported platform.';
 

@@ -1,10 +1,11 @@
 import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from '../gateway.js';
+import { startLifetime } from '../lifetime.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
+import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from './requests.js';
 
 /** Links of one batch that are worked on at the same time. */
 const CONCURRENCY = 8;
@@ -67,20 +68,15 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
 
   async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
     const { urls, signal, ...wishes } = request;
-    const budget = new AbortController();
-    const done = new AbortController();
-    const tooLong = () =>
-      budget.abort(new GatewayError('upstream_timeout', `No answer within the ${BATCH_MS / 1000} s of a batch.`));
-    // The sleep rejects when it is no longer needed, which is its only way to fail.
-    clock.sleep(BATCH_MS, done.signal).then(tooLong, () => undefined);
-    const ends = signal ? AbortSignal.any([signal, budget.signal]) : budget.signal;
+    const late = () => new GatewayError('upstream_timeout', `No answer within the ${BATCH_MS / 1000} s of a batch.`);
+    const lifetime = startLifetime({ clock, timeoutMs: BATCH_MS, signals: [signal], late });
     // Links to the same item share one piece of work, and one job even where that is done before the second is looked at.
     const settled = new Map<string, Promise<Settled>>();
 
     async function one(url: string): Promise<BatchItem> {
       try {
         signal?.throwIfAborted();
-        const single = { ...wishes, url, signal: ends };
+        const single = { ...wishes, url, signal: lifetime.signal };
         const item = await extraction.identify(single);
         const shared = settled.get(item.key) ?? settle(item, single);
         settled.set(item.key, shared);
@@ -100,7 +96,7 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
       const limit = pLimit(CONCURRENCY);
       return await Promise.all(urls.map((url) => limit(one, url)));
     } finally {
-      done.abort();
+      lifetime.end();
     }
   }
 

@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isSystemError } from '../system-error.js';
 
 /** Folders for work in progress. */
 export interface ScratchFolders {
@@ -44,7 +45,7 @@ export function createScratchFolders(root: string): ScratchFolders {
 /** Another process may have removed it first. */
 function ifMissing<Value>(instead: Value): (error: unknown) => Value {
   return (error) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return instead;
+    if (isSystemError(error, 'ENOENT')) return instead;
     throw error;
   };
 }

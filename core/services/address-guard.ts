@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { withDeadline } from '../deadline.js';
 import { GatewayError, isGatewayError } from '../errors.js';
+import { isSystemError } from '../system-error.js';
 import { resolveHost } from './host-resolver.js';
 import { isPublicAddress } from './public-address.js';
 
@@ -80,7 +81,8 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
       );
     } catch (error) {
       if (caller?.aborted || isGatewayError(error)) throw error;
-      if (isTimeout(error)) throw new GatewayError('upstream_timeout', RESOLVE_TIMED_OUT, { cause: error });
+      if (isSystemError(error, 'ETIMEOUT'))
+        throw new GatewayError('upstream_timeout', RESOLVE_TIMED_OUT, { cause: error });
       throw unresolved(error);
     }
   }
@@ -103,10 +105,6 @@ function normalizeOrigin(origin: string): string {
 
 function unbracket(hostname: string): string {
   return hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ETIMEOUT';
 }
 
 function refusal(message: string): GatewayError {

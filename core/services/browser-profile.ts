@@ -1,6 +1,7 @@
 import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { isProcessRunning } from '../system-error.js';
 
 /** The process that made a folder is in its name: a folder without its process is nobody's. */
 const FOLDER = /^mediagate-browser-(\d+)-/;
@@ -20,19 +21,10 @@ export async function removeLeftProfiles(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names) {
     const pid = Number(FOLDER.exec(name)?.[1]);
-    if (!Number.isSafeInteger(pid) || isRunning(pid)) continue;
+    if (!Number.isSafeInteger(pid) || isProcessRunning(pid)) continue;
     const folder = path.join(tmpdir(), name);
     const { uid } = await lstat(folder).catch(() => ({ uid: -1 }));
     // The folder for temporary files is everybody's; what another user planted there is left alone.
     if (uid === process.getuid?.()) await removeProfile(folder).catch(() => {});
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
 }

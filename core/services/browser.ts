@@ -3,6 +3,7 @@ import type { BrowserCall, Logger } from '../contracts/services.js';
 import { withDeadline } from '../deadline.js';
 import type { BrowserFaces, FaceOptions } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
+import { unlessAborted } from '../unless-aborted.js';
 import type { AddressGuard } from './address-guard.js';
 import { exitOf } from './browser-arguments.js';
 import { browserFailure } from './browser-failure.js';
@@ -101,10 +102,10 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
       checkUrl: (url) => guard.checkUrl(url, trustedOrigins),
     });
     try {
-      const { page, lost } = await untilAborted(signal, opening).catch((error) => {
+      const { page, lost } = await unlessAborted(signal, opening).catch((error) => {
         throw browserFailure(error);
       });
-      return await untilAborted(signal, Promise.race([lost, spent, visit(page, signal)]));
+      return await unlessAborted(signal, Promise.race([lost, spent, visit(page, signal)]));
     } finally {
       pass.revoke();
       const hung = setTimeout(() => void browser.kill(), CLOSING_MS);
@@ -141,14 +142,4 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
       await (await exit)?.close();
     },
   };
-}
-
-/** Ends waiting with the signal, however long the work itself takes to notice. */
-function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { AddressGuard } from './address-guard.js';
 import type { Dial } from './forward-proxy-dial.js';
 import { type Pass, ProxyRefusal } from './forward-proxy-pass.js';
+import { HOP_FIELDS } from './http-headers.js';
 
 export interface ForwardedRequest {
   request: IncomingMessage;
@@ -13,19 +14,6 @@ export interface ForwardedRequest {
   dial: Dial;
 }
 
-/** Fields that are between two neighbours (RFC 9110 7.6.1), what older clients send in their place, and the host. */
-const OWN_FIELDS = new Set([
-  'connection',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 const IDLE_MS = 60_000;
 
 /**
@@ -80,7 +68,7 @@ function endToEnd(rawHeaders: readonly string[]): string[] {
   const fields: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
-    if (!OWN_FIELDS.has(name.toLowerCase())) fields.push(name, value);
+    if (!HOP_FIELDS.has(name.toLowerCase())) fields.push(name, value);
   }
   return fields;
 }

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises';
+import { isSystemError } from '../system-error.js';
 
 /** What c-ares says where a name exists without addresses of the kind asked for. */
 const NO_SUCH_RECORD = 'ENODATA';
@@ -20,12 +21,8 @@ export async function resolveHost(hostname: string, signal: AbortSignal): Promis
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     const errors: unknown[] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-    throw errors.find((error) => !isNoSuchRecord(error)) ?? errors[0];
+    throw errors.find((error) => !isSystemError(error, NO_SUCH_RECORD)) ?? errors[0];
   } finally {
     signal.removeEventListener('abort', cancel);
   }
-}
-
-function isNoSuchRecord(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === NO_SUCH_RECORD;
 }

@@ -3,11 +3,11 @@ import type { Dispatcher } from 'undici';
 import type { HttpResponse, HttpStream } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { parseJson } from '../extraction/json-text.js';
+import type { Lifetime } from '../lifetime.js';
 import { decodeBody, overCap } from './http-decoding.js';
 import { httpFailure } from './http-failure.js';
 import type { HeaderFields } from './http-headers.js';
 import type { Hop } from './http-redirect.js';
-import type { RequestLifetime } from './request-lifetime.js';
 
 /** An answer whose body is still to be read. */
 export interface Answer {
@@ -72,7 +72,7 @@ function readJson(text: string): unknown {
 }
 
 /** The body can be read once. Its deadline goes on; leaving the loop closes the connection. */
-export function readStream({ body, discard, ...answer }: Answer, lifetime: RequestLifetime): HttpStream {
+export function readStream({ body, discard, ...answer }: Answer, lifetime: Lifetime): HttpStream {
   const leave = () => {
     lifetime.end();
     discard();

@@ -1,18 +1,18 @@
 import type { Dispatcher } from 'undici';
 import type { HttpRequest } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import type { Lifetime } from '../lifetime.js';
 import type { AddressGuard } from './address-guard.js';
 import type { EgressDispatchers } from './egress-dispatcher.js';
 import { type Answer, discardBody, openAnswer } from './http-answer.js';
 import { requestFields, responseFields } from './http-headers.js';
 import { type Hop, nextHop } from './http-redirect.js';
-import type { RequestLifetime } from './request-lifetime.js';
 
 /** A request with all that is needed to send it. */
 export interface Exchange {
   request: HttpRequest;
   limits: { maxBytes?: number; trustedOrigins?: readonly string[] };
-  lifetime: RequestLifetime;
+  lifetime: Lifetime;
   guard: AddressGuard;
   open(): Promise<EgressDispatchers>;
 }

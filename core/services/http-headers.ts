@@ -1,10 +1,9 @@
-/** Fields that describe the connection or the framing, which are the transport's business. */
-const OURS = new Set([
+/** Fields that are between two neighbours (RFC 9110 7.6.1), what older clients send in their place, and the host. */
+export const HOP_FIELDS: ReadonlySet<string> = new Set([
   'connection',
-  'content-length',
-  'expect',
   'host',
   'keep-alive',
+  'proxy-authenticate',
   'proxy-authorization',
   'proxy-connection',
   'te',
@@ -12,6 +11,8 @@ const OURS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+/** Fields that describe the connection or the framing, which are the transport's business. */
+const OURS = new Set([...HOP_FIELDS, 'content-length', 'expect']);
 
 /** What the transport can undo. */
 const ACCEPT_ENCODING = 'gzip, deflate, br, zstd';

@@ -1,12 +1,12 @@
 import type { Clock, HttpClient, HttpRequest } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { startLifetime } from '../lifetime.js';
 import type { AddressGuard } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers } from './egress-dispatcher.js';
 import { readProxyUrl } from './egress-proxy.js';
 import { readResponse, readStream } from './http-answer.js';
 import { sendRequest } from './http-exchange.js';
 import { httpFailure } from './http-failure.js';
-import { startLifetime } from './request-lifetime.js';
 
 export interface HttpTransportOptions {
   guard: AddressGuard;
@@ -54,6 +54,7 @@ export function createHttpTransport({ guard, egressProxyUrl, clock }: HttpTransp
           clock,
           timeoutMs: Math.min(timeoutMs ?? limits.timeoutMs, limits.timeoutMs),
           signals: [signal, limits.signal, closing.signal],
+          late: () => new GatewayError('upstream_timeout', 'The origin did not answer in time.'),
         });
       return {
         async request(request) {

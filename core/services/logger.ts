@@ -3,6 +3,7 @@ import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { LogFields, Logger } from '../contracts/services.js';
 import { withDeadline } from '../deadline.js';
+import { silentLogger } from './absent.js';
 import { describeError } from './log-error.js';
 import { createRedaction } from './log-redaction.js';
 
@@ -59,7 +60,7 @@ const CLOSE_MS = 2000;
  * @throws Error where a file given as destination cannot be opened.
  */
 export function createLogger({ level, secrets = [], destination = 2 }: LoggerOptions): RootLogger {
-  if (level === 'silent') return createSilentLogger();
+  if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
   const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
   const sink = pino.destination({ dest: descriptor, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS });
@@ -123,11 +124,4 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
       return closing;
     },
   };
-}
-
-/** Writes nothing and loads nothing. */
-export function createSilentLogger(): RootLogger {
-  const silence = () => {};
-  const silent: Logger = { debug: silence, info: silence, warn: silence, error: silence };
-  return { ...silent, child: () => silent, close: async () => {} };
 }

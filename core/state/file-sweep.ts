@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { isSystemError } from '../system-error.js';
 import { readTrailer } from './file-trailer.js';
 
 /** What a file is called until it is whole. */
@@ -21,7 +22,7 @@ export async function sweepFiles(folder: string, now: number): Promise<void> {
       if (due) await unlink(file);
     } catch (error) {
       // Another process may have removed it first.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+      if (!isSystemError(error, 'ENOENT')) throw error;
     }
   }
 }

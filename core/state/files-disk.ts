@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { ByteRange, Clock, FileStat, Storage, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { diskFailure, isSystemError } from '../system-error.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
 import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
 
@@ -36,8 +37,8 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
     try {
       return await open(pathOf(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw storageError(error);
+      if (isSystemError(error, 'ENOENT')) return undefined;
+      throw diskFailure(error);
     }
   }
 
@@ -84,7 +85,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         await rename(incoming, target);
       } catch (error) {
         await unlink(incoming).catch(() => undefined); // Best effort: the sweep at the next start gets what remains.
-        throw storageError(error);
+        throw diskFailure(error);
       }
       await syncFolder(folder);
     },
@@ -103,8 +104,8 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       try {
         await unlink(pathOf(folder, name));
       } catch (error) {
-        if (isMissing(error)) return;
-        throw storageError(error);
+        if (isSystemError(error, 'ENOENT')) return;
+        throw diskFailure(error);
       }
       await syncFolder(folder);
     },
@@ -120,23 +121,16 @@ async function writeWhole(target: string, { body, contentType, expiresAt }: Stor
     let size = 0;
     for await (const chunk of body instanceof Uint8Array ? [body] : body) {
       hash.update(chunk);
-      await writeFully(handle, chunk);
+      await handle.writeFile(chunk);
       size += chunk.byteLength;
     }
     const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
-    await writeFully(handle, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
+    await handle.writeFile(writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
     // Lets the sweep pass over what is not due without opening it.
     if (expiresAt) await handle.utimes(expiresAt, expiresAt);
     await handle.sync();
   } finally {
     await handle.close();
-  }
-}
-
-async function writeFully(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  let offset = 0;
-  while (offset < chunk.byteLength) {
-    offset += (await handle.write(chunk, offset, chunk.byteLength - offset)).bytesWritten;
   }
 }
 
@@ -161,17 +155,4 @@ function pathOf(folder: string, name: string): string {
 function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt }: Trailer): FileStat {
   const stat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
-/** Full, read-only or broken: conditions of the disk, which may pass. What the caller's own body threw stays as it is. */
-function storageError(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO' || code === 'EMFILE') {
-    return new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error });
-  }
-  return error;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { isProcessRunning } from '../system-error.js';
 
 /*
  * Who runs a job, as text: the machine, the process on it, and which of the process's workers. A run whose process is
@@ -21,13 +22,7 @@ export function hasEnded(runner: string): boolean {
   const [machine, pid, boot] = JSON.parse(runner) as [string, number, string];
   if (machine !== MACHINE) return false;
   if (pid === process.pid) return boot !== BOOT;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    // EPERM says that there is one, of another user.
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
-  }
+  return !isProcessRunning(pid);
 }
 
 /**

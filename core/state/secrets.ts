@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, mkdir, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { isSystemError } from '../system-error.js';
 
 const SECRET_BYTES = 32;
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
@@ -38,7 +39,7 @@ async function readSecret(file: string): Promise<Uint8Array | undefined> {
       await handle.close();
     }
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
+    if (isSystemError(error, 'ENOENT')) return undefined;
     throw error;
   }
 }
@@ -56,12 +57,8 @@ async function publish(folder: string, file: string): Promise<void> {
   try {
     await link(draft, file);
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error;
+    if (!isSystemError(error, 'EEXIST')) throw error;
   } finally {
     await unlink(draft);
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

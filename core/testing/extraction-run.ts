@@ -1,11 +1,10 @@
 import assert from 'node:assert';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import type { Extraction, LinkRef } from '../contracts/extractor.js';
+import { EXTRACT_DEFAULTS, type Extraction, type LinkRef } from '../contracts/extractor.js';
 import type { Clock, HttpClient } from '../contracts/services.js';
 import { type GatewayError, isGatewayError } from '../errors.js';
-import { createValidator } from '../validation.js';
+import { checkDocument } from '../extraction/check-document.js';
 import type { ExtractorDefinition, Sample } from './extractor-definition.js';
 import { type Exchange, pluginFolder, readFixture } from './fixtures.js';
 import { show } from './matchers.js';
@@ -44,7 +43,7 @@ export async function runSample(
     assert(run.link, `${sample.url} does not match`);
     run.extraction = await extractor.extract({
       link: run.link,
-      options: { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false },
+      options: EXTRACT_DEFAULTS,
       signal,
     });
   } catch (error) {
@@ -68,8 +67,6 @@ export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
   throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(run.error)}` });
 }
 
-const postData = createValidator(PostDataSchema);
-const productData = createValidator(ProductDataSchema);
 const MEMBERS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
 
 /** What in a result breaks the contract, one line each. */
@@ -81,7 +78,7 @@ export function schemaProblems(extraction: Extraction): string[] {
   for (const limitation of extraction.limitations ?? []) {
     if (!/^[a-z][a-z0-9_]*(?:: .+)?$/.test(limitation)) problems.push(`limitations: ${show(limitation)}`);
   }
-  const checked = 'product' in extraction.data ? productData.check(extraction.data) : postData.check(extraction.data);
+  const checked = checkDocument(extraction.data);
   if (!checked.ok) {
     problems.push(
       ...checked.issues.map(({ path: member, message, params }) => `data.${member} ${message} ${show(params)}`),

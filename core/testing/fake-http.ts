@@ -68,7 +68,7 @@ function abortion(signal: AbortSignal | undefined): Promise<never> {
 }
 
 /** A response as the real client hands it over. */
-export function toResponse(
+function toResponse(
   request: HttpRequest,
   { status = 200, headers = {}, body = '' }: Extract<FakeReply, { body?: unknown }>,
 ): HttpResponse {

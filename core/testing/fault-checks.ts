@@ -6,7 +6,7 @@ import type { ExtractorDefinition, FoundSample } from './extractor-definition.js
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 
 /** Milliseconds that "at once" may take on a busy machine. */
-const AT_ONCE_MS = 1_000;
+const AT_ONCE_MS = 5_000;
 const GARBAGE = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919 + 13) % 256));
 
 /** What the platform does to every request → the codes that name it. */

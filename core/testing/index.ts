@@ -1,4 +1,5 @@
 /** `mediagate/testing`: what a plugin's tests are made of. */
+export { createMemoryCache } from '../services/memory-cache.js';
 export { type Check, reportAll } from './check.js';
 export { describeExtractor, extractorChecks } from './extractor-checks.js';
 export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extractor-definition.js';
@@ -19,7 +20,7 @@ export {
   present,
   startsWith,
 } from './matchers.js';
-export { createMemoryCache, createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
+export { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
 export { createRecording, type Recording } from './recording.js';
 export { createReplay, type Replay } from './replay.js';

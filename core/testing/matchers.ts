@@ -12,7 +12,7 @@ function matcher(wanted: string, test: (value: unknown) => boolean): Matcher {
   return { [MATCHER]: true, wanted, test };
 }
 
-export function isMatcher(value: unknown): value is Matcher {
+function isMatcher(value: unknown): value is Matcher {
   return typeof value === 'object' && value !== null && MATCHER in value;
 }
 

@@ -1,26 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Cache, Clock, FileStat, LogFields, Logger, Storage } from '../contracts/services.js';
+import type { Clock, FileStat, LogFields, Logger, Storage } from '../contracts/services.js';
 import { systemClock } from '../services/clock.js';
-
-/** A cache in memory that keeps JSON, as the real ones do, and forgets by the given clock. */
-export function createMemoryCache(clock: Clock = systemClock): Cache & { readonly size: number } {
-  const entries = new Map<string, { json: string; until: number }>();
-  return {
-    get size() {
-      return entries.size;
-    },
-    async get<Value>(key: string) {
-      const entry = entries.get(key);
-      return entry && clock.now() < entry.until ? (JSON.parse(entry.json) as Value) : undefined;
-    },
-    async set(key, value, ttlMs) {
-      entries.set(key, { json: JSON.stringify(value), until: clock.now() + ttlMs });
-    },
-    async delete(key) {
-      entries.delete(key);
-    },
-  };
-}
 
 /** Files in memory. */
 export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {

@@ -25,6 +25,7 @@ export class NestedJson {
 const JSON_START = /[=>(]\s*(?=\{\s*"|\[\s*[{["])|,\s*(?=\{\s*")/g;
 const TAG = /<(?:meta|link)\b[^>]*>|<title\b[^>]*>[^<]*<\/title>/gi;
 
+/** A body that is no JSON is a page: text, tags and the JSON in its scripts. */
 export function takeApart(exchange: Exchange): ReplyParts {
   const text = exchange.body.toString('utf8');
   const whole = parseData(text);

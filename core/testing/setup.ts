@@ -4,8 +4,9 @@ import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.j
 import type { Browser, Clock, HttpClient } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { systemClock } from '../services/clock.js';
+import { createMemoryCache } from '../services/memory-cache.js';
 import { createValidator } from '../validation.js';
-import { createMemoryCache, createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
+import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 
 export interface TestSetupOptions {
   plugin: Plugin;
@@ -69,6 +70,7 @@ function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>)
   return Object.freeze(checked.value as Record<string, unknown>);
 }
 
+/** The one extractor that a plugin contributes. @throws AssertionError where there is none. */
 export function extractorOf({ contributions }: TestSetup): Extractor {
   const [extractor] = contributions.extractors ?? [];
   assert(extractor, 'setup returned no extractor');

@@ -107,7 +107,7 @@ export function readRating(product: JsonRecord, around: JsonRecord, parts: reado
 }
 
 /** How many reviews have how many stars. */
-export function readDistribution(result: unknown): Record<string, number> | undefined {
+function readDistribution(result: unknown): Record<string, number> | undefined {
   const stars = ['1', '2', '3', '4', '5'].flatMap((star) => {
     const reviews = readWhole(at(result, star));
     return reviews === undefined ? [] : [[star, reviews] as const];

@@ -81,7 +81,7 @@ function doubted(outcome: ShopOutcome, outcomes: ReadonlyMap<string, ShopOutcome
 }
 
 /** Parts of the product that were found so far. */
-export function partsIn(outcomes: ReadonlyMap<string, ShopOutcome>): FoundProduct[] {
+function partsIn(outcomes: ReadonlyMap<string, ShopOutcome>): FoundProduct[] {
   return foundIn([...outcomes.values()]).flatMap(({ parts }) => parts);
 }
 

@@ -1,9 +1,9 @@
 import { type CanaryTarget, chooseTargets, type TargetChoice } from '../canary/canary-links.js';
 import { type RungTrial, tryRungs } from '../canary/rung-trial.js';
 import { openGateway } from '../open-gateway.js';
-import { renderTable } from '../plugin-table.js';
 import type { Settings } from '../settings.js';
-import { openCommandLogger } from './command-logger.js';
+import { renderTable } from '../text-table.js';
+import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 import { startSpinner } from './spinner.js';
 
@@ -17,7 +17,7 @@ export interface CanaryOptions {
 /** Asks every rung of every platform for a link, over the real network. Exit code 1 where one that should answer does not. */
 export async function canaryCommand(settings: Settings, options: CanaryOptions): Promise<number> {
   const { platform, links: file, json } = options;
-  const logger = openCommandLogger({ ...settings, logLevel: settings.logLevel === 'debug' ? 'debug' : 'silent' });
+  const logger = openQuietLogger(settings);
   try {
     const gateway = await openGateway({ settings, environment: process.env, logger, baseUrl: () => '' });
     try {

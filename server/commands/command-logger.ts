@@ -7,3 +7,8 @@ export function openCommandLogger(settings: Settings) {
   const level = settings.logLevel === 'info' ? 'warn' : settings.logLevel;
   return createLogger({ level, secrets: secretsOf(settings) });
 }
+
+/** Logger of a command whose result says all that went wrong. */
+export function openQuietLogger(settings: Settings) {
+  return createLogger({ level: settings.logLevel === 'debug' ? 'debug' : 'silent', secrets: secretsOf(settings) });
+}

@@ -3,12 +3,12 @@ import type { Finding } from '../doctor/check.js';
 import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
 import { checkDatabase, checkPlugins, checkProxy } from '../doctor/services.js';
 import type { Settings } from '../settings.js';
-import { openCommandLogger } from './command-logger.js';
+import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 
 /** Says what works and what to install. Exit code 1 where the gateway would not work. */
 export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const logger = openCommandLogger({ ...settings, logLevel: settings.logLevel === 'debug' ? 'debug' : 'silent' });
+  const logger = openQuietLogger(settings);
   try {
     const { env } = process;
     const findings = await Promise.all([

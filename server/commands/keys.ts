@@ -1,8 +1,9 @@
-import { type ApiKeyRecord, type Grant, openState, type State, systemClock } from 'mediagate';
+import { type ApiKeyRecord, type Grant, type State, systemClock } from 'mediagate';
 import { createKeyRecord, GRANTS } from '../keys.js';
-import { renderTable } from '../plugin-table.js';
+import { openStateOf } from '../open-state.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
+import { renderTable } from '../text-table.js';
 import { openCommandLogger } from './command-logger.js';
 import { CommandFailure, print, printJson } from './output.js';
 
@@ -59,10 +60,9 @@ export async function revokeKeyCommand(settings: Settings, id: string, { json }:
 }
 
 async function withState<Result>(settings: Settings, work: (state: State) => Promise<Result>): Promise<Result> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
   const logger = openCommandLogger(settings);
   try {
-    const state = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+    const state = await openStateOf(settings, logger);
     try {
       return await work(state);
     } finally {

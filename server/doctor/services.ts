@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
-import { type Logger, openState, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
+import type { Logger, PlatformInfo, PluginStatus } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
+import { openStateOf } from '../open-state.js';
 import { checkPlatforms } from '../platform-check.js';
 import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
@@ -8,10 +9,9 @@ import { type Finding, messageOf } from './check.js';
 const CONNECT_MS = 3_000;
 
 export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
   const name = 'database';
   try {
-    const state = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+    const state = await openStateOf(settings, logger);
     try {
       await state.ping();
       return { name, level: 'ok', detail: state.engine === 'sqlite' ? 'SQLite in the data folder' : 'PostgreSQL' };
@@ -19,7 +19,7 @@ export async function checkDatabase(settings: Settings, logger: Logger): Promise
       await state.close();
     }
   } catch (error) {
-    const advice = databaseUrl
+    const advice = settings.databaseUrl
       ? 'Check DATABASE_URL and that the database runs.'
       : 'Check that DATA_DIR may be written.';
     return { name, level: 'fail', detail: messageOf(error), advice };

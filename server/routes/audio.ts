@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
-import { type Clock, type Gateway, GatewayError } from 'mediagate';
+import type { Clock, Gateway } from 'mediagate';
+import { clientSignal } from '../client-signal.js';
 import { sendFile, sendGrowing } from '../file-response.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 
@@ -22,13 +23,9 @@ export function addAudioRoutes(router: Router<RequestState>, { gateway, clock }:
     async (context: RequestContext & { params: Readonly<Record<string, string>> }) => {
       const { req: request, res: response, state, params, method } = context;
       state.link = {};
-      const gone = new AbortController();
-      const leave = () => gone.abort(new GatewayError('bad_request', 'The client closed the connection.'));
-      response.once('close', leave);
       const { range = WHOLE } = request.headers;
       const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
-      const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: gone.signal });
-      response.off('close', leave);
+      const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
 
       const { downloadName, expiresAt } = audio;
       const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };

@@ -1,5 +1,6 @@
 import {
   createValidator,
+  EXTRACT_DEFAULTS,
   type ExtractRequest,
   type Gateway,
   GatewayError,
@@ -9,7 +10,7 @@ import {
 import Type, { type Static } from 'typebox';
 
 export const MAX_URL_LENGTH = 2048;
-export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
+export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;
 export const MAX_BODY_BYTES = 65_536;
 export const MAX_BATCH_URLS = 50;
 /** Holds as many links of the full length, each character escaped. */
@@ -40,14 +41,14 @@ const options = {
 };
 
 /** Body of `POST /v1/extract` (service document 2.4). Members besides these are ignored. */
-export const ExtractBodySchema = Type.Object({
+const ExtractBodySchema = Type.Object({
   url: Type.String({ description: ACCEPTED.url }),
   ...options,
   async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
 });
 
 /** Body of `POST /v1/extract/batch`. Members besides these are ignored. */
-export const BatchBodySchema = Type.Object({
+const BatchBodySchema = Type.Object({
   urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
   ...options,
 });

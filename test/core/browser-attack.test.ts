@@ -14,6 +14,7 @@ import { type Canary, SECRET, startCanary } from '../support/canary.js';
 import { chromiumFor } from '../support/chromium.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
+import { until } from '../support/until.js';
 
 const AMPLE_MS = 40_000;
 
@@ -124,9 +125,9 @@ describe('a hostile page', () => {
           const html = await browserFor(site.origin).run({
             async visit(page) {
               await page.goto(address);
-              // The page that moves on does so at once.
+              // The page that moves on does so at once, and cannot be read while it does.
               await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200))).catch(() => {});
-              return page.content();
+              return until(() => page.content().catch(() => undefined));
             },
           });
           expect(html, address).not.to.contain(SECRET);

@@ -9,15 +9,13 @@ import { createAddressGuard } from '../../core/services/address-guard.js';
 import { type BrowserService, type BrowserServiceOptions, createBrowserService } from '../../core/services/browser.js';
 import type { BrowserExecutable } from '../../core/services/browser-process.js';
 import { createRecordingLogger } from '../../core/testing/index.js';
-import { browsersOf, chromiumFor, pageProcessesOf, processesOf, untilNone } from '../support/chromium.js';
+import { browsersOf, chromiumFor, pageProcessesOf, processesOf } from '../support/chromium.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
 import { startReplayingProxy } from '../support/replaying-proxy.js';
+import { until } from '../support/until.js';
 
 const AMPLE_MS = 30_000;
-
-/** The test's own time limit ends the wait. */
-const until = (met: () => boolean) => untilNone(() => (met() ? [] : [0]));
 
 describe('the browser', () => {
   let executable: BrowserExecutable;
@@ -190,7 +188,7 @@ describe('the browser', () => {
       const visit = (page: BrowserPage) => page.goto(`${site.origin}/hang`);
       const error = await rejection(browser.run({ visit, timeoutMs: 400 }));
       expect(error).to.include({ code: 'upstream_timeout' });
-      await untilNone(() => pageProcessesOf(browsersOf(process.pid)));
+      await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
       await browser.run({ visit: open });
     });
 
@@ -199,7 +197,7 @@ describe('the browser', () => {
       await browser.run({ visit: open });
       const error = await rejection(browser.run({ visit: loop, timeoutMs: 800 }));
       expect(error).to.include({ code: 'upstream_timeout' });
-      await untilNone(() => pageProcessesOf(browsersOf(process.pid)));
+      await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
       await browser.run({ visit: open });
     });
 
@@ -226,7 +224,7 @@ describe('the browser', () => {
         await never();
       };
       expect(await rejection(browser.run({ visit, timeoutMs: 200 }))).to.include({ code: 'upstream_timeout' });
-      await untilNone(() => processesOf([pid]));
+      await until(() => processesOf([pid]).length === 0);
       await browser.run({ visit: open });
     });
   });
@@ -246,7 +244,7 @@ describe('the browser', () => {
       expect(await rejection(run())).to.equal(reason);
       expect(await rejection(run())).to.equal(reason);
     }
-    await untilNone(() => pageProcessesOf(browsersOf(process.pid)));
+    await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
   });
 
   it('shows two pages at a time, and turns away those who would wait too long', async () => {
@@ -297,14 +295,14 @@ describe('the browser', () => {
     expect(browsersOf(process.pid)).to.have.length(2).and.to.include(first);
     finish();
     expect(await long).to.contain('Grüße');
-    await untilNone(() => processesOf([first]));
+    await until(() => processesOf([first]).length === 0);
     expect(browsersOf(process.pid)).to.have.length(1);
   });
 
   it('ends when nobody uses it, and starts again for the next', async () => {
     const browser = start({ idleMs: 50 });
     await browser.run({ visit: open });
-    await untilNone(() => browsersOf(process.pid));
+    await until(() => browsersOf(process.pid).length === 0);
     await browser.run({ visit: open });
   });
 
@@ -320,7 +318,7 @@ describe('the browser', () => {
       const before = leaders();
       expect(await rejection(browser.run({ visit: kill(victims) }))).to.include({ code: 'upstream_error' });
       await browser.run({ visit: open });
-      if (victims === leaders) await untilNone(() => processesOf(before));
+      if (victims === leaders) await until(() => processesOf(before).length === 0);
     }
   });
 
@@ -368,7 +366,7 @@ describe('the browser', () => {
     await service.close();
     await service.close();
     for (const error of [await working, await waiting]) expect(error).to.include({ code: 'shutting_down' });
-    await untilNone(() => processesOf(groups));
+    await until(() => processesOf(groups).length === 0);
     expect(await rejection(browser.run({ visit: open }))).to.include({ code: 'shutting_down' });
   });
 

@@ -7,6 +7,7 @@ import { createAddressGuard } from '../../core/services/address-guard.js';
 import { readProxyUrl } from '../../core/services/egress-proxy.js';
 import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../core/services/forward-proxy.js';
 import { type OriginServer, startOrigin, startRawOrigin } from '../support/origin-server.js';
+import { until } from '../support/until.js';
 
 describe('the forward proxy of the browser', () => {
   let origin: OriginServer;
@@ -219,7 +220,7 @@ describe('the forward proxy of the browser', () => {
   it('ends what is under way when a pass is revoked', async () => {
     const waiting = ask(`${origin.origin}/hang`).catch((error: unknown) => error);
     const { socket } = await tunnel(authority());
-    while (seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => seen.length);
     pass.revoke();
     expect(await waiting).to.be.instanceOf(Error);
     await closed(socket);
@@ -235,7 +236,7 @@ describe('the forward proxy of the browser', () => {
     });
     request.on('error', () => {});
     request.end();
-    while (seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => seen.length);
     socket.destroy();
     request.destroy();
     await origin.idle();

@@ -198,9 +198,14 @@ describe('createGateway', () => {
   });
 
   it('ends running calls when it closes', async () => {
-    const gateway = await createGateway({ plugins: [{ use: invented({ extract: () => new Promise(() => {}) }) }] });
+    const begun = Promise.withResolvers<void>();
+    const extract = () => {
+      begun.resolve();
+      return new Promise<never>(() => {});
+    };
+    const gateway = await createGateway({ plugins: [{ use: invented({ extract }) }] });
     const call = gateway.extract({ url: 'https://invented.example/item/7' }).catch((error: unknown) => error);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await begun.promise;
     await gateway.close();
     expect(await call)
       .to.be.instanceOf(GatewayError)

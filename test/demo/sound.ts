@@ -1,6 +1,6 @@
+import { mp3Seconds } from '../support/mp3-length.js';
 import { clock, joined } from './answer-box.js';
 import { linkSamples } from './link-samples.js';
-import { mp3Seconds } from './mp3-length.js';
 import type { DemoPart } from './stage.js';
 import type { Wait } from './terminal.js';
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
-import { ffmpegPath, mp3Seconds, runFfmpeg, tone } from '../support/ffmpeg.js';
+import { ffmpegPath, runFfmpeg, tone } from '../support/ffmpeg.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { mp3Seconds } from '../support/mp3-length.js';
 import {
   type ProxyAnswer,
   type ProxyRequest,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { browsersOf, chromiumFor, processesOf, untilNone } from '../support/chromium.js';
+import { browsersOf, chromiumFor, processesOf } from '../support/chromium.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
 import {
@@ -12,6 +12,7 @@ import {
   type ReplayingProxy,
   startReplayingProxy,
 } from '../support/replaying-proxy.js';
+import { until } from '../support/until.js';
 
 const ID = '1732400000000033333';
 const LINK = `https://shop.tiktok.com/gb/pdp/${ID}`;
@@ -129,13 +130,13 @@ describe('the browser of the real process', () => {
       const { key } = await start({ SHUTDOWN_SECONDS: '0' });
       proxy.setAnswer(leave);
       const unanswered = gateway!.extract(key, { url: LINK, clip_review_limit: 45 }).catch(() => undefined);
-      await untilNone(() => (proxy.requests.some(isBrowser) ? [] : [0]));
+      await until(() => proxy.requests.some(isBrowser));
       const { pid } = gateway!;
       const groups = browsersOf(pid);
       expect(groups).to.have.length(1);
       if (how === 'stop') expect(await gateway!.stop()).to.equal(0);
       else await gateway!.kill();
-      await untilNone(() => processesOf(groups));
+      await until(() => processesOf(groups).length === 0);
       await unanswered;
       expect(foldersOf(pid)).to.have.length(how === 'stop' ? 0 : 1);
       if (how === 'stop') continue;

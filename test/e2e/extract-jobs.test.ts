@@ -7,6 +7,7 @@ import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
 import { sharedPostgres, type TestPostgres } from '../support/postgres.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
+import { until } from '../support/until.js';
 import { tortureExtractionJobs } from '../torture/extract-jobs.js';
 
 const SHOP = linkSamples.find(({ platform }) => platform === 'clip_shop') ?? { url: '', id: '' };
@@ -19,16 +20,17 @@ const batch = (gateway: GatewayProcess, key: string, body: object) =>
     body: JSON.stringify(body),
   });
 
+/** A key may poll twenty times a second. */
+const POLL_MS = 100;
+
 const poll = (gateway: GatewayProcess, key: string, id: string) =>
   gateway.request(`/v1/extract/jobs/${id}`, { headers: { 'x-api-key': key } });
 
-async function ended(gateway: GatewayProcess, key: string, id: string): Promise<HttpAnswer> {
-  for (;;) {
+const ended = (gateway: GatewayProcess, key: string, id: string): Promise<HttpAnswer> =>
+  until(async () => {
     const answer = await poll(gateway, key, id);
-    if (answer.headers.get('retry-after') === null) return answer;
-    await sleep(100);
-  }
-}
+    return answer.headers.get('retry-after') === null && answer;
+  }, POLL_MS);
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`jobs and batches through the real process, on ${engine}`, () => {
@@ -69,6 +71,19 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       if (databaseUrl) await postgres?.dropDatabase(databaseUrl);
     });
 
+    /** A job that runs, and would for ever: the platform does not answer. */
+    async function startHangingJob(key: string): Promise<HttpAnswer> {
+      const asked = new Promise<void>((resolve) => {
+        proxy.setAnswer(() => {
+          resolve();
+          return { fault: 'hang' };
+        });
+      });
+      const submitted = await gateway.extract(key, { url: SHOP.url, async_mode: true });
+      await asked;
+      return submitted;
+    }
+
     it('a shop link: queued, completed, cached, refreshed', async () => {
       gateway = await start();
       const { key } = await gateway.makeKey();
@@ -97,14 +112,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     it('a job that was running when its process was killed is completed by the next one', async () => {
       gateway = await start();
       const { key } = await gateway.makeKey();
-      const asked = new Promise<void>((resolve) => {
-        proxy.setAnswer(() => {
-          resolve();
-          return { fault: 'hang' };
-        });
-      });
-      const { json } = await gateway.extract(key, { url: SHOP.url, async_mode: true });
-      await asked;
+      const { json } = await startHangingJob(key);
       await gateway.kill();
       proxy.setAnswer(answersFromSamples(linkSamples));
       gateway = await start();
@@ -116,14 +124,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     it('a process that is asked to end gives its running job back, and exits 0', async () => {
       gateway = await start();
       const { key } = await gateway.makeKey();
-      const asked = new Promise<void>((resolve) => {
-        proxy.setAnswer(() => {
-          resolve();
-          return { fault: 'hang' };
-        });
-      });
-      const { json } = await gateway.extract(key, { url: SHOP.url, async_mode: true });
-      await asked;
+      const { json } = await startHangingJob(key);
       expect(await gateway.stop()).to.equal(0);
       proxy.setAnswer(answersFromSamples(linkSamples));
       gateway = await start();

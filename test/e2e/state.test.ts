@@ -4,8 +4,8 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { startGatewayProcess } from '../support/gateway-process.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
+import { until } from '../support/until.js';
 
-const REVOCATION_MS = 10_000;
 const LINK = 'https://youtu.be/mgState0001';
 
 describe('what a process keeps', () => {
@@ -54,7 +54,10 @@ describe('what a process keeps', () => {
       const [first, second] = made;
       const revoked = await gateway.command('keys', 'revoke', first?.id ?? '');
       expect(revoked.code, revoked.stderr).to.equal(0);
-      const refused = await eventually(() => gateway.extract(first?.key ?? '', { url: 'not a link' }), 401);
+      const refused = await until(async () => {
+        const answer = await gateway.extract(first?.key ?? '', { url: 'not a link' });
+        return answer.status === 401 && answer;
+      }, 100);
       expect(refused.json.error.code).to.equal('revoked_api_key');
       expect((await gateway.extract(second?.key ?? '', { url: 'not a link' })).status).to.equal(400);
 
@@ -117,18 +120,6 @@ describe('what a process keeps', () => {
     }
   });
 });
-
-async function eventually<Answer extends { status: number }>(
-  ask: () => Promise<Answer>,
-  status: number,
-): Promise<Answer> {
-  const deadline = AbortSignal.timeout(REVOCATION_MS);
-  for (;;) {
-    const answer = await ask();
-    if (answer.status === status || deadline.aborted) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
 
 async function readAll(folder: string): Promise<[string, Buffer][]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });

@@ -8,8 +8,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { openDiskFiles } from '../../core/state/files-disk.js';
-import { ffmpegPath, mp3Seconds, runFfmpeg, tone } from '../support/ffmpeg.js';
+import { ffmpegPath, runFfmpeg, tone } from '../support/ffmpeg.js';
+import { mp3Seconds } from '../support/mp3-length.js';
 import { rejection } from '../support/rejection.js';
+import { until } from '../support/until.js';
 import { type AudioOrigin, sendRange, startAudioOrigin } from './audio-origin.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
@@ -77,14 +79,12 @@ describe('MP3 files over HTTP', () => {
 
   /** Resolves when the work on this item is done. */
   async function made(id: string) {
-    while (!app.log.some(({ message, fields }) => message === 'an MP3 was made' && fields.id === id))
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => app.log.some(({ message, fields }) => message === 'an MP3 was made' && fields.id === id));
   }
 
   /** Resolves when nothing is left of what was under way. */
   async function tidy(one = app) {
-    while ((await readdir(path.join(one.dataDir, 'scratch')).catch(() => [])).length > 0)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(async () => (await readdir(path.join(one.dataDir, 'scratch')).catch(() => [])).length === 0);
   }
 
   it('the first GET makes the file and gets it; every further one gets the same bytes with length and validators', async () => {
@@ -509,8 +509,7 @@ describe('MP3 files over HTTP', () => {
         (answer: typeof cut) => answer instanceof Error || answer.status === 200 || answer.status === 503,
       );
       await rm(path.join(disk, 'filler'));
-      while ((await readdir(path.join(disk, 'scratch'))).length > 0)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await until(async () => (await readdir(path.join(disk, 'scratch'))).length === 0);
       expect(await readdir(path.join(disk, 'files'))).to.deep.equal([]);
       const made = await full.request(target, { headers: { range: 'bytes=0-9' } });
       expect(made.status).to.equal(206);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
+import { until } from '../support/until.js';
 
 /** A plugin as a file of its own, found by a path relative to the configuration. */
 const PLUGIN = `export default {
@@ -223,21 +224,19 @@ describe('the process', () => {
       said.stderr += chunk;
     });
     const ended = once(child, 'close') as Promise<[number | null]>;
-    const until = async (pattern: RegExp): Promise<string> => {
-      for (let waited = 0; waited < 15_000; waited += 10) {
-        const found = pattern.exec(said.stdout)?.[1];
-        if (found !== undefined) return found;
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      throw new Error(`the process never said ${pattern}: ${said.stdout} ${said.stderr}`);
-    };
-    return { child, said, ended, until };
+    /** What the pattern's first group finds in what the process says. */
+    const says = (pattern: RegExp): Promise<string> =>
+      Promise.race([
+        until(() => pattern.exec(said.stdout)?.[1]),
+        ended.then(() => Promise.reject(new Error(`it ended: ${said.stdout} ${said.stderr}`))),
+      ]);
+    return { child, said, ended, says };
   }
 
   it('prints a curl with its first key that works, once, and drains on SIGINT', async () => {
     const first = start('serve', '--first-run');
-    const key = await first.until(/Bearer (sk-mg-[0-9A-Za-z-]+)'/);
-    const address = await first.until(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+    const key = await first.says(/Bearer (sk-mg-[0-9A-Za-z-]+)'/);
+    const address = await first.says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
     expect(first.said.stdout)
       .to.contain('"https://')
       .and.to.contain('paper')
@@ -261,7 +260,7 @@ describe('the process', () => {
     expect(first.said.stderr).not.to.contain(key);
 
     const second = start('serve', '--first-run');
-    await second.until(/(keys create)/);
+    await second.says(/(keys create)/);
     expect(second.said.stdout).not.to.contain('sk-mg-');
     second.child.kill('SIGTERM');
     expect((await second.ended)[0]).to.equal(0);

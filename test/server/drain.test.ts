@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { drain } from '../../server/drain.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
+import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('draining', () => {
@@ -64,10 +65,8 @@ describe('draining', () => {
     await began;
     leaving.abort();
     expect(await abandoned).to.equal('gone');
-    const line = () => app.log.find(({ fields }) => fields.route === '/v1/extract');
-    for (let waited = 0; !line() && waited < 5_000; waited += 10)
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(line()?.fields).to.include({ status: 400, code: 'bad_request' });
+    const line = await until(() => app.log.find(({ fields }) => fields.route === '/v1/extract'));
+    expect(line.fields).to.include({ status: 400, code: 'bad_request' });
     expect((await app.request('/health')).status).to.equal(200);
   });
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { GatewayError, systemClock } from 'mediagate';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
+import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 const itemLink = (id: number) => `https://invented.example/item/${id}`;
@@ -261,10 +262,10 @@ describe('POST /v1/extract/batch', () => {
       body: JSON.stringify({ urls: Array.from({ length: 10 }, (_, n) => itemLink(900 + n)) }),
       signal: gone.signal,
     }).catch(() => undefined);
-    while (fetches.length < 8) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => fetches.length >= 8);
     gone.abort();
     await call;
-    while (aborted < 8) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => aborted >= 8);
     expect(fetches).to.have.length(8);
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type Extraction, GatewayError } from 'mediagate';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
+import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 const UNKNOWN = `exjob_${'0'.repeat(32)}`;
@@ -13,7 +14,7 @@ function createShelf() {
     fetches,
     /** Ends the oldest open fetch, which is waited for. */
     async deliver(outcome: Extraction | Error): Promise<void> {
-      while (doors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => doors.length);
       doors.shift()?.(outcome);
     },
     extract: ({ link, signal }: { link: { id: string }; signal: AbortSignal }) =>
@@ -70,7 +71,7 @@ describe('extraction jobs over HTTP', () => {
     });
     expect(job.created_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-    while (shelf.fetches.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => shelf.fetches.length);
     const running = await app.poll(key, job.job_id);
     expect(running.json.data.job).to.deep.include({ status: 'processing', attempts: 1, poll_after_seconds: 3 });
     expect(running.headers.get('retry-after')).to.equal('3');

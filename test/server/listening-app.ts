@@ -5,7 +5,6 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiKeyRecord,
   type Clock,
@@ -15,7 +14,6 @@ import {
   type GatewayOptions,
   type HttpClient,
   type JobsOptions,
-  type Logger,
   openState,
   type State,
   systemClock,
@@ -32,9 +30,14 @@ import {
   type NewKey,
   openKeyTable,
 } from 'mediagate/server';
+import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
+import { until } from '../support/until.js';
+
+/** A key may poll twenty times a second. */
+const POLL_MS = 100;
 
 export const LINK = 'https://invented.example/item/7';
 
@@ -71,7 +74,7 @@ export interface ListeningApp {
   readonly health: Health;
   readonly server: Server;
   /** Log lines so far: message and fields. */
-  readonly log: readonly { message: string; fields: Readonly<Record<string, unknown>> }[];
+  readonly log: readonly LogLine[];
   /** Stores a key; default: good for extraction, unlimited. */
   makeKey(wanted?: Partial<NewKey>, change?: Partial<ApiKeyRecord>): Promise<string>;
   request(target: string, init?: RequestInit): Promise<Answer>;
@@ -93,9 +96,7 @@ const noHttp: HttpClient = {
 export async function startApp(options: ListeningAppOptions = {}): Promise<ListeningApp> {
   const { clock = systemClock, databaseUrl } = options;
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
-  const log: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
-  const write = (message: string, fields: object = {}) => void log.push({ message, fields: { ...fields } });
-  const logger: Logger = { debug: write, info: write, warn: write, error: write };
+  const logger = createRecordingLogger();
   const state = await openState({ dataDir, databaseUrl, clock, logger });
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
@@ -140,7 +141,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     gateway,
     health,
     server,
-    log,
+    log: logger.lines,
     async makeKey(wanted = {}, change = {}) {
       const given = { name: 'test', grants: ['extract'], rpm: null, expiresAt: null, ...wanted } satisfies NewKey;
       const { key, record } = createKeyRecord(given, pepper, Date.now());
@@ -161,13 +162,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     poll,
-    async ended(key, id) {
-      for (;;) {
+    ended: (key, id) =>
+      until(async () => {
         const answer = await poll(key, id);
-        if (answer.headers.get('retry-after') === null) return answer;
-        await sleep(100);
-      }
-    },
+        return answer.headers.get('retry-after') === null && answer;
+      }, POLL_MS),
     raw: (bytes, answers = 1) => exchange(port, bytes, answers),
     async close() {
       server.close();
@@ -181,7 +180,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 
 function exchange(port: number, bytes: string | Uint8Array, answers: number): Promise<string> {
   return new Promise((resolve) => {

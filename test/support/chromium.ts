@@ -32,11 +32,6 @@ export function pageProcessesOf(groups: readonly number[]): number[] {
   );
 }
 
-/** Resolves when there is nothing left of what is looked for; the test's own time limit ends the wait. */
-export async function untilNone(look: () => readonly unknown[]): Promise<void> {
-  while (look().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 interface RunningProcess {
   pid: number;
   group: number;

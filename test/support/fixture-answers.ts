@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { AnswerRequest, ProxyAnswer, ProxyRequest } from './replaying-proxy.js';
 
@@ -37,13 +37,6 @@ export function answersFromFixtures(folders: readonly string[], otherwise?: Answ
       ? otherwise(request)
       : { status: 404, headers: { 'content-type': 'text/plain' }, body: 'no fixture' };
   };
-}
-
-/** Every fixture folder of a plugin, by the sample's name. */
-export function fixtureFolders(pluginFolder: string): ReadonlyMap<string, string> {
-  const folder = path.join(pluginFolder, 'fixtures');
-  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return new Map(names.map(({ name }) => [name, path.join(folder, name)]));
 }
 
 function readExchanges(folder: string): Exchange[] {

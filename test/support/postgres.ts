@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.js';
+import { until } from './until.js';
 
 export interface TestPostgres {
   /** Where it came from: `TEST_POSTGRES_URL`, the system, or the npm package. */
@@ -159,11 +160,10 @@ async function serve(
   async function restart({ awayMs }: RestartPause): Promise<void> {
     const before = await processId();
     keeper.stdin.write(`${awayMs / 1000}\n`);
-    for (;;) {
+    await until(async () => {
       const now = await processId();
-      if (now !== undefined && now !== before) break;
-      await sleep(20);
-    }
+      return now !== undefined && now !== before;
+    }, 20);
     await waitUntilReady(url);
   }
 

@@ -12,7 +12,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-const READY_MS = 10_000;
+const READY_MS = 20_000;
 
 /** A Redis without a disk: the system's own, else Valkey compiled to WebAssembly. */
 export async function startRedis(): Promise<TestRedis | { unavailable: string }> {

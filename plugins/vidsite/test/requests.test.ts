@@ -1,10 +1,8 @@
 import path from 'node:path';
 import { expect } from 'chai';
-import type { ExtractOptions, Extractor, HttpRequest } from 'mediagate';
+import { EXTRACT_DEFAULTS, type Extractor, type HttpRequest } from 'mediagate';
 import { createReplay, extractorOf, pluginFolder, readFixture, setUpPlugin } from 'mediagate/testing';
 import vidsite from '../index.js';
-
-const options: ExtractOptions = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false };
 
 async function setUp(sample: string, entry?: Readonly<Record<string, unknown>>) {
   const replay = createReplay(readFixture(path.join(pluginFolder(import.meta.url), 'fixtures', sample)));
@@ -15,7 +13,7 @@ async function setUp(sample: string, entry?: Readonly<Record<string, unknown>>) 
 function callFor(extractor: Extractor, id: string) {
   const link = extractor.match(new URL(`https://youtu.be/${id}`));
   if (!link) throw new Error(`${id} does not match`);
-  return { link, options, signal: new AbortController().signal };
+  return { link, options: EXTRACT_DEFAULTS, signal: new AbortController().signal };
 }
 
 describe('vidsite: requests', () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Cache, type Clock, createGateway, type Extractor, type Gateway, GatewayError } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
+import { until } from '../../support/until.js';
 
 const LINK = 'https://invented.example/item/7';
 
@@ -144,7 +145,10 @@ describe('extraction', () => {
   });
 
   it('finds in the shared cache what another process fetched since, and forgets there what was withdrawn', async () => {
-    const cache = createMemoryCache();
+    const memory = createMemoryCache();
+    const keys = new Set<string>();
+    const set: Cache['set'] = (key, value, ttlMs) => memory.set(key, value, ttlMs).finally(() => keys.add(key));
+    const cache: Cache = { ...memory, set };
     let next = inventedExtraction('7', { partial: true, limitations: ['first'] });
     const nodes = await Promise.all([1, 2].map(() => open({ extract: async () => next }, { cache })));
     const [one, two] = nodes as [Opened, Opened];
@@ -166,7 +170,8 @@ describe('extraction', () => {
     for (const { pass } of [...nodes, withdrawing]) pass(600_000);
     withdrawing.pass(30_000);
     expect(await codeOf(withdrawing.gateway.extract({ url: LINK }))).to.equal('removed');
-    expect(cache.size).to.equal(0);
+    expect(keys.size).to.equal(1);
+    for (const key of keys) expect(await cache.get(key)).to.equal(undefined);
     for (const { gateway: node } of [...nodes, withdrawing]) await node.close();
   });
 
@@ -198,14 +203,16 @@ describe('extraction', () => {
   });
 
   it('stops the work when nobody waits any more, and only then', async () => {
+    let begun = 0;
     let aborted = 0;
+    let answer = () => {};
     const opened = await open({
       extract: ({ signal }) =>
         new Promise((resolve, reject) => {
-          const timer = setTimeout(() => resolve(inventedExtraction('7')), 100);
+          begun += 1;
+          answer = () => resolve(inventedExtraction('7'));
           signal.addEventListener('abort', () => {
             aborted += 1;
-            clearTimeout(timer);
             reject(signal.reason);
           });
         }),
@@ -213,15 +220,16 @@ describe('extraction', () => {
     gateway = opened.gateway;
     const [first, second] = [new AbortController(), new AbortController()];
     const calls = [first, second].map(({ signal }) => codeOf(opened.gateway.extract({ url: LINK, signal })));
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => begun === 1);
     first.abort(new Error('left'));
     expect(await calls[0]).to.match(/left/);
+    answer();
     expect(await calls[1]).to.equal('answered');
     expect(aborted).to.equal(0);
     opened.pass(600_000);
     const third = new AbortController();
     const last = codeOf(opened.gateway.extract({ url: LINK, signal: third.signal }));
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => begun === 2);
     third.abort(new Error('left too'));
     await last;
     expect(aborted).to.equal(1);

@@ -51,7 +51,7 @@ describe('metaTags', () => {
       metaTags(piece.repeat(1_000_000 / piece.length));
     }
     // Seconds, where a scan that begins anew at each of them would take hours.
-    expect(performance.now() - started).to.be.below(10_000);
+    expect(performance.now() - started).to.be.below(25_000);
   });
 
   it('never throws', () => {

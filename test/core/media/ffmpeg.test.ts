@@ -4,7 +4,8 @@ import path from 'node:path';
 import { expect } from 'chai';
 import type { Container } from '../../../core/media/container.js';
 import { createFfmpeg, type Mp3Conversion } from '../../../core/media/ffmpeg.js';
-import { ffmpegPath, mp3Seconds, runFfmpeg, tone } from '../../support/ffmpeg.js';
+import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
+import { mp3Seconds } from '../../support/mp3-length.js';
 import { startOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 

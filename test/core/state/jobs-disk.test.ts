@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { sql } from 'kysely';
@@ -10,6 +9,7 @@ import type { NewJob } from '../../../core/state/jobs.js';
 import { createJobs } from '../../../core/state/jobs-sql.js';
 import { createSlotTable } from '../../../core/state/slots.js';
 import { rejection } from '../../support/rejection.js';
+import { until } from '../../support/until.js';
 import { createPlace, ListLogger, type Place } from './engines.js';
 
 const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 10 } as const;
@@ -43,12 +43,11 @@ describe('durable jobs in a folder that has troubles', () => {
     return { kind: 'extraction', accountId: 'one', dedupeKey, input, maxActive: 100 };
   }
 
-  async function ended(id: string) {
-    for (;;) {
+  function ended(id: string) {
+    return until(async () => {
       const job = await jobs.find(id, 'one');
-      if (job?.state === 'completed' || job?.state === 'failed') return job;
-      await sleep(5);
-    }
+      return (job?.state === 'completed' || job?.state === 'failed') && job;
+    });
   }
 
   it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
@@ -62,13 +61,13 @@ describe('durable jobs in a folder that has troubles', () => {
         }),
     });
     const { job } = await jobs.accept({ slot, job: newJob('runs') });
-    while (!finish) await sleep(2);
+    const end = await until(() => finish);
     await sql`pragma max_page_count = 1`.execute(database.queries);
     const refusal = jobs.accept({ slot, job: newJob('large', 'x'.repeat(100_000)) });
     expect(await rejection(refusal)).to.include({ code: 'upstream_unavailable' });
-    finish();
+    end();
     const waits = () => logger.lines.filter(({ message }) => message === 'background jobs wait for the database');
-    while (waits().length === 0) await sleep(2);
+    await until(() => waits().length);
     expect(await jobs.find(job?.id ?? '', 'one')).to.include({ state: 'running' });
 
     await sql`pragma max_page_count = 1000000`.execute(database.queries);

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { isGatewayError } from '../../../core/errors.js';
 import type { State } from '../../../core/state/index.js';
 import { startPostgres, type TestPostgres } from '../../support/postgres.js';
+import { until } from '../../support/until.js';
 import { createPlace, ListLogger, type Place } from './engines.js';
 
 const kind = 'extraction' as const;
@@ -63,7 +64,7 @@ describe('durable jobs on a PostgreSQL that goes away', () => {
     for (let round = 0; round < 2; round += 1) {
       await postgres.restart?.({ awayMs: 700 });
       const before = accepted.length;
-      while (accepted.length < before + 10) await sleep(5);
+      await until(() => accepted.length >= before + 10);
     }
     over = true;
     await Promise.all(submitting);
@@ -74,12 +75,11 @@ describe('durable jobs on a PostgreSQL that goes away', () => {
     }
     const [node] = nodes as [State];
     for (const id of accepted) {
-      let job = await node.jobs.find(id, 'one');
-      while (job && job.state !== 'completed') {
-        await sleep(10);
-        job = await node.jobs.find(id, 'one');
-      }
-      expect(job).to.include({ state: 'completed', result: 'done' });
+      const job = await until(async () => {
+        const found = await node.jobs.find(id, 'one');
+        return found?.state === 'completed' && found;
+      });
+      expect(job).to.include({ result: 'done' });
     }
     expect(overlapping).to.equal(0);
     // A claim whose answer was lost is found by its lease; such a job has begun no run yet, so none ran twice.

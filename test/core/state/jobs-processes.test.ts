@@ -3,6 +3,7 @@ import type { State } from '../../../core/state/index.js';
 import type { JobRecord } from '../../../core/state/jobs.js';
 import { tortureJobs } from '../../support/jobs-torture.js';
 import { judgeLedger } from '../../support/run-ledger.js';
+import { until } from '../../support/until.js';
 import { engines, type Place } from './engines.js';
 import {
   ledgerOf,
@@ -49,12 +50,11 @@ for (const engine of engines) {
       return job;
     }
 
-    async function ended(job: JobRecord): Promise<JobRecord> {
-      for (;;) {
+    function ended(job: JobRecord): Promise<JobRecord> {
+      return until(async () => {
         const seen = await look(job);
-        if (seen.state === 'completed' || seen.state === 'failed') return seen;
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+        return (seen.state === 'completed' || seen.state === 'failed') && seen;
+      });
     }
 
     function judge() {
@@ -103,19 +103,17 @@ for (const engine of engines) {
     it('refuse the result of one that was stopped for longer than its lease', async () => {
       const job = await accept('zombie', { ms: 1_000 });
       const zombie = await start({ jobLeaseMs: JOB_LEASE_MS });
-      while ((await look(job)).state === 'queued') await new Promise((resolve) => setTimeout(resolve, 2));
+      await until(async () => (await look(job)).state !== 'queued');
       zombie.signal('SIGSTOP');
       await start({ jobLeaseMs: JOB_LEASE_MS });
       const done = await ended(job);
       zombie.signal('SIGCONT');
       expect(done).to.include({ state: 'completed', attempts: 2 });
-      while (
-        !ledgerOf(place)
+      await until(() =>
+        ledgerOf(place)
           .read()
-          .some((line) => line.event !== 'begin' && line.pid === zombie.pid)
-      ) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+          .some((line) => line.event !== 'begin' && line.pid === zombie.pid),
+      );
       const late = await accept('late', { ms: 1 });
       await ended(late);
       expect(await look(job)).to.deep.equal(done);
@@ -153,8 +151,7 @@ for (const engine of engines) {
       const jobs: JobRecord[] = [];
       for (let index = 0; index < 40; index += 1) jobs.push(await accept(`${index}`, { ms: 10 }));
       const [first] = await Promise.all([start(), start()]);
-      while ((await look(jobs[10] as JobRecord)).state === 'queued')
-        await new Promise((resolve) => setTimeout(resolve, 2));
+      await until(async () => (await look(jobs[10] as JobRecord)).state !== 'queued');
       ledgerOf(place).write({ event: 'killed', pid: first.pid });
       await first.kill();
       await start();

@@ -1,0 +1,71 @@
+import type { Browser, Clock, HttpClient, Logger } from './contracts/services.js';
+import type { BrowserFaces, HttpFaces } from './entry-services.js';
+import type { GatewayOptions } from './gateway.js';
+import { absentBrowser } from './services/absent.js';
+
+/** Something to be closed with the gateway. */
+interface Owned {
+  close(): Promise<void>;
+}
+
+/** The way out over HTTP, for all entries: the embedder's own, else the gateway's. */
+export async function openHttp(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
+  return options.services?.http ? facesOf(options.services.http) : openTransport(options, clock);
+}
+
+/** The browser, likewise. */
+export async function openBrowser(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
+  return options.services?.browser ? browserFacesOf(options.services.browser) : openBrowserService(options, logger);
+}
+
+/** An embedder's own client carries its own limits. */
+function facesOf(client: HttpClient): HttpFaces & Owned {
+  return { face: () => client, close: async () => {} };
+}
+
+/** An embedder's own browser is still bound by the entry's deadline and end. */
+function browserFacesOf(browser: Browser): BrowserFaces & Owned {
+  return {
+    get available() {
+      return browser.available;
+    },
+    face: ({ timeoutMs, signal }) => ({
+      get available() {
+        return browser.available;
+      },
+      run: (call) =>
+        browser.run({
+          ...call,
+          signal: call.signal ? AbortSignal.any([call.signal, signal]) : signal,
+          timeoutMs: Math.min(call.timeoutMs ?? timeoutMs, timeoutMs),
+        }),
+    }),
+    close: async () => {},
+  };
+}
+
+async function openBrowserService(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
+  if (!options.browser) return browserFacesOf(absentBrowser);
+  const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
+    import('./services/browser.js'),
+    import('./services/address-guard.js'),
+  ]);
+  return createBrowserService({
+    executable: options.browser.executable,
+    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
+    egressProxyUrl: options.egressProxyUrl,
+    logger,
+  });
+}
+
+async function openTransport(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
+  const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
+    import('./services/http.js'),
+    import('./services/address-guard.js'),
+  ]);
+  return createHttpTransport({
+    guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
+    egressProxyUrl: options.egressProxyUrl,
+    clock,
+  });
+}
