@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { browsersOf, chromiumFor, processesOf, untilNone } from '../support/chromium.js';
-import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
+import { browsersOf, chromiumFor, processesOf } from '../support/chromium.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
 import {
   type ProxyAnswer,
@@ -11,6 +10,7 @@ import {
   type ReplayingProxy,
   startReplayingProxy,
 } from '../support/replaying-proxy.js';
+import { until } from '../support/until.js';
 
 const ID = '1732400000000033333';
 const LINK = `https://www.tiktok.com/shop/pdp/quilt-of-washed-linen/${ID}?utm_source=copy`;
@@ -103,13 +103,16 @@ describe('a shop link in the background, through a real browser', () => {
 
     const target = `/v1/extract/jobs/${queued.json.data.job.job_id}`;
     const poll = () => gateway.request(target, { headers: { authorization: `Bearer ${key}` } });
-    await until(poll, ({ json }) => json.data.job.status === 'processing');
-    await untilNone(() => (proxy.requests.some(isBrowser) ? [] : [0]));
+    await until(async () => (await poll()).json.data.job.status === 'processing', 60);
+    await until(() => proxy.requests.some(isBrowser));
     const groups = browsersOf(gateway.pid);
     expect(groups).to.have.length(1);
     release();
 
-    const done = await until(poll, ({ headers }) => headers.get('retry-after') === null);
+    const done = await until(async () => {
+      const answer = await poll();
+      return answer.headers.get('retry-after') === null && answer;
+    }, 60);
     expect(done.json.data.job, done.text).to.include({ status: 'completed', attempts: 1, error: null });
     expect(done.json).to.include({ ok: true, platform: 'clip_shop', extraction_method: 'browser' });
     const { product, reviews: found } = done.json.data;
@@ -129,11 +132,3 @@ describe('a shop link in the background, through a real browser', () => {
     expect(processesOf(groups)).to.deep.equal([]);
   });
 });
-
-async function until(poll: () => Promise<HttpAnswer>, isReached: (answer: HttpAnswer) => boolean): Promise<HttpAnswer> {
-  for (;;) {
-    const answer = await poll();
-    if (isReached(answer)) return answer;
-    await sleep(60);
-  }
-}
