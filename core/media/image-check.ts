@@ -14,7 +14,7 @@ const MAX_DECODED_BYTES = 3 * MAX_DECODED_PIXELS;
 /** Only a PNG can be longer, and no picture is. */
 const MAX_SIDE = 65_535;
 
-/** Memory that decoding and shrinking may take: what a lossless WebP takes that is just not shrunk. */
+/** Memory that decoding and shrinking may take. A photograph of 50 megapixels, decoded row by row, takes a fifth of it. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** Rows that pass through memory at a time while a picture shrinks, as measured. */
 const ROWS_WHILE_SHRINKING = 1600;

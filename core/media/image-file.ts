@@ -97,7 +97,7 @@ export function createImageFiles(): ImageFiles {
   };
 }
 
-type SharpFactory = typeof import('sharp');
+type SharpFactory = typeof import('sharp').default;
 
 let loading: Promise<SharpFactory> | undefined;
 
