@@ -55,7 +55,8 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
   function checkUrl(text: string): string {
     // Long ones are not even parsed, which takes a while.
     const url = text.length > MAX_URL_LENGTH ? undefined : URL.parse(text);
-    if (url?.protocol !== 'https:') throw invalidUrl(`It must be an https URL of at most ${MAX_URL_LENGTH} characters, or a data URI.`);
+    if (url?.protocol !== 'https:')
+      throw invalidUrl(`It must be an https URL of at most ${MAX_URL_LENGTH} characters, or a data URI.`);
     try {
       guard.checkUrl(url);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { crc32, constants as zlib, deflateRawSync, deflateSync } from 'node:zlib';
+import { crc32, deflateRawSync, deflateSync, constants as zlib } from 'node:zlib';
 import sharp from 'sharp';
 
 /** Pictures of every kind, sound and broken, made on the spot. */
@@ -68,8 +68,7 @@ const BLOCK = 1024 * 1024;
 
 /** A zlib stream of so many zeros, made of one block again and again. */
 function deflatedZeros(length: number): Buffer {
-  const zeros = (count: number) =>
-    deflateRawSync(Buffer.alloc(count), { level: 9, finishFlush: zlib.Z_FULL_FLUSH });
+  const zeros = (count: number) => deflateRawSync(Buffer.alloc(count), { level: 9, finishFlush: zlib.Z_FULL_FLUSH });
   const end = Buffer.from([0x03, 0, 0, 0, 0, 0]);
   // Adler-32 of zeros: the first sum stays 1, the second counts them.
   end.writeUInt32BE((length % 65_521) * 65_536 + 1, 2);

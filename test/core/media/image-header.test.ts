@@ -15,17 +15,33 @@ describe('header of an image', () => {
       ['jpeg', picture.clone().jpeg({ progressive: true }).toBuffer()],
       ['jpeg', picture.clone().grayscale().jpeg().toBuffer()],
       ['jpeg', picture.clone().toColourspace('cmyk').jpeg().toBuffer()],
-      ['jpeg', picture.clone().jpeg().withExif({ IFD0: { Copyright: 'x'.repeat(5000) } }).toBuffer()],
+      [
+        'jpeg',
+        picture
+          .clone()
+          .jpeg()
+          .withExif({ IFD0: { Copyright: 'x'.repeat(5000) } })
+          .toBuffer(),
+      ],
       ['webp', picture.clone().webp().toBuffer()],
       ['webp', picture.clone().webp({ lossless: true }).toBuffer()],
       ['webp', picture.clone().ensureAlpha(0.5).webp().toBuffer()],
-      ['webp', picture.clone().webp().withExif({ IFD0: { Copyright: 'x' } }).toBuffer()],
+      [
+        'webp',
+        picture
+          .clone()
+          .webp()
+          .withExif({ IFD0: { Copyright: 'x' } })
+          .toBuffer(),
+      ],
       ['gif', picture.clone().gif().toBuffer()],
     ];
     for (const [type, making] of forms) {
       const bytes = await making;
       expect(readImageHeader(bytes)).to.include({ type, width: 300, height: 200 });
-      expect(readImageHeader(Buffer.concat([Buffer.alloc(3), bytes]).subarray(3)), 'at any offset').to.include({ type });
+      expect(readImageHeader(Buffer.concat([Buffer.alloc(3), bytes]).subarray(3)), 'at any offset').to.include({
+        type,
+      });
     }
   });
 
@@ -38,9 +54,9 @@ describe('header of an image', () => {
     expect(await held(blackPng({ width: 10, height: 10, depth: 16, colourType: 6, interlaced: true }))).to.equal(800);
     expect(await held(picture.clone().jpeg().toBuffer())).to.equal(0);
     expect(await held(picture.clone().jpeg({ progressive: true }).toBuffer())).to.equal(3 * pixels);
-    expect(
-      await held(picture.clone().jpeg({ progressive: true, chromaSubsampling: '4:4:4' }).toBuffer()),
-    ).to.equal(6 * pixels);
+    expect(await held(picture.clone().jpeg({ progressive: true, chromaSubsampling: '4:4:4' }).toBuffer())).to.equal(
+      6 * pixels,
+    );
     expect(await held(picture.clone().webp().toBuffer())).to.equal(8 * pixels);
     expect(await held(plainWebp(12_000, 12_000))).to.equal(4 * 144e6 + 80e6);
     const two = sharp(await noise(100, 100).raw().toBuffer(), {
@@ -79,7 +95,10 @@ describe('header of an image', () => {
     const whole = await Promise.all([
       stripes(30, 20).png().toBuffer(),
       stripes(30, 20).jpeg({ progressive: true }).toBuffer(),
-      stripes(30, 20).webp().withExif({ IFD0: { Copyright: 'x' } }).toBuffer(),
+      stripes(30, 20)
+        .webp()
+        .withExif({ IFD0: { Copyright: 'x' } })
+        .toBuffer(),
       stripes(30, 20).gif().toBuffer(),
     ]);
     for (const bytes of whole) {
