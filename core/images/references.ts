@@ -71,6 +71,7 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
         'url' in reference ? await downloadImage({ http, url: reference.url, signal }) : reference.media.bytes;
       return await images.normalize(bytes, signal);
     } catch (error) {
+      signal.throwIfAborted();
       throw naming(reference, error);
     }
   }

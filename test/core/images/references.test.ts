@@ -3,7 +3,7 @@ import tls from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { type GatewayError, isGatewayError } from '../../../core/errors.js';
+import { GatewayError, isGatewayError } from '../../../core/errors.js';
 import { createReferences, type Reference, type References } from '../../../core/images/references.js';
 import { createImageFiles } from '../../../core/media/image-file.js';
 import { createAddressGuard } from '../../../core/services/address-guard.js';
@@ -280,7 +280,7 @@ describe('references of an image request', () => {
 
       references = open();
       const stop = new AbortController();
-      const reason = new Error('cancelled');
+      const reason = new GatewayError('interrupted', 'The job was cancelled.');
       answer = () => stop.abort(reason);
       expect(await rejection(references.load(await checked(`${origin}/`), stop.signal))).to.equal(reason);
     });
