@@ -90,8 +90,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     for (let tries = 0; tries < most; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
-      const readyAt = (circuit: Circuit<Upstream>) =>
-        Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
+      const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
       // Sorting is stable: of those that are ready, the best comes first.
       const [chosen] = candidates.sort((one, other) => readyAt(one) - readyAt(other));
       if (!chosen) break;
