@@ -119,9 +119,9 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         tries++;
         if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
         if (again === 'here') candidates = [chosen];
-        delays = delays.next(undefined);
         // At least a millisecond, so that an upstream that has not failed this call goes first.
         notBefore.set(chosen, clock.monotonic() + 1 + delays.duration);
+        delays = delays.next(undefined);
         if (last.retryAfterSeconds !== undefined) {
           chosen.limitedUntil = clock.monotonic() + last.retryAfterSeconds * 1000;
         }
