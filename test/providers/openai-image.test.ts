@@ -55,8 +55,10 @@ describe('openai_image over sockets', () => {
   const other = (more: UpstreamOptions = {}): UpstreamOptions => ({ url: second.baseUrl, ...more });
 
   async function provider(upstreams: readonly UpstreamOptions[], more: object = {}): Promise<ImageProvider> {
-    const write = (level: string) => (message: string, fields: LogFields = {}) =>
-      void lines.push({ level, message, fields });
+    const write =
+      (level: string) =>
+      (message: string, fields: LogFields = {}) =>
+        void lines.push({ level, message, fields });
     const logger: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
     const gateway = await createGateway({
       plugins: [{ use: openaiImage, options: { upstreams, ...more } }],
@@ -136,7 +138,8 @@ describe('openai_image over sockets', () => {
       ['image[]', 'image-2.jpg', 'image/jpeg'],
       ['image[]', 'image-3.webp', 'image/webp'],
     ]);
-    for (const [index, { bytes }] of references.entries()) expect(request?.files[index]?.bytes.equals(bytes)).to.equal(true);
+    for (const [index, { bytes }] of references.entries())
+      expect(request?.files[index]?.bytes.equals(bytes)).to.equal(true);
   });
 
   it('speaks the dialect that an upstream needs', async () => {
@@ -165,7 +168,7 @@ describe('openai_image over sockets', () => {
     expect(first.requests).to.have.length(1);
   });
 
-  it('hands a wrong size and a pixel bomb on undecoded: judging them is the core\'s', async () => {
+  it("hands a wrong size and a pixel bomb on undecoded: judging them is the core's", async () => {
     first.behave([{ does: 'image', size: '512x512' }, { does: 'bomb' }]);
     const images = await provider([one()]);
     expect(await sharp((await images.generate(call())).bytes).metadata()).to.include({ width: 512, height: 512 });
@@ -275,7 +278,9 @@ describe('openai_image over sockets', () => {
       for (let count = 1; count <= 12; count++) {
         const error = await failureOf(images.generate(call()));
         expect(error).to.include({ code: 'moderation_blocked', retryable: false });
-        expect(error.reason).to.match(/safety_violations=\[violence\]/).and.not.match(/req_/);
+        expect(error.reason)
+          .to.match(/safety_violations=\[violence\]/)
+          .and.not.match(/req_/);
       }
       expect(first.requests).to.have.length(12);
       expect(second.requests).to.have.length(0);
@@ -354,7 +359,10 @@ describe('openai_image over sockets', () => {
       await (await provider([one({ maxReferences: 2 }), other()])).generate(call({ references }));
       expect([first.requests.length, second.requests.length]).to.deep.equal([0, 1]);
       const images = await provider([one({ maxReferences: 2 }), other({ maxReferences: 1 })]);
-      expect(await failureOf(images.generate(call({ references })))).to.include({ code: 'too_many_images', param: 'image' });
+      expect(await failureOf(images.generate(call({ references })))).to.include({
+        code: 'too_many_images',
+        param: 'image',
+      });
     });
 
     it('does not reach a private address that nobody vouches for', async () => {
