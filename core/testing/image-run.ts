@@ -60,13 +60,22 @@ export function formatOf(outputFormat: unknown): ImageFormat {
   return outputFormat === 'jpeg' || outputFormat === 'webp' ? outputFormat : 'png';
 }
 
+const invented = new Map<string, Promise<Buffer>>();
+
 /** An image of one colour. */
 export async function inventImage(size: ImageSize, format: ImageFormat, background: string): Promise<Media> {
+  const key = `${size.width}x${size.height} ${format} ${background}`;
+  const made = invented.get(key) ?? encodeImage(size, format, background);
+  invented.set(key, made);
+  // A copy each time: somebody may write into it.
+  return { bytes: Buffer.from(await made), contentType: `image/${format}` };
+}
+
+async function encodeImage(size: ImageSize, format: ImageFormat, background: string): Promise<Buffer> {
   const sharp = await loadSharp();
-  const bytes = await sharp({ create: { ...size, channels: 3, background } })
+  return sharp({ create: { ...size, channels: 3, background } })
     .toFormat(format)
     .toBuffer();
-  return { bytes, contentType: `image/${format}` };
 }
 
 /** What bytes really hold, every pixel of them decoded. @throws Error where they are no whole image. */
