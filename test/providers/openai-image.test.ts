@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'chai';
 import {
   createGateway,
@@ -395,16 +394,14 @@ describe('openai_image over sockets', () => {
     await first.idle();
   });
 
-  it('reads megabytes of base64 without holding anything up', async () => {
+  it('reads megabytes of base64 byte for byte, several answers at once', async () => {
     first.behave(() => ({ does: 'image', large: true }));
     const images = await provider([one()]);
     const size = { width: 1536, height: 1024 };
-    // The upstream lives in this process: what it needs to make and encode the answer is not to be measured.
-    await images.generate(call({ size }));
-    const loop = monitorEventLoopDelay({ resolution: 1 });
-    loop.enable();
-    const answers = await Promise.all([1, 2, 3].map(() => images.generate(call({ size }))));
-    loop.disable();
-    for (const { bytes } of answers) expect(bytes.length).to.be.greaterThan(3_500_000);
+    const answers = await Promise.all([1, 2, 3].map(() => images.generate(call({ size, idempotencyKey: undefined }))));
+    for (const { bytes } of answers) {
+      expect(bytes.length).to.be.greaterThan(3_500_000);
+      expect((await sharp(bytes, { failOn: 'warning' }).raw().toBuffer()).length).to.equal(1536 * 1024 * 3);
+    }
   });
 });
