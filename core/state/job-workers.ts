@@ -54,7 +54,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     // neighbours are soon no more than beginners, who have runs left when the culprit has none.
     const suspects = ![...runs.values()].some(({ row }) => isSuspect(row.cut_offs));
     const renewedAt = performance.now();
-    const row = await database.run((queries) => table.claim(queries, { kind, runner, suspects }));
+    const row = await claim(suspects);
     if (!row) return undefined;
     const run: Run = { row, abort: new AbortController(), renewedAt, settling: false };
     runs.set(row.id, run);
@@ -65,6 +65,21 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     });
     ending.add(ended);
     return { ended };
+  }
+
+  async function claim(suspects: boolean): Promise<JobRow | undefined> {
+    let tooLate = false;
+    try {
+      return await database.run(async (queries) => {
+        const row = await table.claim(queries, { kind, runner, suspects });
+        if (row && tooLate) await table.giveBack(queries, row);
+        return row;
+      });
+    } catch (error) {
+      // The database may still come to it, for nobody.
+      tooLate = true;
+      throw error;
+    }
   }
 
   async function perform(run: Run): Promise<void> {

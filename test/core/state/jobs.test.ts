@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import { GatewayError } from '../../../core/errors.js';
 import { openDatabase } from '../../../core/state/database.js';
-import type { State } from '../../../core/state/index.js';
+import type { State, StateSettings } from '../../../core/state/index.js';
 import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
@@ -21,10 +21,15 @@ for (const engine of engines) {
       place = await engine.place(this);
       clock = new ManualClock();
       logger = new ListLogger();
-      state = await place.open({ windowClock: clock, logger });
+      state = await node();
     });
 
     afterEach(() => place?.remove());
+
+    /** All go by one clock: a node that is years ahead would delete what the others have just finished. */
+    function node(settings: Partial<StateSettings> = {}): Promise<State> {
+      return place.open({ windowClock: clock, logger, ...settings });
+    }
 
     function newJob(dedupeKey: string, more: Partial<NewJob> = {}): NewJob {
       return { kind, accountId: 'one', dedupeKey, input: { name: dedupeKey }, maxActive: 1_000, ...more };
@@ -43,7 +48,8 @@ for (const engine of engines) {
     async function ended({ id }: JobRecord, accountId = 'one'): Promise<JobRecord> {
       for (;;) {
         const job = await state.jobs.find(id, accountId);
-        if (job?.state === 'completed' || job?.state === 'failed') return job;
+        if (!job) throw new Error('An accepted job is gone.');
+        if (job.state === 'completed' || job.state === 'failed') return job;
         await turn();
       }
     }
@@ -71,17 +77,17 @@ for (const engine of engines) {
       for (const foreign of ['', 'exjob_', `exjob_${'0'.repeat(32)}`, 'exjob_\u0000', "' or 1=1"]) {
         expect(await state.jobs.find(foreign, 'one')).to.equal(undefined);
       }
-      expect(await (await place.open()).jobs.find(id, 'one')).to.deep.equal(job);
+      expect(await (await node()).jobs.find(id, 'one')).to.deep.equal(job);
     });
 
     it('takes exactly the slots there are of many requests at once, over two nodes and beside the window itself', async () => {
-      const other = await place.open({ windowClock: clock });
+      const other = await node();
       const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 15 } as const;
       const answers = await Promise.all(
         Array.from({ length: 200 }, async (_, index): Promise<Accepted> => {
-          const node = index % 2 === 0 ? state : other;
-          if (index % 4 === 3) return { slot: await node.windows.take(slot), active: 0 };
-          return node.jobs.accept({ slot, job: newJob(`${index}`) });
+          const one = index % 2 === 0 ? state : other;
+          if (index % 4 === 3) return { slot: await one.windows.take(slot), active: 0 };
+          return one.jobs.accept({ slot, job: newJob(`${index}`) });
         }),
       );
       const accepted = answers.filter((answer) => answer.slot?.accepted);
@@ -92,7 +98,7 @@ for (const engine of engines) {
     });
 
     it('never has more active jobs than it may, and takes no slot of those it refuses', async () => {
-      const other = await place.open({ windowClock: clock });
+      const other = await node();
       const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 100 } as const;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 60 }, (_, index) =>
@@ -119,7 +125,7 @@ for (const engine of engines) {
     });
 
     it('makes one job of many that ask for the same at once, and shows it to all of them', async () => {
-      const other = await place.open({ windowClock: clock });
+      const other = await node();
       const jobs = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
           accept('same', { accountId: `account${index}` }, index % 2 === 0 ? state : other),
@@ -163,7 +169,7 @@ for (const engine of engines) {
     });
 
     it('begins what is accepted while the workers wait, here and on another node', async () => {
-      const other = await place.open();
+      const other = await node();
       work(async () => 'ran', { from: other });
       expect(await ended(await accept('there'))).to.include({ result: 'ran' });
       work(async () => 'ran');
@@ -239,9 +245,10 @@ for (const engine of engines) {
     });
 
     it('runs no job twice at the same time over several nodes', async () => {
-      const other = await place.open();
+      const other = await node();
       const runs = new Map<string, number>();
-      const jobs = await Promise.all(Array.from({ length: 100 }, (_, index) => accept(`${index}`)));
+      const jobs: JobRecord[] = [];
+      for (let index = 0; index < 100; index += 1) jobs.push(await accept(`${index}`));
       for (const from of [state, other, state]) {
         work(
           async ({ id }) => {
@@ -315,7 +322,7 @@ for (const engine of engines) {
     });
 
     it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
-      const first = await place.open({ jobLeaseMs: 300, logger });
+      const first = await node({ jobLeaseMs: 300 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
       work(
@@ -342,7 +349,7 @@ for (const engine of engines) {
     });
 
     it('aborts a run whose job was given to another', async () => {
-      const first = await place.open({ jobLeaseMs: 300, logger });
+      const first = await node({ jobLeaseMs: 300 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
       work(
@@ -366,8 +373,7 @@ for (const engine of engines) {
     });
 
     it('keeps the lease of a run that lasts longer, whatever the wall clock does', async () => {
-      const settings = { jobLeaseMs: 400, logger, windowClock: clock };
-      const nodes = await Promise.all([place.open(settings), place.open(settings)]);
+      const nodes = await Promise.all([node({ jobLeaseMs: 400 }), node({ jobLeaseMs: 400 })]);
       const job = await accept('a');
       let runs = 0;
       for (const from of nodes) {
@@ -419,7 +425,7 @@ for (const engine of engines) {
       const job = await accept('a');
       let aborted = false;
       let begun = false;
-      const node = await place.open();
+      const closed = await node();
       work(
         (_job, signal) => {
           begun = true;
@@ -430,16 +436,16 @@ for (const engine of engines) {
             });
           });
         },
-        { from: node },
+        { from: closed },
       );
       while (!begun) await turn();
-      await node.close();
+      await closed.close();
       expect(aborted).to.equal(true);
       expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'queued' });
       for (const call of [
-        node.jobs.accept({ job: newJob('b') }),
-        node.jobs.find(job.id, 'one'),
-        node.jobs.active(kind),
+        closed.jobs.accept({ job: newJob('b') }),
+        closed.jobs.find(job.id, 'one'),
+        closed.jobs.active(kind),
       ]) {
         expect(await rejection(call)).to.include({ code: 'upstream_unavailable' });
       }
