@@ -95,7 +95,7 @@ export async function acceptGroup(
     if (!joined && quota) used.set(job.accountId, usedToday + 1);
     if (!joined) active += 1;
     if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
-    owners.push({ job_id: row.id, account_id: job.accountId });
+    if (joined) owners.push({ job_id: row.id, account_id: job.accountId });
     if (keyHash) {
       const { hash, fingerprint, keptMs } = keyHash;
       keys.set(hash, { hash, fingerprint, job_id: row.id, expires_at: at + keptMs });
@@ -110,7 +110,8 @@ export async function acceptGroup(
     const row: JobRow = {
       id,
       kind,
-      dedupe_hash: dedupeHash ?? id,
+      // Behind those of older jobs, so that an index of them grows at its end.
+      dedupe_hash: dedupeHash ?? `${at} ${id}`,
       state: 'queued',
       place: await turns.next(keyId),
       summary,

@@ -4,6 +4,7 @@ import type { Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
+import { ownedBy } from './job-table.js';
 import { ACTIVE } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 import type { LedgerTable, Tables } from './schema.js';
@@ -58,11 +59,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock) {
         .set({ state: 'cancelled', error, runner: null, finished_at: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
-        .where(({ exists, selectFrom }) =>
-          exists(
-            selectFrom('job_owners').select('job_id').where('job_id', '=', id).where('account_id', '=', accountId),
-          ),
-        )
+        .where(ownedBy(accountId))
         .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();
     },

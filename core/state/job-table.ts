@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
@@ -13,19 +13,16 @@ const MAX_COUNTED = 999;
 /** Queries of a transaction or on their own. */
 type Queries = Kysely<Tables>;
 
+/** Whether a row of `jobs` belongs to the account. */
+export function ownedBy(accountId: string): RawBuilder<boolean> {
+  return sql`(account_id = ${accountId} or exists (
+    select 1 from job_owners where job_owners.job_id = jobs.id and job_owners.account_id = ${accountId}))`;
+}
+
 export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable(engine: Engine, clock: JobClock) {
-  function shown(queries: Queries, id: string, accountId: string) {
-    return queries
-      .selectFrom('jobs')
-      .select(SHOWN)
-      .innerJoin('job_owners', 'job_owners.job_id', 'jobs.id')
-      .where('jobs.id', '=', id)
-      .where('job_owners.account_id', '=', accountId);
-  }
-
   return {
     /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
     async lockKind(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
@@ -70,14 +67,13 @@ export function createJobTable(engine: Engine, clock: JobClock) {
     },
 
     find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
-      const kind = kindOfJob(id) ?? 'extraction';
-      return shown(queries, id, accountId)
-        .where(({ or, eb }) =>
-          or([
-            eb('finished_at', 'is', null),
-            eb('finished_at', '>', sql<number>`${clock.now} - ${sql.lit(keptMs(kind))}`),
-          ]),
-        )
+      const kept = sql.lit(keptMs(kindOfJob(id) ?? 'extraction'));
+      return queries
+        .selectFrom('jobs')
+        .select(SHOWN)
+        .where('id', '=', id)
+        .where(ownedBy(accountId))
+        .where(sql<boolean>`(finished_at is null or finished_at > ${clock.now} - ${kept})`)
         .executeTakeFirst();
     },
 

@@ -66,8 +66,8 @@ export interface JobsTable {
   id: string;
   kind: JobKind;
   /**
-   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. The job's
-   * own id where nobody is to join it.
+   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Time and
+   * id of the job where nobody is to join it.
    */
   dedupe_hash: string;
   state: JobState;
@@ -78,7 +78,7 @@ export interface JobsTable {
   input: string;
   /** Empty where the job was asked for without one. */
   key_id: string;
-  /** Whoever asked first. */
+  /** Whoever asked first, and may look at it. */
   account_id: string;
   /** The day whose quota it took, `2026-06-15`. */
   quota_day: string | null;
@@ -97,7 +97,7 @@ export interface JobsTable {
   error: string | null;
 }
 
-/** Accounts that may look at a job. */
+/** Accounts that joined a job and may look at it as well. */
 export interface JobOwnersTable {
   job_id: string;
   account_id: string;
