@@ -201,6 +201,20 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(2);
     });
 
+    it('keeps what was given for the run no longer than the job is open', async () => {
+      const secret = { job: { input: 'portrait' } };
+      const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
+      await cancel(all[1] as JobRecord);
+      const seen: unknown[] = [];
+      jobs.work(async ({ id, input }) => {
+        seen.push(input);
+        if (id === all[2]?.id) throw new Error('broken');
+      });
+      for (const job of all) await jobs.ended(job);
+      expect(seen).to.deep.equal(['portrait', 'portrait']);
+      expect(await jobs.inputs()).to.deep.equal(['null', 'null', 'null']);
+    });
+
     it('keeps a finished image for 7 days, its charge for good', async () => {
       const job = await jobs.submit();
       const workers = jobs.work(async () => 'picture', { charge });
