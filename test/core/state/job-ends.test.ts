@@ -201,6 +201,23 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(2);
     });
 
+    it('lets a job that was begun wait as long as it takes', async () => {
+      const begun = await jobs.submit();
+      let running = false;
+      const workers = jobs.work((_job, signal) => {
+        running = true;
+        return untilAborted(signal);
+      });
+      while (!running) await turn();
+      await workers.stop();
+      const late = await jobs.submit();
+      jobs.clock.advance(120_000);
+      const from = await jobs.open(60);
+      jobs.work(async () => 'picture', { from, concurrency: 0, maxQueuedMs: 60_000 });
+      expect((await jobs.ended(late)).error).to.include({ code: 'queue_expired' });
+      expect(await jobs.look(begun)).to.include({ state: 'queued', attempts: 1 });
+    });
+
     it('keeps what was given for the run no longer than the job is open', async () => {
       const secret = { job: { input: 'portrait' } };
       const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
