@@ -48,6 +48,8 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
+  'invalid_image',
+  'failed_to_download_image',
   'bad_request',
   // Keys and grants
   'missing_api_key',
@@ -93,6 +95,11 @@ export const ERROR_CODES = [
   'audio_timeout',
   // Ours
   'plugin_unavailable',
+  'storage_error',
+  // A job that came to no result
+  'queue_expired',
+  'job_timeout',
+  'cancelled',
   'interrupted',
   'internal_error',
 ] as const;
@@ -157,6 +164,10 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'audio_unavailable',
   'audio_timeout',
   'plugin_unavailable',
+  'failed_to_download_image',
+  'storage_error',
+  'queue_expired',
+  'job_timeout',
   'interrupted',
 ]);
 
