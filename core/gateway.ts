@@ -79,6 +79,8 @@ export interface PluginStatus {
   provides: readonly string[];
   /** Platform keys and model ids it serves. */
   serves: readonly string[];
+  /** Whether it only stands for something better that is not configured. */
+  standIn: boolean;
   required: boolean;
 }
 

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 
-export { default as Type } from 'typebox';
+export { type Static, default as Type } from 'typebox';
 export * from './contracts/index.js';
 export { definePlugin } from './define-plugin.js';
 export * from './errors.js';
@@ -13,6 +13,15 @@ export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { systemClock } from './services/clock.js';
+export {
+  createFailOver,
+  type FailOver,
+  type FailOverCall,
+  type FailOverOptions,
+  type TryConsequence,
+  TryFailure,
+} from './services/fail-over.js';
+export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export type * from './state/api-keys.js';
 export { openState, type State, type StateSettings } from './state/index.js';

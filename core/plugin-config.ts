@@ -6,12 +6,16 @@ import { createValidator } from './validation.js';
 
 const strict = { additionalProperties: false } as const;
 
+const VariableSchema = Type.Object({ $env: Type.String({ minLength: 1 }) }, strict);
+
 const EntrySchema = Type.Object(
   {
     id: Type.Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' })),
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    enabled: Type.Optional(Type.Boolean()),
+    enabled: Type.Optional(
+      Type.Union([Type.Boolean(), VariableSchema, Type.Object({ $not: VariableSchema }, strict)]),
+    ),
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
     trustedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }))),
@@ -30,7 +34,8 @@ export class PluginConfigError extends Error {
 
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
- * it is not set the member is left out, so the plugin's own default holds. Relative `use` paths become absolute.
+ * it is not set the member is left out, so the plugin's own default holds. As `enabled` it means whether the variable is
+ * set to anything, and `{ "$not": { "$env": "NAME" } }` whether it is not. Relative `use` paths become absolute.
  * @throws PluginConfigError
  */
 export async function readPluginConfig(
@@ -44,9 +49,10 @@ export async function readPluginConfig(
     throw new PluginConfigError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
   }
   const folder = path.dirname(path.resolve(file));
-  return checked.value.plugins.map((entry: Static<typeof EntrySchema>) => ({
+  return checked.value.plugins.map(({ enabled, ...entry }: Static<typeof EntrySchema>) => ({
     ...entry,
     use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,
+    ...(enabled !== undefined && { enabled: isEnabled(enabled, environment) }),
     ...(entry.options && { options: resolveEnvironment(entry.options, environment) as Record<string, unknown> }),
   }));
 }
@@ -63,6 +69,14 @@ async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     throw new PluginConfigError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
   }
+}
+
+function isEnabled(
+  enabled: NonNullable<Static<typeof EntrySchema>['enabled']>,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean {
+  if (typeof enabled === 'boolean') return enabled;
+  return '$not' in enabled ? !environment[enabled.$not.$env] : Boolean(environment[enabled.$env]);
 }
 
 function resolveEnvironment(value: unknown, environment: Readonly<Record<string, string | undefined>>): unknown {

@@ -143,6 +143,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         ...(loaded.reason !== undefined && { reason: loaded.reason }),
         provides: loaded.plugin?.provides ?? [],
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
+        standIn: loaded.plugin?.standIn ?? false,
         required: loaded.entry.required ?? false,
       })),
 

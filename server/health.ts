@@ -81,7 +81,12 @@ export function createHealth({ gateway, wants, clock, checks }: HealthOptions): 
       const plugins = gateway
         .plugins()
         .filter(({ state }) => state !== 'disabled')
-        .map(({ id, state, reason }) => ({ id, state, ...(reason && { reason }) }));
+        .map(({ id, state, standIn, reason }) => ({
+          id,
+          state,
+          ...(standIn && { stand_in: true }),
+          ...(reason && { reason }),
+        }));
       const all = {
         plugins: { ok: plugins.every(({ state }) => state === 'ready'), entries: plugins },
         platforms: checkPlatforms(gateway.platforms()),

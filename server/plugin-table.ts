@@ -1,19 +1,18 @@
 import type { PluginStatus } from 'mediagate';
 
 /** One entry in one line: id, state, and what it serves or why it does not. */
-export function describeEntry({ id, state, serves, reason }: PluginStatus): string {
-  const detail = state === 'ready' ? serves.join(', ') : (reason ?? '');
-  return `${id.padEnd(18)} ${state.padEnd(8)} ${detail}`.trimEnd();
+export function describeEntry(status: PluginStatus): string {
+  return `${status.id.padEnd(18)} ${status.state.padEnd(8)} ${detailOf(status)}`.trimEnd();
+}
+
+function detailOf({ state, serves, standIn, reason }: PluginStatus): string {
+  if (state !== 'ready') return reason ?? '';
+  return standIn ? `${serves.join(', ')} (stand-in)` : serves.join(', ');
 }
 
 /** Entries as a table for a terminal. */
 export function renderPluginTable(plugins: readonly PluginStatus[]): string {
-  const rows = plugins.map(({ id, state, provides, serves, reason }) => [
-    id,
-    state,
-    provides.join(', '),
-    state === 'ready' ? serves.join(', ') : (reason ?? ''),
-  ]);
+  const rows = plugins.map((status) => [status.id, status.state, status.provides.join(', '), detailOf(status)]);
   return renderTable(['ENTRY', 'STATE', 'PROVIDES', 'SERVES'], rows);
 }
 

@@ -20,6 +20,8 @@ export interface ImageCall {
   references: readonly Media[];
   /** Members handed through: quality, background, output_format, output_compression, moderation, input_fidelity, user. */
   options: Readonly<Record<string, unknown>>;
+  /** Same for every run of one request, e.g. the job's id: lets an upstream that knows such keys do the work once. */
+  idempotencyKey?: string;
   signal: AbortSignal;
 }
 

@@ -30,6 +30,11 @@ export interface Plugin<OptionsSchema extends Schema = Schema> {
   readonly needs?: readonly Need[];
   /** Likewise, but used where it is there: its absence is no failure. Default: none. */
   readonly wants?: readonly Need[];
+  /**
+   * True where it only stands for something better that is not configured. What it makes shows that it does, and whoever
+   * lists plugins says so. Default false.
+   */
+  readonly standIn?: boolean;
   /** Options of an entry in plugins.config.json; defaults live in the schema. Default: no options allowed. */
   readonly options?: OptionsSchema;
   /**

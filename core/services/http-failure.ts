@@ -21,6 +21,22 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^(?:UND_ERR_PRX_|UND_ERR_ABORTED$)/, 'The egress proxy did not let the request through.'],
 ];
 
+/** Codes of requests that cannot have reached the origin: no connection, or none that it could be trusted over. */
+const NEVER_SENT =
+  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT_\w+|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/;
+
+/**
+ * Whether a failed request certainly never reached the origin, so that sending it again does nothing twice. False where
+ * nobody can tell, as after a reset or at a deadline.
+ * @param error what an {@link HttpClient} threw.
+ */
+export function neverSent(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (NEVER_SENT.test(codeOf(cause)) || ('syscall' in cause && cause.syscall === 'connect')) return true;
+  }
+  return false;
+}
+
 /**
  * A failure of a request in words that may be shown: neither address nor URL nor anything the origin said. The original
  * is kept as `cause`.

@@ -91,7 +91,8 @@ export async function checkPlugins(
 }
 
 /** Rungs that this machine or the settings leave out are named: what they would add is then missing. */
-function describeReady({ id, serves }: PluginStatus, platforms: readonly PlatformInfo[]): string {
+function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonly PlatformInfo[]): string {
+  if (standIn) return `${id} (stand-in for ${serves.join(', ')})`;
   const missing = platforms
     .filter(({ key }) => serves.includes(key))
     .flatMap(({ rungs }) => rungs.flatMap(({ name, available }) => (available ? [] : [name])));

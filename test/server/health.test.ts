@@ -41,6 +41,7 @@ describe('health', () => {
         reason: 'no key',
         provides: [],
         serves: [],
+        standIn: false,
         required: false,
       } as const,
     ];

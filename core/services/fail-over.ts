@@ -1,0 +1,147 @@
+import type { CircuitBreakerPolicy } from 'cockatiel';
+import type { Clock } from '../contracts/services.js';
+import { GatewayError } from '../errors.js';
+
+/** What follows from a try that failed. */
+export interface TryConsequence {
+  /** Where the same work may be tried again. `nowhere` where it may have been done, or nobody would do it. */
+  again: 'anywhere' | 'here' | 'elsewhere' | 'nowhere';
+  /** Whether it says something against the upstream: enough of these in a row, and it rests. */
+  counts: boolean;
+}
+
+/** Thrown by the work of a {@link FailOver}; whatever else it throws ends the call as it is, and counts for nothing. */
+export class TryFailure extends Error {
+  override readonly name = 'TryFailure';
+
+  /** @param error what the caller is told where this was the last try; its `retryAfterSeconds` is waited for. */
+  constructor(
+    readonly error: GatewayError,
+    readonly consequence: TryConsequence,
+  ) {
+    super(error.message, { cause: error });
+  }
+}
+
+export interface FailOverOptions<Upstream> {
+  /** Best first. */
+  upstreams: readonly Upstream[];
+  clock: Clock;
+  /** Milliseconds of an upstream's first rest; each further one in a row is twice as long, up to six times this. Default 10,000. */
+  restMs?: number;
+}
+
+export interface FailOverCall<Upstream, Result> {
+  /** Milliseconds for all tries and the waiting between them; nothing is waited for that would end later. */
+  budgetMs: number;
+  signal: AbortSignal;
+  /** Whether the upstream can do this work at all. Default: each can. */
+  suits?(upstream: Upstream): boolean;
+  /** One try, within the milliseconds that are left. */
+  work(upstream: Upstream, remainingMs: number): Promise<Result>;
+}
+
+/** Several upstreams that do the same work; keeps, for as long as it lives, which of them rest. */
+export interface FailOver<Upstream> {
+  /**
+   * Tries upstreams in their order until one does the work: three tries, or as many as there are upstreams. Before an
+   * upstream is tried again, a random part of a growing delay passes, or what it asked for.
+   * @throws GatewayError of the last try; `upstream_unavailable` where all upstreams rest; what else the work threw; the
+   * signal's reason.
+   */
+  run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result>;
+}
+
+const MIN_TRIES = 3;
+const FAILURES_BEFORE_REST = 10;
+const REST_MS = 10_000;
+const LONGEST_REST = 6;
+const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
+
+interface Circuit<Upstream> {
+  upstream: Upstream;
+  breaker: CircuitBreakerPolicy;
+  /** Monotonic milliseconds; set where the upstream asked everybody to wait. */
+  limitedUntil: number;
+}
+
+/** Loads cockatiel; the only place that does. */
+export async function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Promise<FailOver<Upstream>> {
+  const { clock, restMs = REST_MS } = options;
+  const cockatiel = await import('cockatiel');
+  const counted = cockatiel.handleWhen((error) => error instanceof TryFailure && error.consequence.counts);
+  const backOff = new cockatiel.ExponentialBackoff({ ...BACK_OFF, generator: cockatiel.fullJitterGenerator });
+  const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
+    const halfOpenAfter = new cockatiel.DelegateBackoff(({ attempt }: { attempt: number }) =>
+      Math.min(restMs * 2 ** (attempt - 1), restMs * LONGEST_REST),
+    );
+    const breaker = new cockatiel.ConsecutiveBreaker(FAILURES_BEFORE_REST);
+    return { upstream, breaker: cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker }), limitedUntil: 0 };
+  });
+
+  async function run<Result>({ budgetMs, signal, suits, work }: FailOverCall<Upstream, Result>): Promise<Result> {
+    const end = clock.monotonic() + budgetMs;
+    let candidates = circuits.filter(({ upstream }) => suits?.(upstream) ?? true);
+    const most = Math.max(MIN_TRIES, candidates.length);
+    const notBefore = new Map<Circuit<Upstream>, number>();
+    let delays = backOff.next();
+    let last: GatewayError | undefined;
+
+    for (let tries = 0; tries < most; ) {
+      signal.throwIfAborted();
+      const now = clock.monotonic();
+      const readyAt = (circuit: Circuit<Upstream>) =>
+        Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
+      // Sorting is stable: of those that are ready, the best comes first.
+      const [chosen] = candidates.sort((one, other) => readyAt(one) - readyAt(other));
+      if (!chosen) break;
+      const waitMs = readyAt(chosen) - now;
+      if (now + waitMs >= end) {
+        last ??= limited(waitMs);
+        break;
+      }
+      if (waitMs > 0) await clock.sleep(waitMs, signal);
+      // While one call tries whether it works again, the others need not wait for what comes of it.
+      if (chosen.breaker.state === cockatiel.CircuitState.HalfOpen) {
+        candidates = candidates.filter((circuit) => circuit !== chosen);
+        continue;
+      }
+      try {
+        return await chosen.breaker.execute(() => work(chosen.upstream, end - clock.monotonic()));
+      } catch (error) {
+        if (cockatiel.isBrokenCircuitError(error)) {
+          candidates = candidates.filter((circuit) => circuit !== chosen);
+          continue;
+        }
+        if (!(error instanceof TryFailure)) throw error;
+        last = error.error;
+        const { again } = error.consequence;
+        if (again === 'nowhere') break;
+        tries++;
+        if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
+        if (again === 'here') candidates = [chosen];
+        delays = delays.next(undefined);
+        // At least a millisecond, so that an upstream that has not failed this call goes first.
+        notBefore.set(chosen, clock.monotonic() + 1 + delays.duration);
+        if (last.retryAfterSeconds !== undefined) {
+          chosen.limitedUntil = clock.monotonic() + last.retryAfterSeconds * 1000;
+        }
+      }
+    }
+    throw last ?? resting(restMs);
+  }
+
+  return { run };
+}
+
+function limited(waitMs: number): GatewayError {
+  return new GatewayError('upstream_rate_limited', 'The upstream takes no further request for now.', {
+    retryAfterSeconds: waitMs / 1000,
+  });
+}
+
+function resting(restMs: number): GatewayError {
+  return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
+    retryAfterSeconds: restMs / 1000,
+  });
+}
