@@ -46,6 +46,8 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
+  'invalid_image',
+  'failed_to_download_image',
   'bad_request',
   // Keys and grants
   'missing_api_key',
@@ -91,6 +93,11 @@ export const ERROR_CODES = [
   'audio_timeout',
   // Ours
   'plugin_unavailable',
+  'storage_error',
+  // A job that came to no result
+  'queue_expired',
+  'job_timeout',
+  'cancelled',
   'interrupted',
   'internal_error',
 ] as const;
@@ -152,6 +159,10 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'audio_unavailable',
   'audio_timeout',
   'plugin_unavailable',
+  'failed_to_download_image',
+  'storage_error',
+  'queue_expired',
+  'job_timeout',
   'interrupted',
 ]);
 

@@ -3,7 +3,7 @@ import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { ExtractionJob, JobsOptions, SubmitRequest } from '../gateway.js';
 import type { Registry } from '../registry.js';
-import type { JobRecord, JobWorkers } from '../state/jobs.js';
+import type { JobRecord, JobRun, JobWorkers } from '../state/jobs.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { Kept } from './result-cache.js';
@@ -40,11 +40,14 @@ export interface ExtractionJobsOptions extends JobsOptions {
   logger: Logger;
 }
 
-/** What is stored at acceptance: everything of the request that changes the result, and nothing of the caller's. */
-interface JobInput {
+/** With the input, everything of the request that changes the result, and nothing of the caller's. */
+interface JobSummary {
   platform: string;
   link: LinkRef;
   options: ExtractOptions;
+}
+
+interface JobInput {
   refresh: boolean;
 }
 
@@ -61,20 +64,21 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   const extractorOf = (platform: string) =>
     registry.extractors.find(({ contribution }) => contribution.platform === platform);
 
-  function itemOf({ platform, link, options: wishes }: JobInput): Item {
+  function itemOf({ platform, link, options: wishes }: JobSummary): Item {
     const extractor = extractorOf(platform);
     if (!extractor)
       throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
     return extraction.itemOf({ extractor, link }, wishes);
   }
 
-  async function run(record: JobRecord, signal: AbortSignal): Promise<JobResult> {
-    const input = record.input as JobInput;
-    const { platform, link, refresh } = input;
+  async function run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
+    const summary = record.summary as JobSummary;
+    const { platform, link } = summary;
+    const { refresh } = record.input as JobInput;
     const startedAt = clock.monotonic();
     const fields = { platform, id: link.id, attempt: record.attempts };
     try {
-      const item = itemOf(input);
+      const item = itemOf(summary);
       const { kept, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
       logger.info('an extraction job is done', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
       return { kept, stale: cache === 'stale' };
@@ -89,7 +93,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
 
   function view(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
-    const { platform, link } = record.input as JobInput;
+    const { platform, link } = record.summary as JobSummary;
     return {
       id,
       platform,
@@ -105,8 +109,8 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     };
   }
 
-  function resultOf({ input, result }: JobRecord) {
-    const item = itemOf(input as JobInput);
+  function resultOf({ summary, result }: JobRecord) {
+    const item = itemOf(summary as JobSummary);
     const { kept, stale } = result as JobResult;
     const obtained: Obtained = { kept, cache: stale ? 'stale' : 'hit' };
     // Several accounts may have asked for it, each with a link of its own; all of them are shown the canonical one.
@@ -118,8 +122,9 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     active: () => store.active('extraction'),
     async accept(item, { accountId, refresh = false, slot }) {
       const { extractor, link, options: wishes, key } = item;
-      const input: JobInput = { platform: extractor.contribution.platform, link, options: wishes, refresh };
-      const job = { kind: 'extraction', accountId, dedupeKey: key, input, maxActive } as const;
+      const summary: JobSummary = { platform: extractor.contribution.platform, link, options: wishes };
+      const input: JobInput = { refresh };
+      const job = { kind: 'extraction', accountId, dedupeKey: key, summary, input, maxActive } as const;
       const accepted = await store.accept({ ...(slot && { slot }), job });
       if (accepted.job) {
         return { job: view(accepted.job, accepted.active), ...(accepted.slot && { slot: accepted.slot }) };

@@ -1,4 +1,5 @@
 import type { Dispatcher } from './dispatcher.js';
+import { createEndWatchers } from './end-watchers.js';
 import { createPumps } from './job-pump.js';
 
 /** Other processes on the same file queue jobs, too: the command line, a second server during an upgrade. */
@@ -6,5 +7,12 @@ const POLL_MS = 1_000;
 
 /** Work is heard of in this process at once, and of other processes by looking every second. */
 export function createEmbeddedDispatcher(): Dispatcher {
-  return { announce: async () => undefined, ...createPumps(POLL_MS) };
+  const { add, ended } = createEndWatchers();
+  return {
+    announce: async () => undefined,
+    announceEnds: async () => undefined,
+    ...createPumps(POLL_MS),
+    ended,
+    watchEnds: add,
+  };
 }

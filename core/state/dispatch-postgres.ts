@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { type Listening, listenPostgres } from './database-postgres.js';
 import type { Dispatcher } from './dispatcher.js';
+import { createEndWatchers } from './end-watchers.js';
+import { kindOfJob } from './job-kinds.js';
 import { createPumps } from './job-pump.js';
 import type { JobKind } from './jobs.js';
 
@@ -17,7 +19,27 @@ const POLL_MS = 5_000;
 export function createPostgresDispatcher(url: string): Dispatcher {
   const self = randomUUID();
   const pumps = createPumps(POLL_MS);
+  const watchers = createEndWatchers();
   let listening: Listening | undefined;
+
+  /** Not before: a process that only accepts jobs needs no connection for this. */
+  function listen(): void {
+    listening ??= listenPostgres({
+      url,
+      channel: CHANNEL,
+      heard(payload) {
+        const [topic = '', speaker] = payload.split(' ');
+        if (speaker === self) return;
+        if (kindOfJob(topic)) watchers.ended(topic);
+        else pumps.wake(topic as JobKind);
+      },
+      connected() {
+        pumps.wake();
+        watchers.missed();
+      },
+      failed: watchers.report,
+    });
+  }
 
   return {
     async announce(transaction, kind) {
@@ -25,18 +47,18 @@ export function createPostgresDispatcher(url: string): Dispatcher {
     },
     wake: pumps.wake,
     serve(service) {
-      // Not before: a process that only accepts jobs needs no connection for this.
-      listening ??= listenPostgres({
-        url,
-        channel: CHANNEL,
-        heard(payload) {
-          const [kind, speaker] = payload.split(' ');
-          if (speaker !== self) pumps.wake(kind as JobKind);
-        },
-        connected: pumps.wake,
-        failed: service.report,
-      });
+      listen();
       return pumps.serve(service);
+    },
+    async announceEnds(transaction, ids) {
+      if (ids.length === 0) return;
+      const payloads = ids.map((id) => `${id} ${self}`);
+      await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(transaction);
+    },
+    ended: watchers.ended,
+    watchEnds(watcher) {
+      listen();
+      return watchers.add(watcher);
     },
     async close() {
       await pumps.close();

@@ -13,19 +13,28 @@ export interface JobService {
   kind: JobKind;
   /** Runs at the same time. */
   concurrency: number;
-  /** Claims the oldest queued job and begins to run it; undefined where there is none for now. Throws GatewayError. */
-  startNext(): Promise<StartedRun | undefined>;
-  /** Told what failed, `startNext` or the way to the database; the dispatcher goes on by itself. */
+  /** Claims the queued jobs whose turn it is, at most so many, and begins to run them. Throws GatewayError. */
+  start(most: number): Promise<StartedRun[]>;
+  /** Told what failed, `start` or the way to the database; the dispatcher goes on by itself. */
   report(error: unknown): void;
 }
 
 export interface Serving {
-  /** Calls `startNext` no more once this has resolved. Does not wait for runs. */
+  /** Nothing is called any more once this has resolved. Does not wait for runs. */
   stop(): Promise<void>;
 }
 
+/** Somebody who wants to be told of jobs that ended. */
+export interface EndWatcher {
+  ended(id: string): void;
+  /** Ends may have gone unheard. */
+  missed(): void;
+  /** Told what failed; the dispatcher goes on by itself. */
+  report(error: unknown): void;
+}
+
 /**
- * Who hears that a job waits. All of it is only a hint: the jobs table is the truth, so a hint that is lost costs a while
+ * Who hears that a job waits, or has ended. All of it is only a hint: the jobs table is the truth, so a hint that is lost costs a while
  * and a doubled one nothing.
  */
 export interface Dispatcher {
@@ -34,5 +43,10 @@ export interface Dispatcher {
   /** After that transaction: workers of this very process need not wait for the word to come around. */
   wake(kind: JobKind): void;
   serve(service: JobService): Serving;
+  /** Within the transaction that ends the jobs. */
+  announceEnds(transaction: Transaction<Tables>, ids: readonly string[]): Promise<void>;
+  /** After that transaction, for those who watch in this process. */
+  ended(id: string): void;
+  watchEnds(watcher: EndWatcher): Serving;
   close(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 import type { Logger } from '../contracts/services.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
-import type { Dispatcher } from './dispatcher.js';
-import { toJson } from './job-rows.js';
-import type { JobTable, RunSeen } from './job-table.js';
+import type { JobEnds } from './job-ends.js';
+import type { JobRunTable, RunSeen } from './job-run-table.js';
+import type { Sweeper } from './job-sweep.js';
 import type { Run } from './job-workers.js';
-import type { JobFailure, JobKind } from './jobs.js';
+import type { JobKind } from './jobs.js';
 import { hasEnded } from './runner.js';
 
 /*
@@ -15,16 +15,15 @@ import { hasEnded } from './runner.js';
  * runs by itself, since others may have taken them.
  */
 
-const SWEEP_INTERVAL_MS = 10 * 60_000;
-const SWEEP_ROWS = 500;
-
 export interface LeaseWatchOptions {
   kind: JobKind;
   maxAttempts: number;
+  maxQueuedMs: number | undefined;
   leaseMs: number;
   database: Database;
-  table: JobTable;
-  dispatcher: Dispatcher;
+  runTable: JobRunTable;
+  ends: JobEnds;
+  sweeper: Sweeper;
   runner: string;
   /** Those of this runner, by job. */
   runs: ReadonlyMap<string, Run>;
@@ -45,15 +44,15 @@ export interface LeaseWatch {
   stop(): Promise<void>;
 }
 
-/** Keeps the leases of this runner, ends those of the dead, and deletes what has been finished long ago. */
+/** Keeps the leases of this runner, ends those of the dead and of jobs that waited too long, and has old rows swept. */
 export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
-  const { kind, maxAttempts, leaseMs, database, table, dispatcher, runner, runs, report, logger } = options;
+  const { kind, maxAttempts, maxQueuedMs, leaseMs, database, runTable, ends, sweeper, runner, runs, report, logger } =
+    options;
   const intervalMs = leaseMs / 3;
   const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
   /** Beats of others, by job, and since when they have been the same. */
   let seen = new Map<string, { attempts: number; beat: number; since: number }>();
   let lookedAt = Number.NEGATIVE_INFINITY;
-  let sweptAt = Number.NEGATIVE_INFINITY;
 
   async function renew(): Promise<void> {
     const held = [...runs.values()];
@@ -61,7 +60,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     const begun = performance.now();
     try {
       const ids = held.map(({ row }) => row.id);
-      const alive = await database.run((queries) => table.beat(queries, runner, ids), { patienceMs });
+      const alive = await database.run((queries) => runTable.beat(queries, runner, ids), { patienceMs });
       const attempts = new Map(alive.map((run) => [run.id, run.attempts]));
       for (const run of held) {
         if (attempts.get(run.row.id) === run.row.attempts) run.renewedAt = begun;
@@ -81,7 +80,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   }
 
   async function endTheDead(): Promise<void> {
-    const running = await database.run((queries) => table.running(queries, kind));
+    const running = await database.run((queries) => runTable.running(queries, kind));
     const now = performance.now();
     // Where this process could not look for so long (it was stopped, the database away), others may not have been able to
     // show life either.
@@ -101,22 +100,15 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
   async function cutOff(run: RunSeen): Promise<void> {
     const fails = run.cutOffs + 1 >= maxAttempts;
-    const done = await database.transaction(async (transaction) => {
-      if (!(await table.cutOff(transaction, run, fails ? toJson(INTERRUPTED) : undefined))) return false;
-      if (!fails) await dispatcher.announce(transaction, kind);
-      return true;
-    });
-    if (!done) return;
+    if (!(await ends.cutOff(kind, run, fails))) return;
     const message = `a background job was cut off and ${fails ? 'has failed' : 'will run again'}`;
     logger.warn(message, { id: run.id, attempt: run.attempts });
-    if (!fails) dispatcher.wake(kind);
   }
 
-  async function sweep(): Promise<void> {
-    if (performance.now() - sweptAt < SWEEP_INTERVAL_MS) return;
-    // A full batch means that there are more: the next round goes on.
-    const deleted = await database.run((queries) => table.deleteKept(queries, SWEEP_ROWS));
-    if (deleted < SWEEP_ROWS) sweptAt = performance.now();
+  async function expire(): Promise<void> {
+    if (maxQueuedMs === undefined) return;
+    const count = await ends.expire(kind, maxQueuedMs);
+    if (count > 0) logger.warn('background jobs waited too long for their turn and have failed', { count });
   }
 
   /** One after the other: a database that is slow does not pile them up. */
@@ -147,7 +139,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   }
 
   const looking = startRounds(endTheDead);
-  const rounds = [looking, startRounds(renew), startRounds(sweep)];
+  const rounds = [looking, startRounds(renew), startRounds(expire), startRounds(sweeper.sweep)];
   return {
     looked: looking.first,
     async stop() {
@@ -155,9 +147,3 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     },
   };
 }
-
-const INTERRUPTED: JobFailure = {
-  code: 'interrupted',
-  message: 'The job was cut off too often while it ran.',
-  retryable: true,
-};

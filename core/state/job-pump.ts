@@ -42,10 +42,10 @@ interface Pump extends Serving {
 }
 
 /**
- * Begins jobs, one claim after the other, until there is none or all slots are taken; then again at each wake-up, each end
+ * Begins jobs until there is none or all slots are taken; then again at each wake-up, each end
  * of a run, and every `pollMs`.
  */
-function startPump({ concurrency, startNext, report }: JobService, pollMs: number): Pump {
+function startPump({ concurrency, start, report }: JobService, pollMs: number): Pump {
   const stopping = new AbortController();
   const { signal } = stopping;
   let running = 0;
@@ -59,13 +59,15 @@ function startPump({ concurrency, startNext, report }: JobService, pollMs: numbe
 
   async function fill(): Promise<void> {
     while (running < concurrency && !signal.aborted) {
-      const run = await startNext();
-      if (!run) return;
-      running += 1;
-      run.ended.then(() => {
-        running -= 1;
-        wake();
-      });
+      const runs = await start(concurrency - running);
+      if (runs.length === 0) return;
+      running += runs.length;
+      for (const { ended } of runs) {
+        ended.then(() => {
+          running -= 1;
+          wake();
+        });
+      }
     }
   }
 

@@ -1,24 +1,53 @@
 import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { type GatewayError, isGatewayError } from '../errors.js';
-import type { JobFailure, JobRecord } from './jobs.js';
+import { keptMs } from './job-kinds.js';
+import type { JobFailure, JobRecord, JobRun } from './jobs.js';
 import type { JobsTable } from './schema.js';
 
 export type JobRow = Selectable<JobsTable>;
 
-export function toJobRecord(row: JobRow): JobRecord {
+/** What looking at a job reads: not the input, which may be large. */
+export const SHOWN = [
+  'jobs.id',
+  'jobs.kind',
+  'jobs.state',
+  'jobs.summary',
+  'jobs.attempts',
+  'jobs.created_at',
+  'jobs.started_at',
+  'jobs.finished_at',
+  'jobs.result',
+  'jobs.error',
+] as const;
+
+export type ShownRow = Pick<
+  JobRow,
+  'id' | 'kind' | 'state' | 'summary' | 'attempts' | 'created_at' | 'started_at' | 'finished_at' | 'result' | 'error'
+>;
+
+export function toJobRecord(row: ShownRow): JobRecord {
   return {
     id: row.id,
     kind: row.kind,
     state: row.state,
-    input: JSON.parse(row.input),
+    summary: parse(row.summary),
     attempts: row.attempts,
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
-    result: row.result === null ? null : JSON.parse(row.result),
-    error: row.error === null ? null : (JSON.parse(row.error) as JobFailure),
+    expiresAt: row.finished_at === null ? null : row.finished_at + keptMs(row.kind),
+    result: parse(row.result),
+    error: parse(row.error) as JobFailure | null,
   };
+}
+
+export function toJobRun(row: JobRow): JobRun {
+  return { ...toJobRecord(row), input: JSON.parse(row.input) };
+}
+
+function parse(json: string | null): unknown {
+  return json === null ? null : JSON.parse(json);
 }
 
 /**
@@ -30,8 +59,8 @@ export function toJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-export function hashDedupeKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+export function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** What a client may know of it. */
@@ -39,6 +68,6 @@ export function toFailure(error: unknown): JobFailure {
   if (!isGatewayError(error)) {
     return { code: 'internal_error', message: 'The gateway failed at this job.', retryable: false };
   }
-  const { code, message, reason, retryable, retryAfterSeconds, platform, attempts }: GatewayError = error;
-  return { code, message, reason, retryable, retryAfterSeconds, platform, attempts };
+  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts }: GatewayError = error;
+  return { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts };
 }

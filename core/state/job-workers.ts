@@ -1,25 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Transaction } from 'kysely';
 import type { Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { Database } from './database.js';
 import type { Dispatcher, StartedRun } from './dispatcher.js';
+import type { Outcome } from './job-end-table.js';
+import type { JobEnds } from './job-ends.js';
 import { createLeaseWatch } from './job-leases.js';
-import { type JobRow, toFailure, toJobRecord, toJson } from './job-rows.js';
-import { isSuspect, type JobTable, type Outcome } from './job-table.js';
-import type { JobWorkers, WorkOptions } from './jobs.js';
+import { type JobRow, toFailure, toJobRun, toJson } from './job-rows.js';
+import type { JobRunTable } from './job-run-table.js';
+import type { Sweeper } from './job-sweep.js';
+import type { JobRun, JobWorkers, WorkOptions } from './jobs.js';
 import { nameRunner } from './runner.js';
+import type { Tables } from './schema.js';
 
 /** How long runs that were aborted may take to end; what then still runs is left to its lease. */
 const STOP_MS = 5_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-const LOG_INTERVAL_MS = 60_000;
+/** Runs that ended with their process, after which a job is suspected of having ended it. */
+const SUSPECT_CUT_OFFS = 2;
 
 export interface WorkersOptions extends WorkOptions {
   database: Database;
-  table: JobTable;
+  sweeper: Sweeper;
+  runTable: JobRunTable;
+  ends: JobEnds;
   dispatcher: Dispatcher;
   leaseMs: number;
+  /** Told whenever the database is away. */
+  report(error: unknown): void;
   logger: Logger;
 }
 
@@ -34,28 +44,53 @@ export interface Run {
 }
 
 export function startWorkers(options: WorkersOptions): JobWorkers {
-  const { kind, concurrency, maxAttempts = 5, leaseMs, database, table, dispatcher, logger } = options;
+  const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
+  const { database, sweeper, runTable, ends, dispatcher, report, logger } = options;
+  /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
+  const suspicion = Math.max(1, Math.min(SUSPECT_CUT_OFFS, maxAttempts - 1));
   const runner = nameRunner();
   const runs = new Map<string, Run>();
   const ending = new Set<Promise<void>>();
   const stopping = new AbortController();
-  let loggedAt = Number.NEGATIVE_INFINITY;
 
-  function report(error: unknown): void {
-    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
-    loggedAt = performance.now();
-    logger.warn('background jobs wait for the database', { error });
-  }
-
-  async function startNext(): Promise<StartedRun | undefined> {
+  async function start(most: number): Promise<StartedRun[]> {
     // Before anything younger, what was cut off when this process ended the last time.
     await watch.looked;
-    // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so those
-    // neighbours are soon no more than beginners, who have runs left when the culprit has none.
-    const suspects = ![...runs.values()].some(({ row }) => isSuspect(row.cut_offs));
     const renewedAt = performance.now();
-    const row = await claim(suspects);
-    if (!row) return undefined;
+    return (await claim(most)).map((row) => begin(row, renewedAt));
+  }
+
+  async function claim(most: number): Promise<JobRow[]> {
+    let tooLate = false;
+    try {
+      return await database.run(async (queries) => {
+        const rows = await queries.transaction().execute((transaction) => claimGroup(transaction, most));
+        if (tooLate) for (const row of rows) await runTable.giveBack(queries, row);
+        return rows;
+      });
+    } catch (error) {
+      // The database may still come to it, for nobody.
+      tooLate = true;
+      throw error;
+    }
+  }
+
+  async function claimGroup(transaction: Transaction<Tables>, most: number): Promise<JobRow[]> {
+    if (maxPerKey !== undefined) await runTable.lockClaims(transaction, kind);
+    const rows: JobRow[] = [];
+    while (rows.length < most) {
+      // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so
+      // those neighbours are soon no more than beginners, who have runs left when the culprit has none.
+      const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
+      const cutOffsBelow = running.some(({ cut_offs }) => cut_offs >= suspicion) ? suspicion : undefined;
+      const row = await runTable.claim(transaction, { kind, runner, cutOffsBelow, maxPerKey });
+      if (!row) break;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  function begin(row: JobRow, renewedAt: number): StartedRun {
     const run: Run = { row, abort: new AbortController(), renewedAt, settling: false };
     runs.set(row.id, run);
     if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
@@ -67,29 +102,17 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     return { ended };
   }
 
-  async function claim(suspects: boolean): Promise<JobRow | undefined> {
-    let tooLate = false;
-    try {
-      return await database.run(async (queries) => {
-        const row = await table.claim(queries, { kind, runner, suspects });
-        if (row && tooLate) await table.giveBack(queries, row);
-        return row;
-      });
-    } catch (error) {
-      // The database may still come to it, for nobody.
-      tooLate = true;
-      throw error;
-    }
-  }
-
   async function perform(run: Run): Promise<void> {
     const { row, abort } = run;
     let outcome: Outcome | undefined;
     try {
-      outcome = { result: toJson(await options.run(toJobRecord(row), abort.signal)) };
+      const job = toJobRun(row);
+      const result = await runInTime(job, abort);
+      const charge = options.charge?.(job, result);
+      outcome = { result: toJson(result), ...(charge && { charge }) };
     } catch (error) {
-      // What was aborted from here says nothing of the job.
-      if (!abort.signal.aborted) {
+      // What was aborted from here says nothing of the job, except that it took too long.
+      if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
         if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { id: row.id, error });
         outcome = { error: toJson(toFailure(error)) };
       }
@@ -99,8 +122,26 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     await persist(run, () => (settled ? finish(run, settled) : giveBack(run)));
   }
 
+  async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
+    if (timeoutMs === undefined) return options.run(job, abort.signal);
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
+        // Not left to the run, which may ignore its signal.
+        reject(error);
+        abort.abort(error);
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([options.run(job, abort.signal), tooLong]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   async function finish({ row }: Run, outcome: Outcome): Promise<void> {
-    if (await database.run((queries) => table.finish(queries, row, outcome))) return;
+    if (await ends.finish(row, outcome)) return;
     logger.warn('a background job had ended or was given to another worker; this result is refused', {
       id: row.id,
       attempt: row.attempts,
@@ -109,7 +150,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
 
   async function giveBack({ row }: Run): Promise<void> {
     const given = await database.transaction(async (transaction) => {
-      if (!(await table.giveBack(transaction, row))) return false;
+      if (!(await runTable.giveBack(transaction, row))) return false;
       await dispatcher.announce(transaction, kind);
       return true;
     });
@@ -137,16 +178,28 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
   const watch = createLeaseWatch({
     kind,
     maxAttempts,
+    maxQueuedMs,
     leaseMs,
     database,
-    table,
-    dispatcher,
+    sweeper,
+    runTable,
+    ends,
     runner,
     runs,
     report,
     logger,
   });
-  const serving = dispatcher.serve({ kind, concurrency, startNext, report });
+  const watching = dispatcher.watchEnds({
+    ended(id) {
+      const run = runs.get(id);
+      // Where the work is over, its end may be the one that is told of.
+      if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
+    },
+    // The next sign of life finds out.
+    missed: () => undefined,
+    report,
+  });
+  const serving = dispatcher.serve({ kind, concurrency, start, report });
 
   async function stop(): Promise<void> {
     stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
@@ -156,6 +209,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     const tooLong = sleep(STOP_MS, undefined, { signal: patience.signal }).catch(() => undefined);
     await Promise.race([Promise.all(ending), tooLong]);
     patience.abort();
+    await watching.stop();
     await watch.stop();
     if (runs.size > 0) logger.warn('background jobs ignored that they were to stop', { count: runs.size });
   }
@@ -167,4 +221,8 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
       return stopped;
     },
   };
+}
+
+function isTimeout(error: unknown): boolean {
+  return isGatewayError(error) && error.code === 'job_timeout';
 }

@@ -1,24 +1,25 @@
-import { randomBytes } from 'node:crypto';
-import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
-import { DATABASE_PATIENCE_MS, type Database } from './database.js';
-import { databaseAway } from './database-errors.js';
+import { isGatewayError } from '../errors.js';
+import type { Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
-import { hashDedupeKey, toJobRecord, toJson } from './job-rows.js';
+import { createGroupCommit, type GroupCommit } from './group-commit.js';
+import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
+import { createJobClock } from './job-clock.js';
+import { createJobEndTable } from './job-end-table.js';
+import { createJobEnds } from './job-ends.js';
+import { kindOfJob } from './job-kinds.js';
+import { toJobRecord } from './job-rows.js';
+import { createJobRunTable } from './job-run-table.js';
+import { createSweeper } from './job-sweep.js';
 import { createJobTable } from './job-table.js';
+import { createJobWaits } from './job-waits.js';
 import { startWorkers } from './job-workers.js';
-import type { Acceptance, Accepted, Jobs, JobWorkers } from './jobs.js';
+import type { Accepted, JobKind, JobRecord, Jobs, JobWorkers } from './jobs.js';
 import type { SlotTable } from './slots.js';
 
-/** All acceptances of a kind wait for one lock. More of them at the database would only keep its connections from others. */
-const ACCEPTING = 2;
-/** Requests that may wait to be accepted at once. */
-const MAX_WAITING = 10_000;
-/** What a client is told to wait where the queue is full. */
-const QUEUE_FULL_RETRY_SECONDS = 5;
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;
+const LOG_INTERVAL_MS = 60_000;
 
 export interface JobsOptions {
   database: Database;
@@ -33,61 +34,102 @@ export interface JobsOptions {
 }
 
 export interface ClosableJobs extends Jobs {
-  /** Stops all workers. */
+  /** Stops all workers, and lets those go who wait. */
   close(): Promise<void>;
 }
 
 /** Durable jobs in SQL. */
-export function createJobs({ database, slots, dispatcher, clock, leaseMs, logger }: JobsOptions): ClosableJobs {
+export function createJobs({
+  database,
+  slots,
+  dispatcher,
+  leaseMs = LEASE_MS,
+  logger,
+  ...rest
+}: JobsOptions): ClosableJobs {
+  const clock = createJobClock(rest.clock);
   const table = createJobTable(database.engine, clock);
-  const accepting = pLimit(ACCEPTING);
+  const runTable = createJobRunTable(database.engine, clock);
+  const endTable = createJobEndTable(database.engine, clock);
+  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
+  const waits = createJobWaits({ database, table, dispatcher, report });
+  const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const started = new Set<JobWorkers>();
+  let loggedAt = Number.NEGATIVE_INFINITY;
 
-  async function commit({ slot, job }: Acceptance, input: string, since: number): Promise<Accepted> {
-    const { kind, accountId } = job;
-    const dedupeHash = hashDedupeKey(job.dedupeKey);
-    const patienceMs = DATABASE_PATIENCE_MS - (performance.now() - since);
-    if (patienceMs <= 0) throw databaseAway(new Error('Other requests waited for the database before this one.'));
-    let queued = false;
-    const accepted = await database.transaction(
-      async (transaction): Promise<Accepted> => {
-        const [answer] = slot ? await slots.take(transaction, [{ ...slot, take: true }]) : [];
-        if (answer && !answer.accepted) {
-          return { slot: answer, active: await table.countActive(transaction, kind) };
-        }
-        await table.lockKind(transaction, kind);
-        const active = await table.countActive(transaction, kind);
-        const joined = await table.findActive(transaction, kind, dedupeHash);
-        // Thrown, so that the slot is not taken.
-        if (!joined && active >= job.maxActive) throw queueFull();
-        const row = joined ?? (await table.insert(transaction, { id: newJobId(), kind, dedupeHash, input }));
-        await table.addOwner(transaction, row.id, accountId);
-        if (!joined) await dispatcher.announce(transaction, kind);
-        queued = !joined;
-        return { slot: answer, job: toJobRecord(row), active: joined ? active : active + 1 };
+  function report(error: unknown): void {
+    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
+    loggedAt = performance.now();
+    logger.warn('background jobs wait for the database', { error });
+  }
+
+  function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
+    const known = accepting.get(kind);
+    if (known) return known;
+    const made = createGroupCommit<Candidate, Accepted>({
+      database,
+      async work(transaction, candidates) {
+        const verdicts = await acceptGroup(transaction, candidates, { kind, table, slots, clock });
+        if (verdicts.some((verdict) => !isGatewayError(verdict) && isQueued(verdict)))
+          await dispatcher.announce(transaction, kind);
+        return verdicts;
       },
-      { patienceMs },
-    );
-    if (queued) dispatcher.wake(kind);
-    return accepted;
+    });
+    accepting.set(kind, made);
+    return made;
+  }
+
+  async function find(id: string, accountId: string): Promise<JobRecord | undefined> {
+    if (!kindOfJob(id)) return undefined;
+    const row = await database.run((queries) => table.find(queries, id, accountId));
+    return row && toJobRecord(row);
   }
 
   return {
     async accept(acceptance) {
-      if (accepting.pendingCount >= MAX_WAITING) {
-        throw new GatewayError('upstream_unavailable', 'Too many requests wait for the database.');
-      }
-      const input = toJson(acceptance.job.input);
-      return accepting(commit, acceptance, input, performance.now());
+      const { kind } = acceptance.job;
+      const accepted = await accepter(kind).submit(toCandidate(acceptance));
+      if (isQueued(accepted)) dispatcher.wake(kind);
+      return accepted;
     },
-    async find(id, accountId) {
-      if (!JOB_ID.test(id)) return undefined;
-      const row = await database.run((queries) => table.find(queries, id, accountId));
+    find,
+    async cancel(id, accountId) {
+      if (!kindOfJob(id)) return undefined;
+      const row = await ends.cancel(id, accountId);
       return row && toJobRecord(row);
+    },
+    async waitFor(id, accountId, { timeoutMs, signal }) {
+      if (!kindOfJob(id)) return undefined;
+      signal?.throwIfAborted();
+      const wait = waits.begin(id);
+      try {
+        const job = await find(id, accountId);
+        if (!job || hasEnded(job)) return job;
+        await wait.over(timeoutMs, signal);
+        return await find(id, accountId);
+      } finally {
+        wait.stop();
+      }
+    },
+    async queuePosition(id) {
+      if (!kindOfJob(id)) return undefined;
+      const before = await database.run((queries) => table.countBefore(queries, id));
+      return before === undefined ? undefined : before + 1;
     },
     active: (kind) => database.run((queries) => table.countActive(queries, kind)),
     work(options) {
-      const workers = startWorkers({ ...options, database, table, dispatcher, leaseMs: leaseMs ?? LEASE_MS, logger });
+      const sweeper = createSweeper({ kind: options.kind, database, table, clock });
+      const workers = startWorkers({
+        ...options,
+        database,
+        sweeper,
+        runTable,
+        ends,
+        dispatcher,
+        leaseMs,
+        report,
+        logger,
+      });
       started.add(workers);
       return {
         async stop() {
@@ -97,20 +139,17 @@ export function createJobs({ database, slots, dispatcher, clock, leaseMs, logger
       };
     },
     async close() {
+      await waits.stop();
       await Promise.all(Array.from(started, (workers) => workers.stop()));
     },
   };
 }
 
-/** PostgreSQL does not even look for a text with U+0000 in it. */
-const JOB_ID = /^exjob_[0-9a-f]{32}$/;
-
-function newJobId(): string {
-  return `exjob_${randomBytes(16).toString('hex')}`;
+/** True of a job that was joined, too: another hint costs little. */
+function isQueued({ job, replayed }: Accepted): boolean {
+  return job !== undefined && !replayed;
 }
 
-function queueFull(): GatewayError {
-  return new GatewayError('queue_full', 'The queue of background jobs is full.', {
-    retryAfterSeconds: QUEUE_FULL_RETRY_SECONDS,
-  });
+function hasEnded({ state }: JobRecord): boolean {
+  return state !== 'queued' && state !== 'running';
 }

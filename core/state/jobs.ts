@@ -62,8 +62,8 @@ export interface NewJob {
   keyId?: string;
   /** While a job with this key is queued or running, whoever asks for the same joins it. Default: nobody does. */
   dedupeKey?: string;
-  /** JSON that looking at the job shows; small, since each look reads it. */
-  summary: unknown;
+  /** JSON that looking at the job shows; small, since each look reads it. Default: null. */
+  summary?: unknown;
   /** JSON for the run alone. */
   input: unknown;
   /** Jobs of this kind that may be queued or running at the same time. */
@@ -86,9 +86,8 @@ export interface Idempotency {
   replay?: boolean;
 }
 
-/** Jobs of an account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
+/** Jobs of this kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
 export interface DailyQuota {
-  accountId: string;
   limit: number;
 }
 

@@ -8,6 +8,9 @@ export interface Tables {
   cache_entries: CacheEntriesTable;
   jobs: JobsTable;
   job_owners: JobOwnersTable;
+  idempotency_keys: IdempotencyKeysTable;
+  daily_quotas: DailyQuotasTable;
+  ledger: LedgerTable;
 }
 
 export interface ApiKeysTable {
@@ -62,13 +65,23 @@ export interface CacheEntriesTable {
 export interface JobsTable {
   id: string;
   kind: JobKind;
-  /** SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. */
+  /**
+   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Time and
+   * id of the job where nobody is to join it.
+   */
   dedupe_hash: string;
   state: JobState;
-  /** Jobs of a kind run in this order, then by id. */
+  /** Jobs of a kind run in this order, those of the same place by age; see job-turns.ts. */
   place: number;
-  /** JSON, as `result` and `error`. */
+  /** JSON, as `input`, `result` and `error`; null in a row that the release before this one wrote. */
+  summary: string | null;
   input: string;
+  /** Empty where the job was asked for without one. */
+  key_id: string;
+  /** Whoever asked first, and may look at it. */
+  account_id: string;
+  /** The day whose quota it took, `2026-06-15`. */
+  quota_day: string | null;
   /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
   attempts: number;
   /** Runs that ended with their process. */
@@ -84,8 +97,39 @@ export interface JobsTable {
   error: string | null;
 }
 
-/** Accounts that may look at a job. */
+/** Accounts that joined a job and may look at it as well. */
 export interface JobOwnersTable {
   job_id: string;
   account_id: string;
+}
+
+export interface IdempotencyKeysTable {
+  /** SHA-256 of scope and key in lower-case hex. */
+  hash: string;
+  /** SHA-256, too. */
+  fingerprint: string;
+  job_id: string;
+  expires_at: number;
+}
+
+/** What an account took of a day's quota and did not give back. */
+export interface DailyQuotasTable {
+  account_id: string;
+  kind: JobKind;
+  /** By UTC: `2026-06-15`. */
+  day: string;
+  used: number;
+}
+
+/** What completed jobs cost: one row each, which outlives the job. */
+export interface LedgerTable {
+  job_id: string;
+  kind: JobKind;
+  account_id: string;
+  key_id: string;
+  model: string;
+  units: number;
+  /** JSON. */
+  usage: string | null;
+  at: number;
 }

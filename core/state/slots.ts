@@ -19,18 +19,22 @@ import type { SlotAnswer, SlotRequest, WindowFamily } from './windows.js';
 
 export const WINDOW_MS = 60_000;
 
-/** What is wanted of one key's window of one family. */
-export interface SlotWish extends SlotRequest {
+/** What is wanted of an open window. */
+export interface SlotWish extends Pick<SlotRequest, 'slots' | 'limit'> {
   /** False only asks. */
   take: boolean;
 }
 
+/** One key's window of one family, locked until the transaction ends. */
+export interface OpenWindow {
+  /** Each answer counts what was taken before. */
+  ask(wish: SlotWish): Promise<SlotAnswer>;
+  /** Writes down what was taken; it counts when the transaction commits. */
+  save(): Promise<void>;
+}
+
 export interface SlotTable {
-  /**
-   * Answers wishes of one key and family in their order. The window stays locked until the transaction ends, and what was
-   * taken counts when it commits.
-   */
-  take(transaction: Transaction<Tables>, wishes: readonly [SlotWish, ...SlotWish[]]): Promise<SlotAnswer[]>;
+  open(transaction: Transaction<Tables>, keyId: string, family: WindowFamily): Promise<OpenWindow>;
 }
 
 export interface SlotTableOptions {
@@ -60,8 +64,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   }
 
   return {
-    async take(transaction, wishes) {
-      const [{ keyId, family }] = wishes;
+    async open(transaction, keyId, family) {
       const row = await lockWindow(transaction, keyId, family);
       const reading = readTime(row);
       const elapsed = reading.reader === row.reader ? reading.steady - row.steady : reading.wall - row.wall;
@@ -86,34 +89,42 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
         return known;
       }
 
-      const answers: SlotAnswer[] = [];
-      for (const { slots, limit, take } of wishes) {
-        const excess = next - tail + slots - limit;
-        const accepted = excess <= 0;
-        if (accepted && take) {
-          if (next === tail) tailAt = now;
-          next += slots;
-        }
-        let retryAfterMs = 0;
-        // More than the window ever holds: there is no such time, and the longest wait says so best.
-        if (slots > limit) retryAfterMs = WINDOW_MS;
-        else if (!accepted) retryAfterMs = (await whenTaken(tail + excess - 1)) + WINDOW_MS - now;
-        answers.push({
-          accepted,
-          limit,
-          remaining: Math.max(0, limit - (next - tail)),
-          retryAfterMs,
-          resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
-        });
-      }
-
-      // A clock that was set back is written down too, or the next look would again see no time gone by.
-      if (next === head && !tailMoved && elapsed >= 0) return answers;
-      const lastAt = next === head ? row.last_at : now;
-      await statements.saveWindow(transaction, keyId, family, { ...reading, time: now, next, tail, tailAt, lastAt });
-      if (next !== head && now !== row.last_at) await statements.insertSlots(transaction, keyId, family, head, now);
-      if (tailMoved) await statements.deletePassed(transaction, keyId, family, tail);
-      return answers;
+      return {
+        async ask({ slots, limit, take }) {
+          const excess = next - tail + slots - limit;
+          const accepted = excess <= 0;
+          if (accepted && take) {
+            if (next === tail) tailAt = now;
+            next += slots;
+          }
+          let retryAfterMs = 0;
+          // More than the window ever holds: there is no such time, and the longest wait says so best.
+          if (slots > limit) retryAfterMs = WINDOW_MS;
+          else if (!accepted) retryAfterMs = (await whenTaken(tail + excess - 1)) + WINDOW_MS - now;
+          return {
+            accepted,
+            limit,
+            remaining: Math.max(0, limit - (next - tail)),
+            retryAfterMs,
+            resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
+          };
+        },
+        async save() {
+          // A clock that was set back is written down too, or the next look would again see no time gone by.
+          if (next === head && !tailMoved && elapsed >= 0) return;
+          const lastAt = next === head ? row.last_at : now;
+          await statements.saveWindow(transaction, keyId, family, {
+            ...reading,
+            time: now,
+            next,
+            tail,
+            tailAt,
+            lastAt,
+          });
+          if (next !== head && now !== row.last_at) await statements.insertSlots(transaction, keyId, family, head, now);
+          if (tailMoved) await statements.deletePassed(transaction, keyId, family, tail);
+        },
+      };
     },
   };
 }

@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import { databaseAway } from './database-errors.js';
-import type { SlotTable, SlotWish } from './slots.js';
-import type { SlotAnswer, Windows } from './windows.js';
+import type { SlotTable } from './slots.js';
+import type { SlotAnswer, SlotRequest, Windows } from './windows.js';
 
 /** Requests that may wait for an answer at once. */
 const MAX_WAITING = 10_000;
@@ -16,8 +16,13 @@ export interface WindowsOptions {
   slots: SlotTable;
 }
 
+interface Wish extends SlotRequest {
+  /** False only asks. */
+  take: boolean;
+}
+
 interface Waiter {
-  wish: SlotWish;
+  wish: Wish;
   /** Milliseconds of `performance.now()`. */
   since: number;
   resolve(answer: SlotAnswer): void;
@@ -35,7 +40,7 @@ export function createWindows({ database, slots }: WindowsOptions): Windows {
     createLane(database, slots),
   );
 
-  function ask(wish: SlotWish): Promise<SlotAnswer> {
+  function ask(wish: Wish): Promise<SlotAnswer> {
     const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, 0);
     if (waiting >= MAX_WAITING) {
       return Promise.reject(new GatewayError('upstream_unavailable', 'Too many requests wait for the database.'));
@@ -52,7 +57,7 @@ export function createWindows({ database, slots }: WindowsOptions): Windows {
 
 interface Lane {
   readonly waiting: number;
-  ask(wish: SlotWish): Promise<SlotAnswer>;
+  ask(wish: Wish): Promise<SlotAnswer>;
 }
 
 function createLane(database: Database, table: SlotTable): Lane {
@@ -94,8 +99,12 @@ function createLane(database: Database, table: SlotTable): Lane {
       const answers = await database.transaction(
         async (transaction) => {
           const all: SlotAnswer[][] = [];
-          for (const [first, ...rest] of ordered) {
-            all.push(await table.take(transaction, [first.wish, ...rest.map(({ wish }) => wish)]));
+          for (const group of ordered) {
+            const window = await table.open(transaction, group[0].wish.keyId, group[0].wish.family);
+            const given: SlotAnswer[] = [];
+            for (const { wish } of group) given.push(await window.ask(wish));
+            await window.save();
+            all.push(given);
           }
           return all;
         },
@@ -130,11 +139,11 @@ function createLane(database: Database, table: SlotTable): Lane {
   };
 }
 
-function nameOf({ keyId, family }: SlotWish): string {
+function nameOf({ keyId, family }: Wish): string {
   return `${keyId}\n${family}`;
 }
 
-function compareNames(left: SlotWish, right: SlotWish): number {
+function compareNames(left: Wish, right: Wish): number {
   return nameOf(left) < nameOf(right) ? -1 : 1;
 }
 

@@ -10,6 +10,7 @@ const STATUS: Readonly<Record<JobState, string>> = {
   running: 'processing',
   completed: 'completed',
   failed: 'failed',
+  cancelled: 'cancelled',
 };
 
 export function isOpen({ state }: ExtractionJob): boolean {

@@ -1,0 +1,64 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { JobKind } from './jobs.js';
+import type { DailyQuotasTable, Tables } from './schema.js';
+
+/** Days that are looked at by nobody any more. */
+const KEPT_DAYS = 31;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The day of a time by UTC: `2026-06-15`. */
+export function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** What these accounts have taken of a day; accounts that took nothing are absent. */
+export async function readUsed(
+  queries: Kysely<Tables>,
+  kind: JobKind,
+  day: string,
+  accounts: readonly string[],
+): Promise<Map<string, number>> {
+  if (accounts.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('daily_quotas')
+    .select(['account_id', 'used'])
+    .where('kind', '=', kind)
+    .where('day', '=', day)
+    .where('account_id', 'in', accounts)
+    .execute();
+  return new Map(rows.map(({ account_id, used }) => [account_id, used]));
+}
+
+/** Counts up, one for each row that is given; or down, by `sign`. */
+export async function countUse(
+  transaction: Transaction<Tables>,
+  rows: readonly Pick<DailyQuotasTable, 'account_id' | 'kind' | 'day'>[],
+  sign: 1 | -1,
+): Promise<void> {
+  const sums = new Map<string, DailyQuotasTable>();
+  for (const { account_id, kind, day } of rows) {
+    const name = JSON.stringify([account_id, kind, day]);
+    const sum = sums.get(name) ?? { account_id, kind, day, used: 0 };
+    sum.used += sign;
+    sums.set(name, sum);
+  }
+  if (sums.size === 0) return;
+  // In one order, so that two transactions do not wait for each other in a ring.
+  const values = [...sums.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, sum]) => sum);
+  await transaction
+    .insertInto('daily_quotas')
+    .values(values)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'kind', 'day'])
+        .doUpdateSet({ used: sql<number>`daily_quotas.used + excluded.used` }),
+    )
+    .execute();
+}
+
+export async function forgetOldDays(queries: Kysely<Tables>, at: number): Promise<void> {
+  await queries
+    .deleteFrom('daily_quotas')
+    .where('day', '<', dayOf(at - KEPT_DAYS * DAY_MS))
+    .execute();
+}

@@ -1,0 +1,67 @@
+import type { Kysely, Transaction } from 'kysely';
+import { hashText, SHOWN, type ShownRow } from './job-rows.js';
+import type { Idempotency } from './jobs.js';
+import type { IdempotencyKeysTable, Tables } from './schema.js';
+
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** A key that a request came with, as it is stored. */
+export interface KeyHash {
+  hash: string;
+  fingerprint: string;
+  keptMs: number;
+  replay: boolean;
+}
+
+export interface Remembered {
+  fingerprint: string;
+  job: ShownRow;
+}
+
+export function hashKey({ scope, key, fingerprint, keptMs = KEPT_MS, replay = true }: Idempotency): KeyHash {
+  return { hash: hashText(JSON.stringify([scope, key])), fingerprint: hashText(fingerprint), keptMs, replay };
+}
+
+/** Those of the keys that are remembered at this time, by their hashes. */
+export async function findRemembered(
+  queries: Kysely<Tables>,
+  hashes: readonly string[],
+  at: number,
+): Promise<Map<string, Remembered>> {
+  if (hashes.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('idempotency_keys')
+    .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
+    .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
+    .where('idempotency_keys.hash', 'in', hashes)
+    .where('idempotency_keys.expires_at', '>', at)
+    .execute();
+  return new Map(rows.map(({ hash, fingerprint, ...job }) => [hash, { fingerprint, job }]));
+}
+
+/** In the place of what was remembered of the same keys before. */
+export async function remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
+  if (rows.length === 0) return;
+  await transaction
+    .insertInto('idempotency_keys')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.column('hash').doUpdateSet(({ ref }) => ({
+        fingerprint: ref('excluded.fingerprint'),
+        job_id: ref('excluded.job_id'),
+        expires_at: ref('excluded.expires_at'),
+      })),
+    )
+    .execute();
+}
+
+/** At most `limit` of those whose time is over; how many. */
+export async function forgetExpired(queries: Kysely<Tables>, at: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await queries
+    .deleteFrom('idempotency_keys')
+    .where('hash', 'in', (old) =>
+      old.selectFrom('idempotency_keys').select('hash').where('expires_at', '<=', at).limit(limit),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}

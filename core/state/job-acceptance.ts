@@ -1,0 +1,173 @@
+import type { Transaction } from 'kysely';
+import { GatewayError } from '../errors.js';
+import { countUse, dayOf, readUsed } from './daily-quotas.js';
+import { findRemembered, hashKey, type KeyHash, remember } from './idempotency-keys.js';
+import type { JobClock } from './job-clock.js';
+import { newJobId } from './job-kinds.js';
+import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
+import type { JobTable } from './job-table.js';
+import { createTurns } from './job-turns.js';
+import type { Acceptance, Accepted, JobKind } from './jobs.js';
+import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
+import type { OpenWindow, SlotTable } from './slots.js';
+import type { SlotRequest } from './windows.js';
+
+/** What a client is told to wait where the queue is full. */
+const QUEUE_FULL_RETRY_SECONDS = 5;
+
+/** An acceptance as it is stored. */
+export interface Candidate extends Acceptance {
+  /** JSON. */
+  summary: string;
+  input: string;
+  dedupeHash?: string;
+  keyHash?: KeyHash;
+}
+
+export function toCandidate(acceptance: Acceptance): Candidate {
+  const { job, idempotency } = acceptance;
+  return {
+    ...acceptance,
+    summary: toJson(job.summary),
+    input: toJson(job.input),
+    ...(job.dedupeKey !== undefined && { dedupeHash: hashText(job.dedupeKey) }),
+    ...(idempotency && { keyHash: hashKey(idempotency) }),
+  };
+}
+
+export interface AcceptanceOptions {
+  kind: JobKind;
+  table: JobTable;
+  slots: SlotTable;
+  clock: JobClock;
+}
+
+/**
+ * Judges candidates of one kind one after the other, each knowing what those before it took; reads what all of them need
+ * first and writes what all of them change last. Nothing is written of those that are refused.
+ */
+export async function acceptGroup(
+  transaction: Transaction<Tables>,
+  candidates: readonly Candidate[],
+  { kind, table, slots, clock }: AcceptanceOptions,
+): Promise<(Accepted | GatewayError)[]> {
+  await table.lockKind(transaction, kind);
+  const at = await clock.read(transaction);
+  const day = dayOf(at);
+  let active = await table.countActive(transaction, kind);
+  const keyHashes = candidates.flatMap(({ keyHash }) => (keyHash?.replay ? [keyHash.hash] : []));
+  const remembered = await findRemembered(transaction, keyHashes, at);
+  const dedupeHashes = candidates.flatMap(({ dedupeHash }) => (dedupeHash === undefined ? [] : [dedupeHash]));
+  const joinable = await table.findJoinable(transaction, kind, dedupeHashes);
+  const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
+  const used = await readUsed(transaction, kind, day, accounts);
+  const turns = createTurns(transaction, kind);
+  const windows = new Map<string, OpenWindow>();
+
+  const rows: JobRow[] = [];
+  const owners: JobOwnersTable[] = [];
+  const keys = new Map<string, IdempotencyKeysTable>();
+
+  async function openWindow(slot: SlotRequest): Promise<OpenWindow> {
+    const name = windowName(slot);
+    const window = windows.get(name) ?? (await slots.open(transaction, slot.keyId, slot.family));
+    windows.set(name, window);
+    return window;
+  }
+
+  async function judge(candidate: Candidate): Promise<Accepted | GatewayError> {
+    const { slot, quota, job, keyHash, dedupeHash } = candidate;
+    const known = keyHash?.replay ? remembered.get(keyHash.hash) : undefined;
+    if (known) {
+      if (known.fingerprint !== keyHash?.fingerprint) return keyReused();
+      return { job: toJobRecord(known.job), replayed: true, active };
+    }
+    const window = slot && (await openWindow(slot));
+    const answer = slot && (await window?.ask({ ...slot, take: false }));
+    if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
+    const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
+    const usedToday = used.get(job.accountId) ?? 0;
+    if (!joined && quota && usedToday >= quota.limit) return quotaUsedUp(quota.limit);
+    if (!joined && active >= job.maxActive) return queueFull();
+
+    const taken = slot && (await window?.ask({ ...slot, take: true }));
+    const row: ShownRow = joined ?? (await write(candidate));
+    if (!joined && quota) used.set(job.accountId, usedToday + 1);
+    if (!joined) active += 1;
+    if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
+    if (joined) owners.push({ job_id: row.id, account_id: job.accountId });
+    if (keyHash) {
+      const { hash, fingerprint, keptMs } = keyHash;
+      keys.set(hash, { hash, fingerprint, job_id: row.id, expires_at: at + keptMs });
+      remembered.set(hash, { fingerprint, job: row });
+    }
+    return { ...(taken && { slot: taken }), job: toJobRecord(row), replayed: false, active };
+  }
+
+  async function write({ job, quota, summary, input, dedupeHash }: Candidate): Promise<JobRow> {
+    const id = newJobId(kind);
+    const keyId = job.keyId ?? '';
+    const row: JobRow = {
+      id,
+      kind,
+      // Behind those of older jobs, so that an index of them grows at its end.
+      dedupe_hash: dedupeHash ?? `${at} ${id}`,
+      state: 'queued',
+      place: await turns.next(keyId),
+      summary,
+      input,
+      key_id: keyId,
+      account_id: job.accountId,
+      quota_day: quota ? day : null,
+      attempts: 0,
+      cut_offs: 0,
+      runner: null,
+      beat: 0,
+      created_at: at,
+      started_at: null,
+      finished_at: null,
+      result: null,
+      error: null,
+    };
+    rows.push(row);
+    return row;
+  }
+
+  const verdicts = new Map<Candidate, Accepted | GatewayError>();
+  for (const candidate of inOrderOfWindows(candidates)) verdicts.set(candidate, await judge(candidate));
+
+  for (const window of windows.values()) await window.save();
+  await table.insert(transaction, rows);
+  await table.addOwners(transaction, owners);
+  await remember(transaction, [...keys.values()]);
+  const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
+  await countUse(transaction, taken, 1);
+  return candidates.map((candidate) => verdicts.get(candidate) as Accepted | GatewayError);
+}
+
+/** Nodes lock windows in one order, so that two that commit at once do not wait for each other in a ring. */
+function inOrderOfWindows(candidates: readonly Candidate[]): Candidate[] {
+  const named = candidates.map((candidate) => ({ candidate, name: candidate.slot ? windowName(candidate.slot) : '' }));
+  named.sort((left, right) => (left.name === right.name ? 0 : left.name < right.name ? -1 : 1));
+  return named.map(({ candidate }) => candidate);
+}
+
+function windowName({ keyId, family }: SlotRequest): string {
+  return `${keyId}\n${family}`;
+}
+
+function keyReused(): GatewayError {
+  return new GatewayError('idempotency_key_reused', 'This Idempotency-Key was used for another request.', {
+    param: 'Idempotency-Key',
+  });
+}
+
+function quotaUsedUp(limit: number): GatewayError {
+  return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
+}
+
+function queueFull(): GatewayError {
+  return new GatewayError('queue_full', 'The queue of background jobs is full.', {
+    retryAfterSeconds: QUEUE_FULL_RETRY_SECONDS,
+  });
+}

@@ -1,0 +1,117 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { countUse } from './daily-quotas.js';
+import type { Engine } from './database.js';
+import type { JobClock } from './job-clock.js';
+import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
+import type { RunKey } from './job-run-table.js';
+import { ownedBy } from './job-table.js';
+import { ACTIVE } from './job-turns.js';
+import type { Charge, JobKind } from './jobs.js';
+import type { LedgerTable, Tables } from './schema.js';
+
+export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'finished_at'] as const;
+
+/** Of a job that has just ended, what its account is told by. */
+export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
+
+/** How a run ended; JSON. */
+export type Outcome = { result: string; charge?: Charge } | { error: string };
+
+/** Queued for too long. */
+export interface Expiry {
+  kind: JobKind;
+  /** Whole milliseconds in the queue. */
+  maxQueuedMs: number;
+  /** JSON. */
+  error: string;
+  limit: number;
+}
+
+export type JobEndTable = ReturnType<typeof createJobEndTable>;
+
+/** The statements that end jobs. Each ends a job that has not ended, so whatever goes with that happens once. */
+export function createJobEndTable(engine: Engine, clock: JobClock) {
+  return {
+    /** Undefined where the run was no longer the job's. */
+    finish(queries: Kysely<Tables>, { id, attempts }: RunKey, outcome: Outcome): Promise<Ended | undefined> {
+      const values =
+        'result' in outcome
+          ? ({ state: 'completed', result: outcome.result } as const)
+          : ({ state: 'failed', error: outcome.error } as const);
+      return queries
+        .updateTable('jobs')
+        .set({ ...values, runner: null, finished_at: clock.now })
+        .where('id', '=', id)
+        .where('attempts', '=', attempts)
+        .where('state', '=', 'running')
+        .returning(RETURNED)
+        .executeTakeFirst();
+    },
+
+    cancel(
+      queries: Kysely<Tables>,
+      id: string,
+      accountId: string,
+      error: string,
+    ): Promise<(Ended & ShownRow) | undefined> {
+      return queries
+        .updateTable('jobs')
+        .set({ state: 'cancelled', error, runner: null, finished_at: clock.now })
+        .where('id', '=', id)
+        .where(ACTIVE)
+        .where(ownedBy(accountId))
+        .returning([...RETURNED, ...SHOWN])
+        .executeTakeFirst();
+    },
+
+    /** Fails jobs that have waited too long for their first run. */
+    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<Ended[]> {
+      const late = queries
+        .selectFrom('jobs')
+        .select('id')
+        .where('kind', '=', kind)
+        .where(ACTIVE)
+        .where('state', '=', 'queued')
+        .where('attempts', '=', 0)
+        .where('created_at', '<=', sql<number>`${clock.now} - ${sql.lit(maxQueuedMs)}`)
+        .limit(limit);
+      return queries
+        .updateTable('jobs')
+        .set({ state: 'failed', error, finished_at: clock.now })
+        .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
+        .where('state', '=', 'queued')
+        .returning(RETURNED)
+        .execute();
+    },
+
+    /** In the transaction that ended them with no result. */
+    async giveQuotaBack(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
+      const taken = ended.flatMap(({ account_id, kind, quota_day }) =>
+        quota_day === null ? [] : [{ account_id, kind, day: quota_day }],
+      );
+      await countUse(transaction, taken, -1);
+    },
+
+    /** In the transaction that completed them. The table has one row for each job. */
+    async writeCharges(
+      transaction: Transaction<Tables>,
+      charges: readonly (readonly [Ended, Charge])[],
+    ): Promise<void> {
+      if (charges.length > 0) await transaction.insertInto('ledger').values(charges.map(toLedgerRow)).execute();
+    },
+  };
+}
+
+function toLedgerRow([{ id, kind, account_id, key_id, finished_at }, charge]: readonly [Ended, Charge]): LedgerTable {
+  const { model, units, usage } = charge;
+  return {
+    job_id: id,
+    kind,
+    account_id,
+    key_id,
+    model,
+    units,
+    usage: usage === undefined ? null : toJson(usage),
+    at: finished_at as number,
+  };
+}

@@ -1,0 +1,136 @@
+import type { Transaction } from 'kysely';
+import { GatewayError } from '../errors.js';
+import type { Database } from './database.js';
+import type { Dispatcher } from './dispatcher.js';
+import { createGroupCommit } from './group-commit.js';
+import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
+import { type ShownRow, toJson } from './job-rows.js';
+import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
+import type { JobTable } from './job-table.js';
+import type { Charge, JobFailure, JobKind } from './jobs.js';
+import type { Tables } from './schema.js';
+
+const EXPIRED_ROWS = 500;
+
+/** All ways in which jobs end. In one transaction with each end goes what belongs to it: the charge, or the quota given back. */
+export interface JobEnds {
+  /** False where the run was no longer the job's. */
+  finish(run: RunKey, outcome: Outcome): Promise<boolean>;
+  /** @throws GatewayError `job_already_terminal`. */
+  cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
+  /** Ends a run whose process is gone, for good or until it is run again. False where it shows life. */
+  cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<boolean>;
+  /** Fails what has waited for its first run too long; how many. */
+  expire(kind: JobKind, maxQueuedMs: number): Promise<number>;
+}
+
+export interface JobEndsOptions {
+  database: Database;
+  table: JobTable;
+  runTable: JobRunTable;
+  endTable: JobEndTable;
+  dispatcher: Dispatcher;
+}
+
+export function createJobEnds({ database, table, runTable, endTable, dispatcher }: JobEndsOptions): JobEnds {
+  interface Finish {
+    run: RunKey;
+    outcome: Outcome;
+  }
+
+  async function finishGroup(transaction: Transaction<Tables>, finishes: readonly Finish[]): Promise<boolean[]> {
+    const charges: [Ended, Charge][] = [];
+    const failed: Ended[] = [];
+    const done = new Set<Finish>();
+    // In one order, so that this and the signs of life of other runs do not wait for each other in a ring.
+    const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
+    for (const finish of ordered) {
+      const { run, outcome } = finish;
+      const ended = await endTable.finish(transaction, run, outcome);
+      if (!ended) continue;
+      done.add(finish);
+      if ('error' in outcome) failed.push(ended);
+      else if (outcome.charge) charges.push([ended, outcome.charge]);
+    }
+    await endTable.writeCharges(transaction, charges);
+    await endTable.giveQuotaBack(transaction, failed);
+    const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
+    await dispatcher.announceEnds(transaction, ids);
+    return finishes.map((finish) => done.has(finish));
+  }
+
+  const finishing = createGroupCommit({ database, work: finishGroup });
+
+  /** What goes with an end without a result. */
+  async function settle(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
+    await endTable.giveQuotaBack(transaction, ended);
+    await dispatcher.announceEnds(
+      transaction,
+      ended.map(({ id }) => id),
+    );
+  }
+
+  return {
+    async finish(run, outcome) {
+      const done = await finishing.submit({ run, outcome });
+      if (done) dispatcher.ended(run.id);
+      return done;
+    },
+
+    async cancel(id, accountId) {
+      const cancelled = await database.transaction(async (transaction) => {
+        const row = await endTable.cancel(transaction, id, accountId, CANCELLED);
+        if (row) await settle(transaction, [row]);
+        return row;
+      });
+      if (cancelled) {
+        dispatcher.ended(id);
+        return cancelled;
+      }
+      const found = await database.run((queries) => table.find(queries, id, accountId));
+      if (!found || found.state === 'cancelled') return found;
+      throw new GatewayError('job_already_terminal', `This job has ${found.state} already.`);
+    },
+
+    async cutOff(kind, run, fails) {
+      const cut = await database.transaction(async (transaction) => {
+        const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
+        if (row && fails) await settle(transaction, [row]);
+        else if (row) await dispatcher.announce(transaction, kind);
+        return row !== undefined;
+      });
+      if (cut && fails) dispatcher.ended(run.id);
+      else if (cut) dispatcher.wake(kind);
+      return cut;
+    },
+
+    async expire(kind, maxQueuedMs) {
+      const ended = await database.transaction(async (transaction) => {
+        const wish = { kind, maxQueuedMs, error: EXPIRED, limit: EXPIRED_ROWS };
+        const rows = await endTable.expire(transaction, wish);
+        await settle(transaction, rows);
+        return rows;
+      });
+      for (const { id } of ended) dispatcher.ended(id);
+      return ended.length;
+    },
+  };
+}
+
+const CANCELLED = toJson({
+  code: 'cancelled',
+  message: 'The job was cancelled.',
+  retryable: false,
+} satisfies JobFailure);
+
+const INTERRUPTED = toJson({
+  code: 'interrupted',
+  message: 'The job was cut off too often while it ran.',
+  retryable: true,
+} satisfies JobFailure);
+
+const EXPIRED = toJson({
+  code: 'queue_expired',
+  message: 'The job waited too long for its turn.',
+  retryable: true,
+} satisfies JobFailure);

@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto';
+import type { JobKind } from './jobs.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** How kinds differ. */
+const KINDS: Readonly<Record<JobKind, { prefix: string; keptMs: number }>> = {
+  extraction: { prefix: 'exjob_', keptMs: 24 * HOUR_MS },
+  image: { prefix: 'imgjob_', keptMs: 7 * 24 * HOUR_MS },
+};
+
+export function newJobId(kind: JobKind): string {
+  return `${KINDS[kind].prefix}${randomBytes(16).toString('hex')}`;
+}
+
+/** Undefined for what is no id: PostgreSQL does not even look for a text with U+0000 in it. */
+export function kindOfJob(id: string): JobKind | undefined {
+  const kind = (Object.keys(KINDS) as JobKind[]).find((each) => id.startsWith(KINDS[each].prefix));
+  return kind && /^[a-z]+_[0-9a-f]{32}$/.test(id) ? kind : undefined;
+}
+
+/** Milliseconds that a finished job is kept. */
+export function keptMs(kind: JobKind): number {
+  return KINDS[kind].keptMs;
+}

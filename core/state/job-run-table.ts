@@ -1,0 +1,142 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Engine } from './database.js';
+import type { JobClock } from './job-clock.js';
+import { type Ended, RETURNED } from './job-end-table.js';
+import type { JobRow } from './job-rows.js';
+import { ACTIVE } from './job-turns.js';
+import type { JobKind } from './jobs.js';
+import type { Tables } from './schema.js';
+
+type Queries = Kysely<Tables>;
+
+/** One run of a job, known by its number. */
+export interface RunKey {
+  id: string;
+  attempts: number;
+}
+
+/** A run as others see it. */
+export interface RunSeen extends RunKey {
+  beat: number;
+  runner: string;
+  cutOffs: number;
+}
+
+export interface ClaimWish {
+  kind: JobKind;
+  runner: string;
+  /** Only jobs that were cut off less often. Default: any. */
+  cutOffsBelow?: number;
+  /** Runs of one key at the same time. Default: any number. */
+  maxPerKey?: number;
+}
+
+export type JobRunTable = ReturnType<typeof createJobRunTable>;
+
+/** The statements of runs: claimed, alive, given back, cut off. */
+export function createJobRunTable(engine: Engine, clock: JobClock) {
+  const postgres = engine === 'postgres';
+  return {
+    /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
+    async lockClaims(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
+      if (!postgres) return;
+      await sql`select pg_advisory_xact_lock(hashtext(${`mediagate claims ${kind}`}))`.execute(transaction);
+    },
+
+    /** The job whose turn it is, which now runs. */
+    claim(queries: Queries, { kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): Promise<JobRow | undefined> {
+      const next = queries
+        .selectFrom('jobs')
+        .select('id')
+        .where('kind', '=', kind)
+        .where(ACTIVE)
+        .where('state', '=', 'queued')
+        .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
+        .$if(maxPerKey !== undefined, (query) =>
+          query.where('key_id', 'not in', (busy) =>
+            busy
+              .selectFrom('jobs as other')
+              .select('other.key_id')
+              .where('other.kind', '=', kind)
+              .where(sql<boolean>`other.state = 'running'`)
+              .groupBy('other.key_id')
+              .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
+          ),
+        )
+        .orderBy('place')
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(1);
+      return (
+        queries
+          .updateTable('jobs')
+          .set(({ eb }) => ({
+            state: 'running',
+            attempts: eb('attempts', '+', 1),
+            runner,
+            beat: eb('beat', '+', 1),
+            started_at: clock.now,
+          }))
+          // Not `for update`: that would pass over a job which somebody joins at this moment.
+          .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
+          .where('state', '=', 'queued')
+          .returningAll()
+          .executeTakeFirst()
+      );
+    },
+
+    /** Says that these runs are alive. What is not in the answer is no longer this runner's. */
+    beat(queries: Queries, runner: string, ids: readonly string[]): Promise<RunKey[]> {
+      // In the order in which a group of ends locks them, so that the two do not wait for each other in a ring.
+      const held = queries.selectFrom('jobs').select('id').where('id', 'in', ids).orderBy('id');
+      return queries
+        .updateTable('jobs')
+        .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
+        .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
+        .where('runner', '=', runner)
+        .where('state', '=', 'running')
+        .returning(['id', 'attempts'])
+        .execute();
+    },
+
+    async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {
+      const rows = await queries
+        .selectFrom('jobs')
+        .select(['id', 'attempts', 'beat', 'runner', 'cut_offs'])
+        .where('kind', '=', kind)
+        .where(sql<boolean>`state = 'running'`)
+        .$narrowType<{ runner: string }>()
+        .execute();
+      return rows.map(({ cut_offs, ...run }) => ({ ...run, cutOffs: cut_offs }));
+    },
+
+    /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
+    async giveBack(queries: Queries, { id, attempts }: RunKey): Promise<boolean> {
+      const { numUpdatedRows } = await queries
+        .updateTable('jobs')
+        .set({ state: 'queued', runner: null })
+        .where('id', '=', id)
+        .where('attempts', '=', attempts)
+        .where('state', '=', 'running')
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows > 0n;
+    },
+
+    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it shows life. */
+    cutOff(queries: Queries, { id, attempts, beat }: RunSeen, error?: string): Promise<Ended | undefined> {
+      return queries
+        .updateTable('jobs')
+        .set(({ eb }) => ({
+          ...(error === undefined ? { state: 'queued' } : { state: 'failed', error, finished_at: clock.now }),
+          cut_offs: eb('cut_offs', '+', 1),
+          runner: null,
+        }))
+        .where('id', '=', id)
+        .where('attempts', '=', attempts)
+        .where('beat', '=', beat)
+        .where('state', '=', 'running')
+        .returning(RETURNED)
+        .executeTakeFirst();
+    },
+  };
+}
