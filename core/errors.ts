@@ -40,9 +40,11 @@ export const ERROR_CODES = [
   'too_many_images',
   'invalid_image_url',
   'invalid_base64_image',
+  'invalid_image',
   'unsupported_image_media_type',
   'image_file_too_large',
   'image_too_large',
+  'failed_to_download_image',
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
@@ -144,6 +146,7 @@ export interface GatewayErrorDetails {
 const MARKER = Symbol.for('mediagate.GatewayError');
 
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'failed_to_download_image',
   'request_timeout',
   'rate_limit_exceeded',
   'queue_full',

@@ -1,0 +1,209 @@
+import pLimit from 'p-limit';
+import type { Sharp } from 'sharp';
+import type { ImageSize } from '../contracts/image-provider.js';
+import type { Media } from '../contracts/media.js';
+import { GatewayError } from '../errors.js';
+import { checkHeader, checkImage, MAX_REFERENCE_PIXELS } from './image-check.js';
+import type { ImageHeader } from './image-header.js';
+import { IMAGE_CONTENT_TYPES } from './image-type.js';
+import { withoutNotes } from './png-chunks.js';
+
+/** A kind of picture that is made. */
+export type OutputFormat = 'png' | 'jpeg' | 'webp';
+
+export interface Canvas {
+  /** Exact canvas in pixels, or `auto` to keep what the model chose. */
+  size: ImageSize | 'auto';
+  /** Default: what the model gave; PNG where it gave something else. */
+  format?: OutputFormat;
+  /** 0 to 100, for JPEG and WebP that have to be encoded anew. Default 92. */
+  quality?: number;
+  signal: AbortSignal;
+}
+
+export interface FittedImage extends Media {
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** The bytes are the model's own. */
+  untouched: boolean;
+}
+
+/** Decodes and encodes pictures: few at a time, in memory, each within limits of size and time. */
+export interface ImageFiles {
+  /**
+   * An input image as a model gets it: upright, sRGB, at most 20 megapixels, encoded anew as JPEG or PNG, and nothing in it
+   * but the picture. Of an animation, its first frame.
+   * @throws GatewayError as {@link checkImage} does; `invalid_image` where it cannot be decoded to its end,
+   *   `image_too_large` where that takes too long, `queue_full`, `plugin_unavailable` where sharp cannot be loaded; the
+   *   signal's reason.
+   */
+  normalize(bytes: Uint8Array, signal: AbortSignal): Promise<Media>;
+  /**
+   * A model's image on exactly the canvas that was asked for: it covers the canvas, what stands over is cut off evenly, and
+   * nothing is stretched. Bytes that are that already stay as they are, after they have been decoded to their end once.
+   * @throws GatewayError `upstream_error` where what the model gave is no whole image, or a bomb; `queue_full`,
+   *   `plugin_unavailable`; the signal's reason.
+   */
+  fitCanvas(media: Media, canvas: Canvas): Promise<FittedImage>;
+}
+
+/**
+ * Each of them holds one thread of the pool that files, names and compression use too. With eight at a time those wait
+ * for seconds; with two they do not notice.
+ */
+const AT_A_TIME = 2;
+const MAX_WAITING = 256;
+const TIMEOUT_SECONDS = 10;
+const QUALITY = 92;
+/** Twice as quick as the best compression, for a file that is sent once. */
+const QUICK_COMPRESSION = 2;
+
+/** Everything that libvips can read is refused but these, which read from memory. */
+const LOADERS = ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((kind) => `VipsForeignLoad${kind}Buffer`);
+
+/** Nothing is loaded before the first picture. From then on, sharp reads no other kinds in this whole process. */
+export function createImageFiles(): ImageFiles {
+  const limit = pLimit(AT_A_TIME);
+
+  async function inTurn<Result>(signal: AbortSignal, work: (sharp: SharpFactory) => Promise<Result>): Promise<Result> {
+    signal.throwIfAborted();
+    if (limit.pendingCount >= MAX_WAITING) {
+      throw new GatewayError('queue_full', 'Too many images are waiting to be decoded.');
+    }
+    const result = await limit(async () => {
+      signal.throwIfAborted();
+      return work(await loadSharp());
+    });
+    signal.throwIfAborted();
+    return result;
+  }
+
+  return {
+    async normalize(bytes, signal) {
+      const header = checkImage(bytes);
+      return inTurn(signal, (sharp) => explain(() => normalize(open(sharp, bytes, header), header)));
+    },
+    async fitCanvas(media, canvas) {
+      try {
+        const header = checkHeader(media.bytes);
+        return await inTurn(canvas.signal, (sharp) =>
+          explain(() => fit(() => open(sharp, media.bytes, header), { media, header, canvas })),
+        );
+      } catch (error) {
+        throw ofModel(error);
+      }
+    },
+  };
+}
+
+type SharpFactory = typeof import('sharp').default;
+
+let loading: Promise<SharpFactory> | undefined;
+
+function loadSharp(): Promise<SharpFactory> {
+  loading ??= import('sharp').then(
+    ({ default: sharp }) => {
+      // One thread a picture, and no picture kept for the next.
+      sharp.concurrency(1);
+      sharp.cache(false);
+      sharp.block({ operation: ['VipsForeignLoad'] });
+      sharp.unblock({ operation: LOADERS });
+      return sharp;
+    },
+    (cause) => {
+      loading = undefined;
+      throw new GatewayError('plugin_unavailable', 'Images cannot be decoded: sharp could not be loaded.', { cause });
+    },
+  );
+  return loading;
+}
+
+function open(sharp: SharpFactory, bytes: Uint8Array, { type, width, height }: ImageHeader): Sharp {
+  const input = type === 'png' ? withoutNotes(bytes) : bytes;
+  return sharp(input, {
+    // Broken and cut pictures fail; oddities of cameras, which every viewer overlooks, do not.
+    failOn: 'error',
+    // A decoder that finds more than the header said has found something else.
+    limitInputPixels: width * height,
+    autoOrient: true,
+  }).timeout({ seconds: TIMEOUT_SECONDS });
+}
+
+async function normalize(image: Sharp, { type, width, height }: ImageHeader): Promise<Media> {
+  const { hasAlpha, autoOrient } = await image.metadata();
+  const shrinks = width * height > MAX_REFERENCE_PIXELS;
+  if (shrinks) {
+    const scale = Math.sqrt(MAX_REFERENCE_PIXELS / (width * height));
+    image.resize(Math.floor(autoOrient.width * scale), Math.floor(autoOrient.height * scale), { fit: 'fill' });
+  }
+  image.toColourspace('srgb');
+  const lossy = !hasAlpha && (shrinks || type === 'jpeg' || type === 'webp');
+  return lossy
+    ? // Optimised codes would need all coefficients in memory at once, 120 MB of them.
+      encode(image.jpeg({ quality: QUALITY, chromaSubsampling: '4:4:4', optimiseCoding: false }), 'jpeg')
+    : encode(image.png({ compressionLevel: QUICK_COMPRESSION }), 'png');
+}
+
+async function encode(image: Sharp, format: OutputFormat): Promise<Media> {
+  return { bytes: await image.toBuffer(), contentType: IMAGE_CONTENT_TYPES[format] };
+}
+
+interface Fitting {
+  media: Media;
+  header: ImageHeader;
+  canvas: Canvas;
+}
+
+async function fit(opened: () => Sharp, { media, header, canvas }: Fitting): Promise<FittedImage> {
+  const image = opened();
+  const { autoOrient, orientation = 1 } = await image.metadata();
+  await decodeToTheEnd(opened(), autoOrient.height);
+  const { width, height } = canvas.size === 'auto' ? autoOrient : canvas.size;
+  const format = canvas.format ?? (header.type === 'gif' ? 'png' : header.type);
+  const fits = canvas.size === 'auto' || (header.width === width && header.height === height && orientation === 1);
+  if (fits && format === header.type) {
+    return { bytes: media.bytes, contentType: IMAGE_CONTENT_TYPES[format], width, height, untouched: true };
+  }
+  image.resize(width, height, { fit: 'cover', position: 'centre' }).toColourspace('srgb');
+  return { ...(await encodeAs(image, format, canvas.quality)), width, height, untouched: false };
+}
+
+/** A crop would not notice that the last rows are missing; who asks for the last one makes the decoder go through all. */
+async function decodeToTheEnd(image: Sharp, height: number): Promise<void> {
+  await image
+    .extract({ left: 0, top: height - 1, width: 1, height: 1 })
+    .raw()
+    .toBuffer();
+}
+
+function encodeAs(image: Sharp, format: OutputFormat, asked = QUALITY): Promise<Media> {
+  const quality = Math.max(1, asked);
+  if (format === 'png') return encode(image.png(), format);
+  if (format === 'webp') return encode(image.webp({ quality }), format);
+  return encode(image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling: '4:4:4' }), format);
+}
+
+async function explain<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof Error && cause.message.startsWith('timeout')) {
+      throw new GatewayError('image_too_large', 'The image takes too long to be decoded.', { cause });
+    }
+    throw new GatewayError('invalid_image', 'The image is damaged: it cannot be decoded to its end.', { cause });
+  }
+}
+
+/** What is wrong with an image is the caller's fault, unless the image is a model's. */
+function ofModel(error: unknown): unknown {
+  if (!(error instanceof GatewayError) || !OF_INPUTS.has(error.code)) return error;
+  return new GatewayError('upstream_error', `What the model gave cannot be used. ${error.message}`, { cause: error });
+}
+
+const OF_INPUTS: ReadonlySet<string> = new Set([
+  'unsupported_image_media_type',
+  'invalid_image',
+  'image_too_large',
+  'image_file_too_large',
+]);
