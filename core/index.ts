@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 
-export { type Static, default as Type } from 'typebox';
+export { default as Type, type Static } from 'typebox';
 export * from './contracts/index.js';
 export { definePlugin } from './define-plugin.js';
 export * from './errors.js';

@@ -13,9 +13,7 @@ const EntrySchema = Type.Object(
     id: Type.Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' })),
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    enabled: Type.Optional(
-      Type.Union([Type.Boolean(), VariableSchema, Type.Object({ $not: VariableSchema }, strict)]),
-    ),
+    enabled: Type.Optional(Type.Union([Type.Boolean(), VariableSchema, Type.Object({ $not: VariableSchema }, strict)])),
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
     trustedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }))),

@@ -90,8 +90,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     for (let tries = 0; tries < most; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
-      const readyAt = (circuit: Circuit<Upstream>) =>
-        Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
+      const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
       // Sorting is stable: of those that are ready, the best comes first.
       const [chosen] = candidates.sort((one, other) => readyAt(one) - readyAt(other));
       if (!chosen) break;
@@ -120,9 +119,9 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         tries++;
         if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
         if (again === 'here') candidates = [chosen];
-        delays = delays.next(undefined);
         // At least a millisecond, so that an upstream that has not failed this call goes first.
         notBefore.set(chosen, clock.monotonic() + 1 + delays.duration);
+        delays = delays.next(undefined);
         if (last.retryAfterSeconds !== undefined) {
           chosen.limitedUntil = clock.monotonic() + last.retryAfterSeconds * 1000;
         }

@@ -1,4 +1,13 @@
-import { asString, at, type ErrorCode, GatewayError, type ImageCall, isGatewayError, neverSent, TryFailure } from 'mediagate';
+import {
+  asString,
+  at,
+  type ErrorCode,
+  GatewayError,
+  type ImageCall,
+  isGatewayError,
+  neverSent,
+  TryFailure,
+} from 'mediagate';
 import type { Upstream } from './upstream.js';
 
 /** An answer that is not 200. */
@@ -60,7 +69,9 @@ export function refusalFailure(refusal: Refusal, call: ImageCall, upstream: Upst
   if (ANSWER_LOST.has(status)) {
     return lostAnswer(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'), call, upstream);
   }
-  const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, { retryAfterSeconds });
+  const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, {
+    retryAfterSeconds,
+  });
   return new TryFailure(error, { again: 'anywhere', counts: true });
 }
 

@@ -1,8 +1,8 @@
 import {
   type Clock,
   createFailOver,
-  type GeneratedImage,
   GatewayError,
+  type GeneratedImage,
   type HttpStream,
   type ImageCall,
   type ImageProvider,

@@ -1,0 +1,185 @@
+import { between, createNoise, type Noise, pick, type Random } from './random.js';
+import { handCircle, handLine, type Point, type Stroke, smooth } from './strokes.js';
+
+/** What is drawn above the words: a landscape of some kind. */
+export interface Scene {
+  /** Far to near: where the land begins, in pixels from the top, for a position from the left. */
+  ridges: readonly ((x: number) => number)[];
+  sun: { x: number; y: number; radius: number };
+  strokes: readonly Stroke[];
+}
+
+interface Place {
+  width: number;
+  height: number;
+  /** Width of the pen. */
+  pen: number;
+  random: Random;
+  noise: Noise;
+}
+
+type Kind = 'hills' | 'sea' | 'town';
+
+/** Words that ask for a kind of landscape; otherwise chance decides. */
+const KIND_WORDS: readonly (readonly [Kind, RegExp])[] = [
+  ['sea', /\b(?:sea|ocean|water|wave|boat|ship|tug|harbou?r|lake|river|beach|fish|island|sail)/i],
+  ['town', /\b(?:city|town|street|house|building|tower|shop|room|office|village|bridge|castle|robot|car)/i],
+  ['hills', /\b(?:hill|mountain|forest|tree|field|garden|flower|valley|snow|desert|farm|fox|cat|dog|bird)/i],
+];
+
+/** Height of the land above the bottom, far to near, as parts of the scene's height. */
+const LEVELS = [0.5, 0.34, 0.17] as const;
+
+export function composeScene(prompt: string, width: number, height: number, random: Random): Scene {
+  const pen = Math.max(1.2, Math.min(width, height) / 360);
+  const place: Place = { width, height, pen, random, noise: createNoise(random) };
+  const chance = pick<Kind>(random, ['hills', 'sea', 'town']);
+  const kind = KIND_WORDS.find(([, words]) => words.test(prompt))?.[0] ?? chance;
+  const sun = {
+    x: width * between(random, 0.18, 0.62),
+    y: height * between(random, 0.16, 0.3),
+    radius: Math.min(width, height) * between(random, 0.07, 0.12),
+  };
+  const ridges = ridgesOf(kind, place);
+  const strokes = [
+    handCircle([sun.x, sun.y], sun.radius, pen, random),
+    ...birds(place),
+    ...ridges.map((ridge) => outline(ridge, place)),
+    ...ridges.flatMap((ridge, index) => (kind === 'hills' || index === 0 ? hatching(ridge, ridges[index + 1], place) : [])),
+    ...(kind === 'sea' ? [...waves(place), ...boat(place)] : []),
+    ...(kind === 'hills' ? trees(ridges.at(-1), place) : []),
+    ...(kind === 'town' ? windows(ridges, place) : []),
+  ];
+  return { ridges, sun, strokes };
+}
+
+function ridgesOf(kind: Kind, place: Place): ((x: number) => number)[] {
+  const { width, height, noise, random } = place;
+  return LEVELS.map((level, index) => {
+    const base = height * (1 - level);
+    const shift = between(random, 0, 50);
+    if (kind === 'town' && index > 0) return skyline(base, height * 0.3, place);
+    if (kind === 'sea' && index > 0) return (x) => base + noise((x / width) * 3 + shift, index) * height * 0.006;
+    const rough = kind === 'sea' ? 0.07 : 0.13 - index * 0.03;
+    return (x) => {
+      const at = (x / width) * (2.2 + index) + shift;
+      return base + (noise(at, index) + 0.4 * noise(at * 2.7, index + 9)) * height * rough;
+    };
+  });
+}
+
+/** Houses of one row; their heights change in steps. */
+function skyline(base: number, tallest: number, { width, random }: Place): (x: number) => number {
+  const roofs: { until: number; y: number }[] = [];
+  for (let x = 0; x < width; ) {
+    x += width * between(random, 0.06, 0.13);
+    roofs.push({ until: x, y: base - tallest * between(random, 0.1, 0.9) ** 2 });
+  }
+  return (x) => roofs.find(({ until }) => x < until)?.y ?? base;
+}
+
+function outline(ridge: (x: number) => number, { width, pen, noise }: Place): Stroke {
+  const points: Point[] = [];
+  const step = Math.max(2, pen * 2);
+  for (let x = -step; x <= width + step; x += step) points.push([x, ridge(x) + noise(x / (pen * 14), 3) * pen * 0.8]);
+  return { points, width: pen * 1.15 };
+}
+
+/** Slanting lines below a ridge, where the light does not fall. */
+function hatching(ridge: (x: number) => number, below: ((x: number) => number) | undefined, place: Place): Stroke[] {
+  const { width, height, pen, noise, random } = place;
+  const strokes: Stroke[] = [];
+  for (let x = -height * 0.05; x < width; x += pen * between(random, 4.5, 7)) {
+    const shade = noise((x / width) * 6, 21);
+    if (shade < -0.05) continue;
+    const y = ridge(x) + pen * 3;
+    const length = Math.min(height * (0.03 + 0.07 * shade), (below?.(x) ?? height) - y - pen * 2);
+    if (length > pen * 4) strokes.push(handLine([x, y], [x + length * 0.55, y + length], pen * 0.55, random));
+  }
+  return strokes;
+}
+
+function birds({ width, height, pen, random }: Place): Stroke[] {
+  const centre: Point = [width * between(random, 0.55, 0.85), height * between(random, 0.12, 0.3)];
+  return Array.from({ length: 4 }, () => {
+    const [x, y] = [centre[0] + (random() - 0.5) * width * 0.2, centre[1] + (random() - 0.5) * height * 0.12];
+    const span = pen * between(random, 4, 7);
+    const line = smooth([
+      [x - span, y - span * 0.5],
+      [x - span * 0.5, y - span * 0.7],
+      [x, y],
+      [x + span * 0.5, y - span * 0.7],
+      [x + span, y - span * 0.5],
+    ]);
+    return { points: line, width: pen * 0.8 };
+  });
+}
+
+function waves({ width, height, pen, random }: Place): Stroke[] {
+  return Array.from({ length: 46 }, () => {
+    const depth = random();
+    const y = height * (1 - LEVELS[1] + depth * (LEVELS[1] - 0.02));
+    const length = width * (0.015 + 0.05 * depth);
+    const x = random() * width;
+    const lift = length * 0.12;
+    const line = smooth([
+      [x, y],
+      [x + length * 0.25, y - lift],
+      [x + length * 0.5, y],
+      [x + length * 0.75, y - lift],
+      [x + length, y],
+    ]);
+    return { points: line, width: pen * (0.6 + 0.5 * depth) };
+  });
+}
+
+function boat({ width, height, pen, random }: Place): Stroke[] {
+  const size = Math.min(width, height) * between(random, 0.1, 0.15);
+  const [x, y] = [width * between(random, 0.35, 0.65), height * (1 - LEVELS[2] - 0.03)];
+  const at = (dx: number, dy: number): Point => [x + dx * size, y + dy * size];
+  const line = (from: Point, to: Point) => handLine(from, to, pen * 1.3, random);
+  return [
+    { points: smooth([at(-1, -0.1), at(-0.75, 0.35), at(0, 0.4), at(0.75, 0.35), at(1.05, -0.15)]), width: pen * 1.5 },
+    line(at(-1, -0.1), at(1.05, -0.15)),
+    line(at(0.05, -0.12), at(0.05, -1.7)),
+    { points: smooth([at(0.12, -1.65), at(0.75, -0.9), at(0.9, -0.3)]), width: pen * 1.3 },
+    line(at(0.12, -0.3), at(0.9, -0.3)),
+    { points: smooth([at(-0.03, -1.45), at(-0.45, -0.8), at(-0.6, -0.3)]), width: pen * 1.3 },
+    line(at(-0.6, -0.3), at(-0.03, -0.3)),
+    ...[0.5, 0.62, 0.74].map((dy, row) => line(at(-0.8 + row * 0.2, dy), at(0.8 - row * 0.25, dy))),
+  ];
+}
+
+function trees(ridge: ((x: number) => number) | undefined, { width, height, pen, random }: Place): Stroke[] {
+  if (!ridge) return [];
+  return Array.from({ length: 7 }, () => {
+    const x = random() * width;
+    const size = height * between(random, 0.05, 0.1);
+    const foot = ridge(x) + size * 0.25;
+    const tiers = Array.from({ length: 5 }, (_, tier): Stroke => {
+      const y = foot - size * (0.25 + tier * 0.19);
+      const reach = size * (0.3 - tier * 0.05);
+      return { points: smooth([[x - reach, y], [x, y - reach * 0.9], [x + reach, y]]), width: pen };
+    });
+    return [handLine([x, foot], [x, foot - size * 1.2], pen, random), ...tiers];
+  }).flat();
+}
+
+function windows(ridges: readonly ((x: number) => number)[], { width, height, pen, random }: Place): Stroke[] {
+  const front = ridges.at(-1);
+  if (!front) return [];
+  const gap = Math.min(width, height) * 0.035;
+  const strokes: Stroke[] = [];
+  for (let x = gap; x < width - gap; x += gap) {
+    // A wall stands where the roof is level to both sides.
+    if (front(x) !== front(x + gap * 0.6) || random() < 0.25) continue;
+    for (let y = front(x) + gap * 0.7; y < height - gap; y += gap * 1.3) {
+      if (random() < 0.3) continue;
+      strokes.push(handLine([x, y], [x + gap * 0.4, y], pen * 0.8, random));
+      strokes.push(handLine([x + gap * 0.4, y], [x + gap * 0.4, y + gap * 0.55], pen * 0.8, random));
+      strokes.push(handLine([x, y], [x, y + gap * 0.55], pen * 0.8, random));
+      strokes.push(handLine([x, y + gap * 0.55], [x + gap * 0.4, y + gap * 0.55], pen * 0.8, random));
+    }
+  }
+  return strokes;
+}

@@ -1,0 +1,402 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect } from 'chai';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayError,
+  type ImageCall,
+  type ImageProvider,
+  type LogFields,
+  type Logger,
+} from 'mediagate';
+import openaiImage from 'mediagate/plugins/openai_image';
+import sharp from 'sharp';
+import {
+  type ImageUpstream,
+  type ImageUpstreamAnswer,
+  type ImageUpstreamBehaviour,
+  startImageUpstream,
+} from '../support/image-upstream.js';
+import { rejection } from '../support/rejection.js';
+import { sampleImage } from '../support/sample-images.js';
+
+const KEY = 'sk-canary-of-the-upstream-0001';
+const MODEL = 'vendor-model-x9';
+
+type UpstreamOptions = Record<string, unknown>;
+
+describe('openai_image over sockets', () => {
+  let first: ImageUpstream;
+  let second: ImageUpstream;
+  const gateways: Gateway[] = [];
+  let lines: { level: string; message: string; fields: LogFields }[] = [];
+
+  before(async () => {
+    [first, second] = await Promise.all([startImageUpstream({ apiKey: KEY }), startImageUpstream()]);
+  });
+  beforeEach(() => {
+    first.reset();
+    second.reset();
+    lines = [];
+  });
+  afterEach(async () => {
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  });
+  after(() => Promise.all([first.close(), second.close()]));
+
+  const one = (more: UpstreamOptions = {}): UpstreamOptions => ({
+    url: first.baseUrl,
+    apiKey: KEY,
+    model: MODEL,
+    ...more,
+  });
+  const other = (more: UpstreamOptions = {}): UpstreamOptions => ({ url: second.baseUrl, ...more });
+
+  async function provider(upstreams: readonly UpstreamOptions[], more: object = {}): Promise<ImageProvider> {
+    const write = (level: string) => (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields });
+    const logger: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+    const gateway = await createGateway({
+      plugins: [{ use: openaiImage, options: { upstreams, ...more } }],
+      trustedOrigins: [first.origin, second.origin],
+      services: { logger },
+    });
+    gateways.push(gateway);
+    const found = gateway.imageProvider('gen-img-2');
+    if (!found) throw new Error(JSON.stringify(gateway.plugins()));
+    return found;
+  }
+
+  const call = (more: Partial<ImageCall> = {}): ImageCall => ({
+    model: 'gen-img-2',
+    prompt: 'A tug at dawn',
+    size: { width: 1024, height: 1536 },
+    references: [],
+    options: {},
+    idempotencyKey: 'imgjob_1',
+    signal: new AbortController().signal,
+    ...more,
+  });
+
+  async function failureOf(work: Promise<unknown>): Promise<GatewayError> {
+    const error = (await rejection(work)) as GatewayError;
+    const said = JSON.stringify([error.message, error.reason, lines]);
+    expect(said).not.to.include(KEY);
+    expect(said).not.to.include(MODEL);
+    return error;
+  }
+
+  const reference = async (seed: number, format: 'png' | 'jpeg' | 'webp') => ({
+    bytes: await sampleImage({ width: 64, height: 48, format, seed }),
+    contentType: `image/${format}`,
+  });
+
+  it('asks for text-to-image with what the caller set, and nothing that the vendor refuses', async () => {
+    const options = { quality: 'high', output_format: 'webp', output_compression: 80, user: 'u1' };
+    const strays = { response_format: 'url', input_fidelity: 'high', upload_to_storage: true, items: [], n: 4 };
+    const image = await (await provider([one()])).generate(call({ options: { ...options, ...strays } }));
+    expect(image.contentType).to.equal('image/webp');
+    expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'webp' });
+    expect(image.usage).to.deep.equal({ inputTokens: 21, outputTokens: 1056, totalTokens: 1077 });
+    expect(first.requests).to.have.length(1);
+    expect(first.requests[0]).to.include({ path: '/v1/images/generations', key: 'imgjob_1' });
+    expect(first.requests[0]?.members).to.deep.equal({
+      model: MODEL,
+      prompt: 'A tug at dawn',
+      n: 1,
+      size: '1024x1536',
+      ...options,
+    });
+  });
+
+  it('leaves the size to the model where the caller does, and usage unknown where it is not told', async () => {
+    first.behave([{ does: 'image', usage: false }]);
+    const image = await (await provider([one()])).generate(call({ size: 'auto' }));
+    expect(first.requests[0]?.members.size).to.equal('auto');
+    expect(image).not.to.have.property('usage');
+  });
+
+  it('sends references as files of a form, in order, each with a name and a type', async () => {
+    const references = await Promise.all([reference(1, 'png'), reference(2, 'jpeg'), reference(3, 'webp')]);
+    const prompt = 'Färbe "das" 船\r\n--form; name="model"';
+    await (await provider([one()])).generate(call({ references, prompt, options: { input_fidelity: 'high' } }));
+    const [request] = first.requests;
+    expect(request?.path).to.equal('/v1/images/edits');
+    expect(request?.members).to.deep.equal({
+      model: MODEL,
+      prompt,
+      n: '1',
+      size: '1024x1536',
+      input_fidelity: 'high',
+    });
+    expect(request?.files.map(({ name, fileName, contentType }) => [name, fileName, contentType])).to.deep.equal([
+      ['image[]', 'image-1.png', 'image/png'],
+      ['image[]', 'image-2.jpg', 'image/jpeg'],
+      ['image[]', 'image-3.webp', 'image/webp'],
+    ]);
+    for (const [index, { bytes }] of references.entries()) expect(request?.files[index]?.bytes.equals(bytes)).to.equal(true);
+  });
+
+  it('speaks the dialect that an upstream needs', async () => {
+    const dialect = { jsonEdits: true, sendsResponseFormat: true, sizes: ['1024x1024', '768x1344'] };
+    const references = [await reference(1, 'jpeg')];
+    const size = { width: 1152, height: 2048 };
+    const image = await (await provider([one(dialect)])).generate(call({ references, size }));
+    const { members, contentType } = first.requests[0] ?? {};
+    expect(contentType).to.equal('application/json');
+    expect(members).to.include({ response_format: 'b64_json', size: '768x1344' });
+    expect(members?.images).to.deep.equal([
+      { image_url: `data:image/jpeg;base64,${Buffer.from(references[0]?.bytes ?? []).toString('base64')}` },
+    ]);
+    expect(image.warnings).to.deep.equal(['size: made as 768x1344, since the upstream has no 1152x2048']);
+  });
+
+  it('fetches an image that is given as an address, without the key', async () => {
+    first.behave([{ does: 'url' }]);
+    const image = await (await provider([one()])).generate(call());
+    expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536 });
+  });
+
+  it('takes the first of two images', async () => {
+    first.behave([{ does: 'duplicate' }]);
+    expect((await (await provider([one()])).generate(call())).contentType).to.equal('image/png');
+    expect(first.requests).to.have.length(1);
+  });
+
+  it('hands a wrong size and a pixel bomb on undecoded: judging them is the core\'s', async () => {
+    first.behave([{ does: 'image', size: '512x512' }, { does: 'bomb' }]);
+    const images = await provider([one()]);
+    expect(await sharp((await images.generate(call())).bytes).metadata()).to.include({ width: 512, height: 512 });
+    expect((await images.generate(call())).bytes.length).to.be.lessThan(1024 * 1024);
+  });
+
+  describe('what may be asked again', () => {
+    const fivehundred: ImageUpstreamAnswer = { does: 'error', status: 500 };
+    const unlucky: Record<string, ImageUpstreamAnswer[]> = {
+      'after status 500': [fivehundred, { does: 'error', status: 503, text: '<html>busy</html>' }],
+      'after a limit, once what it asked for has passed': [
+        { does: 'error', status: 429, headers: { 'retry-after': '1' } },
+      ],
+    };
+    for (const [name, answers] of Object.entries(unlucky)) {
+      it(`asks again ${name}, with the same key`, async () => {
+        first.behave(answers);
+        await (await provider([one()])).generate(call());
+        expect(first.calls('imgjob_1')).to.equal(answers.length + 1);
+        expect(first.made).to.equal(1);
+      });
+    }
+
+    it('waits as long as a limit says', async () => {
+      first.behave([{ does: 'error', status: 429, headers: { 'retry-after': '1' } }]);
+      const began = performance.now();
+      await (await provider([one()])).generate(call());
+      expect(performance.now() - began).to.be.greaterThan(990);
+    });
+
+    it('gives up after three tries, and says how long to wait', async () => {
+      first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '1' } }));
+      const error = await failureOf((await provider([one()])).generate(call()));
+      expect(error).to.include({ code: 'upstream_rate_limited', retryable: true, retryAfterSeconds: 1 });
+      expect(first.requests).to.have.length(3);
+    });
+
+    it('does not wait for a limit that outlasts the time there is', async () => {
+      first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '3600' } }));
+      const error = await failureOf((await provider([one()])).generate(call()));
+      expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 3600 });
+      expect(first.requests).to.have.length(1);
+    });
+
+    it('asks again where no connection was made', async () => {
+      const gone = createServer().listen(0, '127.0.0.1');
+      await once(gone, 'listening');
+      const { port } = gone.address() as { port: number };
+      gone.close();
+      await once(gone, 'close');
+      const gateway = await createGateway({
+        plugins: [{ use: openaiImage, options: { upstreams: [{ url: `http://127.0.0.1:${port}/v1` }] } }],
+        trustedOrigins: [`http://127.0.0.1:${port}`],
+        services: { logger: counting() },
+      });
+      gateways.push(gateway);
+      const error = await failureOf(gateway.imageProvider('gen-img-2')?.generate(call()) ?? Promise.resolve());
+      expect(error).to.include({ code: 'upstream_error', retryable: true });
+      expect(lines).to.have.length(3);
+    });
+
+    const counting = (): Logger => {
+      const write = (message: string, fields: LogFields = {}) => void lines.push({ level: '', message, fields });
+      return { debug: write, info: write, warn: write, error: write };
+    };
+
+    const paid: Record<string, [ImageUpstreamAnswer, string]> = {
+      'a reset in the middle of the answer': [{ does: 'reset' }, 'upstream_error'],
+      'a reset without an answer': [{ does: 'reset', before: true }, 'upstream_error'],
+      'JSON that is cut': [{ does: 'cut_json' }, 'upstream_changed'],
+      'a page in place of JSON': [{ does: 'html' }, 'upstream_changed'],
+      'base64 that is none': [{ does: 'bad_base64' }, 'upstream_changed'],
+      'a proxy that gave up waiting': [{ does: 'error', status: 524, text: 'timeout' }, 'upstream_timeout'],
+    };
+    for (const [name, [answer, code]] of Object.entries(paid)) {
+      it(`pays once: ${name} is not asked again`, async () => {
+        first.behave([answer]);
+        expect(await failureOf((await provider([one(), other()])).generate(call()))).to.include({ code });
+        expect(first.requests.length + second.requests.length).to.equal(1);
+      });
+    }
+
+    for (const does of ['stall', 'half_open'] as const) {
+      it(`ends in its own time where the upstream does not: ${does}`, async () => {
+        first.behave([{ does }]);
+        const images = await provider([one()], { budgetMs: 1_000 });
+        expect(await failureOf(images.generate(call()))).to.include({ code: 'upstream_timeout', retryable: true });
+        expect(first.requests).to.have.length(1);
+      });
+    }
+
+    it('asks an upstream that knows a request again, and only with a key to know it by', async () => {
+      first.behave([{ does: 'reset' }]);
+      const images = await provider([one({ idempotent: true })]);
+      await images.generate(call());
+      expect(first.calls('imgjob_1')).to.equal(2);
+      first.behave([{ does: 'reset' }]);
+      await failureOf(images.generate(call({ idempotencyKey: undefined })));
+      expect(first.calls('')).to.equal(1);
+    });
+  });
+
+  describe('refusals', () => {
+    it('passes a moderation block on: never asked again, never elsewhere, nothing against the upstream', async () => {
+      first.behave(() => ({ does: 'moderation' }));
+      const images = await provider([one(), other()]);
+      for (let count = 1; count <= 12; count++) {
+        const error = await failureOf(images.generate(call()));
+        expect(error).to.include({ code: 'moderation_blocked', retryable: false });
+        expect(error.reason).to.match(/safety_violations=\[violence\]/).and.not.match(/req_/);
+      }
+      expect(first.requests).to.have.length(12);
+      expect(second.requests).to.have.length(0);
+    });
+
+    it("tells the caller's fault in the upstream's words, without its names", async () => {
+      const message = `Invalid size for ${MODEL} with ${KEY}; see https://vendor.example/docs?id=1.`;
+      first.behave([{ does: 'error', status: 400, code: 'invalid_value', message }]);
+      const error = await failureOf((await provider([one(), other()])).generate(call()));
+      expect(error).to.include({ code: 'invalid_value', retryable: false });
+      expect(error.reason).to.equal('Invalid size for gen-img-2 with …; see …');
+      expect(second.requests).to.have.length(0);
+    });
+
+    for (const [status, code] of [
+      [401, 'invalid_api_key'],
+      [402, undefined],
+      [403, undefined],
+      [429, 'insufficient_quota'],
+    ] as const) {
+      it(`raises an alert where the upstream does not serve us (${status}), and asks the next`, async () => {
+        first.behave(() => ({ does: 'error', status, code, message: `Incorrect key ${KEY}` }));
+        await (await provider([one(), other()])).generate(call());
+        expect([first.requests.length, second.requests.length]).to.deep.equal([1, 1]);
+        expect(lines.map(({ level, fields }) => [level, fields.code, fields.member])).to.deep.equal([
+          ['error', 'upstream_auth_error', 'upstreams.0'],
+        ]);
+        const alone = await failureOf((await provider([one()])).generate(call()));
+        expect(alone).to.include({ code: 'upstream_auth_error', retryable: false });
+        expect(alone.reason).to.equal(undefined);
+      });
+    }
+  });
+
+  describe('several upstreams', () => {
+    it('goes on to the next at once, and comes back to the first', async () => {
+      first.behave([{ does: 'error', status: 500 }]);
+      const images = await provider([one(), other()]);
+      await images.generate(call());
+      await images.generate(call());
+      expect([first.requests.length, second.requests.length]).to.deep.equal([2, 1]);
+    });
+
+    it('leaves one that asked to be left alone, for other calls too', async () => {
+      first.behave([{ does: 'error', status: 429, headers: { 'retry-after': '60' } }]);
+      const images = await provider([one(), other()]);
+      await images.generate(call());
+      await images.generate(call());
+      expect([first.requests.length, second.requests.length]).to.deep.equal([1, 2]);
+    });
+
+    it('lets one rest that keeps failing, and tries it again after a while', async () => {
+      first.behave(() => ({ does: 'error', status: 500 }));
+      const images = await provider([one(), other()], { restMs: 700 });
+      for (let count = 1; count <= 12; count++) await images.generate(call());
+      expect([first.requests.length, second.requests.length]).to.deep.equal([10, 12]);
+      first.behave([]);
+      await new Promise((resolve) => setTimeout(resolve, 800));
+      await images.generate(call());
+      expect([first.requests.length, second.requests.length]).to.deep.equal([11, 12]);
+    });
+
+    it('says so at once where all rest', async () => {
+      first.behave(() => ({ does: 'reset' }));
+      const images = await provider([one()], { restMs: 60_000 });
+      await Promise.all(Array.from({ length: 10 }, () => failureOf(images.generate(call()))));
+      expect(await failureOf(images.generate(call()))).to.include({
+        code: 'upstream_unavailable',
+        retryAfterSeconds: 60,
+      });
+      expect(first.requests).to.have.length(10);
+    });
+
+    it('asks only those that take as many references', async () => {
+      const references = await Promise.all([1, 2, 3].map((seed) => reference(seed, 'png')));
+      await (await provider([one({ maxReferences: 2 }), other()])).generate(call({ references }));
+      expect([first.requests.length, second.requests.length]).to.deep.equal([0, 1]);
+      const images = await provider([one({ maxReferences: 2 }), other({ maxReferences: 1 })]);
+      expect(await failureOf(images.generate(call({ references })))).to.include({ code: 'too_many_images', param: 'image' });
+    });
+
+    it('does not reach a private address that nobody vouches for', async () => {
+      const gateway = await createGateway({ plugins: [{ use: openaiImage, options: { upstreams: [other()] } }] });
+      gateways.push(gateway);
+      const error = await failureOf(gateway.imageProvider('gen-img-2')?.generate(call()) ?? Promise.resolve());
+      expect(error).to.include({ code: 'upstream_unavailable', retryable: false });
+      expect(second.requests).to.have.length(0);
+    });
+  });
+
+  it('ends at once when the caller leaves, and closes the connection', async () => {
+    const behaviours: ImageUpstreamBehaviour[] = [
+      [{ does: 'stall' }],
+      [{ does: 'half_open' }],
+      [{ does: 'error', status: 429, headers: { 'retry-after': '100' } }],
+    ];
+    const images = await provider([one()]);
+    for (const behaviour of behaviours) {
+      first.reset();
+      first.behave(behaviour);
+      const leaving = new AbortController();
+      const gone = new Error('the caller left');
+      const ended = rejection(images.generate(call({ signal: leaving.signal })));
+      while (first.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      setTimeout(() => leaving.abort(gone), 50);
+      expect(await ended).to.equal(gone);
+    }
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+    await first.idle();
+  });
+
+  it('reads megabytes of base64 without holding anything up', async () => {
+    first.behave(() => ({ does: 'image', large: true }));
+    const images = await provider([one()]);
+    const size = { width: 1536, height: 1024 };
+    // The upstream lives in this process: what it needs to make and encode the answer is not to be measured.
+    await images.generate(call({ size }));
+    const loop = monitorEventLoopDelay({ resolution: 1 });
+    loop.enable();
+    const answers = await Promise.all([1, 2, 3].map(() => images.generate(call({ size }))));
+    loop.disable();
+    for (const { bytes } of answers) expect(bytes.length).to.be.greaterThan(3_500_000);
+  });
+});
