@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import { hashText, SHOWN, type ShownRow } from './job-rows.js';
 import type { Idempotency } from './jobs.js';
+import { createRowInsert } from './row-insert.js';
 import type { IdempotencyKeysTable, Tables } from './schema.js';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
@@ -22,37 +23,47 @@ export function hashKey({ scope, key, fingerprint, keptMs = KEPT_MS, replay = tr
   return { hash: hashText(JSON.stringify([scope, key])), fingerprint: hashText(fingerprint), keptMs, replay };
 }
 
-/** Those of the keys that are remembered at this time, by their hashes. */
-export async function findRemembered(
-  queries: Kysely<Tables>,
-  hashes: readonly string[],
-  at: number,
-): Promise<Map<string, Remembered>> {
-  if (hashes.length === 0) return new Map();
-  const rows = await queries
-    .selectFrom('idempotency_keys')
-    .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
-    .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
-    .where('idempotency_keys.hash', 'in', hashes)
-    .where('idempotency_keys.expires_at', '>', at)
-    .execute();
-  return new Map(rows.map(({ hash, fingerprint, ...job }) => [hash, { fingerprint, job }]));
-}
+export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
 
-/** In the place of what was remembered of the same keys before. */
-export async function remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
-  if (rows.length === 0) return;
-  await transaction
-    .insertInto('idempotency_keys')
-    .values(rows)
-    .onConflict((conflict) =>
-      conflict.column('hash').doUpdateSet(({ ref }) => ({
-        fingerprint: ref('excluded.fingerprint'),
-        job_id: ref('excluded.job_id'),
-        expires_at: ref('excluded.expires_at'),
-      })),
-    )
-    .execute();
+/** @param queries Only compiles queries. */
+export function createIdempotencyKeys(queries: Kysely<Tables>) {
+  const insert = createRowInsert({
+    queries,
+    table: 'idempotency_keys',
+    sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0 },
+    conflict: (rows) =>
+      rows.onConflict((conflict) =>
+        conflict.column('hash').doUpdateSet(({ ref }) => ({
+          fingerprint: ref('excluded.fingerprint'),
+          job_id: ref('excluded.job_id'),
+          expires_at: ref('excluded.expires_at'),
+        })),
+      ),
+  });
+
+  return {
+    /** Those of the keys that are remembered at this time, by their hashes. */
+    async find(
+      transaction: Transaction<Tables>,
+      hashes: readonly string[],
+      at: number,
+    ): Promise<Map<string, Remembered>> {
+      if (hashes.length === 0) return new Map();
+      const rows = await transaction
+        .selectFrom('idempotency_keys')
+        .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
+        .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
+        .where('idempotency_keys.hash', 'in', hashes)
+        .where('idempotency_keys.expires_at', '>', at)
+        .execute();
+      return new Map(rows.map(({ hash, fingerprint, ...job }) => [hash, { fingerprint, job }]));
+    },
+
+    /** In the place of what was remembered of the same keys before; each key once. */
+    remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
+      return insert(transaction, rows);
+    },
+  };
 }
 
 /** At most `limit` of those whose time is over; how many. */

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { countUse, dayOf, readUsed } from './daily-quotas.js';
-import { findRemembered, hashKey, type KeyHash, remember } from './idempotency-keys.js';
+import { hashKey, type IdempotencyKeys, type KeyHash } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
@@ -38,6 +38,7 @@ export function toCandidate(acceptance: Acceptance): Candidate {
 export interface AcceptanceOptions {
   kind: JobKind;
   table: JobTable;
+  idempotencyKeys: IdempotencyKeys;
   slots: SlotTable;
   clock: JobClock;
 }
@@ -49,14 +50,14 @@ export interface AcceptanceOptions {
 export async function acceptGroup(
   transaction: Transaction<Tables>,
   candidates: readonly Candidate[],
-  { kind, table, slots, clock }: AcceptanceOptions,
+  { kind, table, idempotencyKeys, slots, clock }: AcceptanceOptions,
 ): Promise<(Accepted | GatewayError)[]> {
   await table.lockKind(transaction, kind);
   const at = await clock.read(transaction);
   const day = dayOf(at);
   let active = await table.countActive(transaction, kind);
   const keyHashes = candidates.flatMap(({ keyHash }) => (keyHash?.replay ? [keyHash.hash] : []));
-  const remembered = await findRemembered(transaction, keyHashes, at);
+  const remembered = await idempotencyKeys.find(transaction, keyHashes, at);
   const dedupeHashes = candidates.flatMap(({ dedupeHash }) => (dedupeHash === undefined ? [] : [dedupeHash]));
   const joinable = await table.findJoinable(transaction, kind, dedupeHashes);
   const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
@@ -139,7 +140,7 @@ export async function acceptGroup(
   for (const window of windows.values()) await window.save();
   await table.insert(transaction, rows);
   await table.addOwners(transaction, owners);
-  await remember(transaction, [...keys.values()]);
+  await idempotencyKeys.remember(transaction, [...keys.values()]);
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
   await countUse(transaction, taken, 1);
   return candidates.map((candidate) => verdicts.get(candidate) as Accepted | GatewayError);

@@ -1,10 +1,11 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
-import type { Engine } from './database.js';
+import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE } from './job-turns.js';
 import type { JobKind } from './jobs.js';
+import { createRowInsert } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
 
 /** Queued jobs that are counted in front of another. */
@@ -22,7 +23,9 @@ export function ownedBy(accountId: string): RawBuilder<boolean> {
 export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
-export function createJobTable(engine: Engine, clock: JobClock) {
+export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
+  const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
+
   return {
     /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
     async lockKind(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
@@ -53,9 +56,7 @@ export function createJobTable(engine: Engine, clock: JobClock) {
       return new Map(rows.map((row) => [row.dedupe_hash, row]));
     },
 
-    async insert(queries: Queries, rows: readonly JobRow[]): Promise<void> {
-      if (rows.length > 0) await queries.insertInto('jobs').values(rows).execute();
-    },
+    insert,
 
     async addOwners(queries: Queries, rows: readonly JobOwnersTable[]): Promise<void> {
       if (rows.length === 0) return;
@@ -125,3 +126,25 @@ export function createJobTable(engine: Engine, clock: JobClock) {
     },
   };
 }
+
+const SAMPLE: Required<JobRow> = {
+  id: '',
+  kind: 'image',
+  dedupe_hash: '',
+  state: 'queued',
+  place: 0,
+  summary: '',
+  input: '',
+  key_id: '',
+  account_id: '',
+  quota_day: '',
+  attempts: 0,
+  cut_offs: 0,
+  runner: '',
+  beat: 0,
+  created_at: 0,
+  started_at: 0,
+  finished_at: 0,
+  result: '',
+  error: '',
+};

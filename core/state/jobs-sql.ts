@@ -3,6 +3,7 @@ import { isGatewayError } from '../errors.js';
 import type { Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createGroupCommit, type GroupCommit } from './group-commit.js';
+import { createIdempotencyKeys } from './idempotency-keys.js';
 import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
 import { createJobClock } from './job-clock.js';
 import { createJobEndTable } from './job-end-table.js';
@@ -48,7 +49,8 @@ export function createJobs({
   ...rest
 }: JobsOptions): ClosableJobs {
   const clock = createJobClock(rest.clock);
-  const table = createJobTable(database.engine, clock);
+  const table = createJobTable(database, clock);
+  const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database.engine, clock);
   const endTable = createJobEndTable(database.engine, clock);
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
@@ -69,7 +71,7 @@ export function createJobs({
     const made = createGroupCommit<Candidate, Accepted>({
       database,
       async work(transaction, candidates) {
-        const verdicts = await acceptGroup(transaction, candidates, { kind, table, slots, clock });
+        const verdicts = await acceptGroup(transaction, candidates, { kind, table, idempotencyKeys, slots, clock });
         if (verdicts.some((verdict) => !isGatewayError(verdict) && isQueued(verdict)))
           await dispatcher.announce(transaction, kind);
         return verdicts;

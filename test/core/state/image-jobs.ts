@@ -1,0 +1,103 @@
+import { openDatabase } from '../../../core/state/database.js';
+import type { State } from '../../../core/state/index.js';
+import type { Acceptance, Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
+import type { LedgerTable } from '../../../core/state/schema.js';
+import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
+
+export const kind = 'image' as const;
+
+/** An acceptance, with the account and key `one` where nothing else is said. */
+export type Wish = Partial<Omit<Acceptance, 'job'>> & { job?: Partial<NewJob>; from?: State };
+
+/** One empty state whose clock is moved by the test, and what tests of image jobs do to it. */
+export interface ImageJobs {
+  place: Place;
+  clock: ManualClock;
+  logger: ListLogger;
+  state: State;
+  /** Opens the same state once more. */
+  open(jobLeaseMs?: number): Promise<State>;
+  accept(wish?: Wish): Promise<Accepted>;
+  /** The job of an acceptance that has to be one. */
+  submit(wish?: Wish): Promise<JobRecord>;
+  look(job: JobRecord): Promise<JobRecord>;
+  ended(job: JobRecord): Promise<JobRecord>;
+  work(run: WorkOptions['run'], more?: Partial<WorkOptions> & { from?: State }): { stop(): Promise<void> };
+  ledger(): Promise<LedgerTable[]>;
+  /** What the account `one` has taken of a day's quota. */
+  used(day: string): Promise<number>;
+}
+
+export async function createImageJobs(engine: Engine, context: Mocha.Context): Promise<ImageJobs> {
+  const place = await engine.place(context);
+  const clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
+  const logger = new ListLogger();
+  const open = (jobLeaseMs?: number) => place.open({ windowClock: clock, logger, jobLeaseMs });
+  const state = await open();
+
+  async function accept({ job, from = state, ...wish }: Wish = {}): Promise<Accepted> {
+    const whole = { kind, accountId: 'one', keyId: 'one', input: null, maxActive: 10_000, ...job } satisfies NewJob;
+    return from.jobs.accept({ ...wish, job: whole });
+  }
+
+  async function look({ id }: JobRecord): Promise<JobRecord> {
+    const job = await state.jobs.find(id, 'one');
+    if (!job) throw new Error('An accepted job is gone.');
+    return job;
+  }
+
+  async function read<Row>(select: (database: Awaited<ReturnType<typeof openDatabase>>) => Promise<Row>): Promise<Row> {
+    const database = await openDatabase(place);
+    try {
+      return await select(database);
+    } finally {
+      await database.close();
+    }
+  }
+
+  return {
+    place,
+    clock,
+    logger,
+    state,
+    open,
+    accept,
+    look,
+    async submit(wish) {
+      const { job } = await accept(wish);
+      if (!job) throw new Error('The job was not accepted.');
+      return job;
+    },
+    async ended(job) {
+      for (;;) {
+        const seen = await look(job);
+        if (seen.state !== 'queued' && seen.state !== 'running') return seen;
+        await turn();
+      }
+    },
+    work: (run, { from = state, ...more } = {}) => from.jobs.work({ kind, concurrency: 1, run, ...more }),
+    ledger: () => read(({ queries }) => queries.selectFrom('ledger').selectAll().orderBy('at').execute()),
+    used: (day) =>
+      read(async ({ queries }) => {
+        const row = await queries
+          .selectFrom('daily_quotas')
+          .select('used')
+          .where('account_id', '=', 'one')
+          .where('day', '=', day)
+          .executeTakeFirst();
+        return row?.used ?? 0;
+      }),
+  };
+}
+
+/** A run that ends when its signal does, with the signal's reason. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+}
+
+export function turn(ms = 1): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
