@@ -5,7 +5,7 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import { checkImage } from '../media/image-check.js';
 import type { ImageFiles } from '../media/image-file.js';
 import { IMAGE_CONTENT_TYPES } from '../media/image-type.js';
-import { createAddressGuard } from '../services/address-guard.js';
+import { createAddressGuard, MAX_URL_LENGTH } from '../services/address-guard.js';
 import { decodeDataUri, isDataUri } from './data-uri.js';
 import { downloadImage } from './image-download.js';
 
@@ -53,8 +53,10 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
 
   /** What the text shows; what its name resolves to is seen when it is fetched. */
   function checkUrl(text: string): string {
-    const url = URL.parse(text);
-    if (url?.protocol !== 'https:') throw invalidUrl('It must be an https URL, or a data URI.');
+    // Long ones are not even parsed, which takes a while.
+    const url = text.length > MAX_URL_LENGTH ? undefined : URL.parse(text);
+    if (url?.protocol !== 'https:')
+      throw invalidUrl(`It must be an https URL of at most ${MAX_URL_LENGTH} characters, or a data URI.`);
     try {
       guard.checkUrl(url);
     } catch (error) {
@@ -69,6 +71,7 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
         'url' in reference ? await downloadImage({ http, url: reference.url, signal }) : reference.media.bytes;
       return await images.normalize(bytes, signal);
     } catch (error) {
+      signal.throwIfAborted();
       throw naming(reference, error);
     }
   }

@@ -4,6 +4,7 @@ import type { ImageSize } from '../contracts/image-provider.js';
 import type { Media } from '../contracts/media.js';
 import { GatewayError } from '../errors.js';
 import { checkHeader, checkImage, MAX_REFERENCE_PIXELS } from './image-check.js';
+import { explainDecoding, ofModel } from './image-failure.js';
 import type { ImageHeader } from './image-header.js';
 import { IMAGE_CONTENT_TYPES } from './image-type.js';
 import { withoutNotes } from './png-chunks.js';
@@ -82,13 +83,13 @@ export function createImageFiles(): ImageFiles {
   return {
     async normalize(bytes, signal) {
       const header = checkImage(bytes);
-      return inTurn(signal, (sharp) => explain(() => normalize(open(sharp, bytes, header), header)));
+      return inTurn(signal, (sharp) => explainDecoding(() => normalize(open(sharp, bytes, header), header)));
     },
     async fitCanvas(media, canvas) {
       try {
         const header = checkHeader(media.bytes);
         return await inTurn(canvas.signal, (sharp) =>
-          explain(() => fit(() => open(sharp, media.bytes, header), { media, header, canvas })),
+          explainDecoding(() => fit(() => open(sharp, media.bytes, header), { media, header, canvas })),
         );
       } catch (error) {
         throw ofModel(error);
@@ -183,27 +184,3 @@ function encodeAs(image: Sharp, format: OutputFormat, asked = QUALITY): Promise<
   if (format === 'webp') return encode(image.webp({ quality }), format);
   return encode(image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling: '4:4:4' }), format);
 }
-
-async function explain<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (cause instanceof Error && cause.message.startsWith('timeout')) {
-      throw new GatewayError('image_too_large', 'The image takes too long to be decoded.', { cause });
-    }
-    throw new GatewayError('invalid_image', 'The image is damaged: it cannot be decoded to its end.', { cause });
-  }
-}
-
-/** What is wrong with an image is the caller's fault, unless the image is a model's. */
-function ofModel(error: unknown): unknown {
-  if (!(error instanceof GatewayError) || !OF_INPUTS.has(error.code)) return error;
-  return new GatewayError('upstream_error', `What the model gave cannot be used. ${error.message}`, { cause: error });
-}
-
-const OF_INPUTS: ReadonlySet<string> = new Set([
-  'unsupported_image_media_type',
-  'invalid_image',
-  'image_too_large',
-  'image_file_too_large',
-]);

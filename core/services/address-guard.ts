@@ -33,7 +33,8 @@ export interface AddressGuardOptions {
   resolveTimeoutMs?: number;
 }
 
-const MAX_URL_LENGTH = 8192;
+/** Characters; longer ones are not fetched. */
+export const MAX_URL_LENGTH = 8192;
 const RESOLVE_TIMEOUT_MS = 2000;
 const RESOLVE_TIMED_OUT = 'The host name could not be resolved in time.';
 
