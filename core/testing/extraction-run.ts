@@ -9,6 +9,7 @@ import { createValidator } from '../validation.js';
 import type { ExtractorDefinition, Sample } from './extractor-definition.js';
 import { type Exchange, pluginFolder, readFixture } from './fixtures.js';
 import { show } from './matchers.js';
+import { shownSecrets } from './secrets.js';
 import { extractorOf, setUpPlugin, type TestSetup } from './setup.js';
 
 export interface ExtractionRun {
@@ -104,10 +105,7 @@ export function idsOf({ data }: Extraction): Readonly<Record<string, string | un
 
 /** Which secrets show in what somebody else may get to see of a run. */
 export function leaks(definition: ExtractorDefinition, { extraction, error, setup }: ExtractionRun): string[] {
-  const text = inspect([extraction, error, setup.logs], { depth: 20, maxStringLength: null, maxArrayLength: null });
-  return (definition.secrets ?? []).flatMap((secret, index) =>
-    text.includes(secret) ? [`secret ${index + 1} shows in the result, the error or the log`] : [],
-  );
+  return shownSecrets(definition.secrets ?? [], [extraction, error, setup.logs]);
 }
 
 export function outcomeOf({ extraction, error }: ExtractionRun): string {

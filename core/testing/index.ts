@@ -4,6 +4,8 @@ export { describeExtractor, extractorChecks } from './extractor-checks.js';
 export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extractor-definition.js';
 export { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';
 export { type Exchange, type FixtureExchange, type FixtureFile, pluginFolder, readFixture } from './fixtures.js';
+export { describeImageProvider, imageProviderChecks } from './image-checks.js';
+export type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
 export { createManualClock, type ManualClock } from './manual-clock.js';
 export {
   absent,
@@ -23,4 +25,4 @@ export { createMemoryCache, createMemoryStorage, createRecordingLogger, type Log
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
 export { createRecording, type Recording } from './recording.js';
 export { createReplay, type Replay } from './replay.js';
-export { extractorOf, setUpPlugin, type TestSetup, type TestSetupOptions } from './setup.js';
+export { extractorOf, imageProviderOf, setUpPlugin, type TestSetup, type TestSetupOptions } from './setup.js';

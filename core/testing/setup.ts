@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import type { Extractor } from '../contracts/extractor.js';
+import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
 import type { Browser, Clock, HttpClient } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
@@ -73,4 +74,10 @@ export function extractorOf({ contributions }: TestSetup): Extractor {
   const [extractor] = contributions.extractors ?? [];
   assert(extractor, 'setup returned no extractor');
   return extractor;
+}
+
+export function imageProviderOf({ contributions }: TestSetup): ImageProvider {
+  const [provider] = contributions.imageProviders ?? [];
+  assert(provider, 'setup returned no image provider');
+  return provider;
 }

@@ -15,7 +15,7 @@ export interface LetteringBox {
 /** Of a text, more than a picture has room for. */
 const MAX_CLUSTERS = 600;
 /** Of a capital's height. */
-const LINE_HEIGHT = 1.85;
+const LINE_HEIGHT = 2;
 const PEN = 0.13;
 /** On the grid of the glyphs, where a capital is 12 high. */
 const CAPITAL = 12;
@@ -100,16 +100,32 @@ function markFor(cluster: string): Letter {
     return {
       width: 11,
       lines: [
-        [[5.5, 0], [5.5, 12]],
-        ...rows.map((y): Point[] => [[random() * 3, y], [11 - random() * 3, y]]),
-        ...columns.map((x): Point[] => [[x, random() * 5], [x, 12 - random() * 4]]),
+        [
+          [5.5, 0],
+          [5.5, 12],
+        ],
+        ...rows.map((y): Point[] => [
+          [random() * 3, y],
+          [11 - random() * 3, y],
+        ]),
+        ...columns.map((x): Point[] => [
+          [x, random() * 5],
+          [x, 12 - random() * 4],
+        ]),
       ],
     };
   }
   if (/\p{L}|\p{N}/u.test(cluster)) {
     const height = 3 + random() * 6;
     const dot: Point = [2 + random() * 3, random() < 0.5 ? height - 5 : 15];
-    const wave = smooth([[-1.4, 12], [1, 12], [2, 12 - height], [5, 12 - height], [5, 12], [8.4, 12]]);
+    const wave = smooth([
+      [-1.4, 12],
+      [1, 12],
+      [2, 12 - height],
+      [5, 12 - height],
+      [5, 12],
+      [8.4, 12],
+    ]);
     return { width: 7, lines: random() < 0.5 ? [wave, [dot]] : [wave] };
   }
   const corners = 3 + Math.floor(random() * 5);

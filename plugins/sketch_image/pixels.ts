@@ -1,4 +1,4 @@
-import { GatewayError, type Media } from 'mediagate';
+import { GatewayError, type ImageSize, type Media } from 'mediagate';
 import type { Sharp } from 'sharp';
 import type { Ink } from './ink.js';
 import type { Box, Reference } from './layout.js';
@@ -54,7 +54,7 @@ export async function readReference(media: Media): Promise<Reference> {
 /** A reference as a photograph with a white border, lying a little askew. */
 export async function printOf(reference: Reference, box: Box, angle: number): Promise<Overlay> {
   const sharp = await loadSharp();
-  const scale = Math.min((box.width * 0.74) / reference.width, (box.height * 0.72) / reference.height);
+  const scale = Math.min((box.width * 0.68) / reference.width, (box.height * 0.68) / reference.height);
   const border = Math.max(2, Math.round(Math.min(box.width, box.height) * 0.03));
   const edge = Math.max(1, Math.round(border / 12));
   const [width, height] = [reference.width, reference.height].map((side) => Math.max(1, Math.round(side * scale)));
@@ -63,17 +63,25 @@ export async function printOf(reference: Reference, box: Box, angle: number): Pr
     .flatten({ background: '#fff' })
     .toColourspace('srgb')
     .extend({ top: border, left: border, right: border, bottom: border * 2, background: '#fffdf8' })
+    .png({ compressionLevel: 0 })
+    .toBuffer();
+  // A pipeline extends once.
+  const edged = await sharp(framed)
     .extend({ top: edge, left: edge, right: edge, bottom: edge, background: '#8a8378' })
     .png({ compressionLevel: 0 })
     .toBuffer();
-  const turned = sharp(framed).ensureAlpha().rotate(angle, { background: { r: 0, g: 0, b: 0, alpha: 0 } });
+  const turned = sharp(edged)
+    .ensureAlpha()
+    .rotate(angle, { background: { r: 0, g: 0, b: 0, alpha: 0 } });
   return centred(turned, box);
 }
 
 /** Ink in one colour. */
 export async function inkOverlay(ink: Ink, colour: Colour): Promise<Overlay> {
   const { width, height } = ink;
-  const input = await inked(await loadSharp(), ink, colour).raw().toBuffer();
+  const input = await inked(await loadSharp(), ink, colour)
+    .raw()
+    .toBuffer();
   return { input, raw: { width, height, channels: 4 }, left: 0, top: 0 };
 }
 
@@ -90,15 +98,22 @@ export async function slipOverlay(ink: Ink, colours: { ink: Colour; paper: Colou
   return centred(sharp(slip).rotate(4, { background: { r: 0, g: 0, b: 0, alpha: 0 } }), box);
 }
 
-export async function encodePicture({ width, height, wash, overlays }: PictureParts, encoding: Encoding): Promise<Media> {
+export async function encodePicture(parts: PictureParts, size: ImageSize, encoding: Encoding): Promise<Media> {
   const sharp = await loadSharp();
-  const raw = { width: wash.width, height: wash.height, channels: 3 } as const;
-  // Apart from the overlays: these have to fit the size that the picture has before any other step.
-  const painted = await sharp(wash.pixels, { raw }).resize(width, height, { fit: 'fill', kernel: 'cubic' }).raw().toBuffer();
+  const { width, height, wash, overlays } = parts;
+  // Three steps: what is laid over has to fit the size that comes in, and scaling would come before it.
+  const painted = await sharp(wash.pixels, { raw: { width: wash.width, height: wash.height, channels: 3 } })
+    .resize(width, height, { fit: 'fill', kernel: 'cubic' })
+    .raw()
+    .toBuffer();
   const grain = { input: await grainTile(), tile: true, blend: 'multiply' } as const;
-  const picture = sharp(painted, { raw: { width, height, channels: 3 } })
+  const laid = await sharp(painted, { raw: { width, height, channels: 3 } })
     .composite([grain, ...overlays])
-    .removeAlpha();
+    .removeAlpha()
+    .raw()
+    .toBuffer();
+  const picture = sharp(laid, { raw: { width, height, channels: 3 } });
+  if (size.width !== width) picture.resize(size.width, size.height, { fit: 'fill' });
   const { format, quality } = encoding;
   const encoded = format === 'png' ? picture.png({ compressionLevel: 6 }) : picture.toFormat(format, { quality });
   return { bytes: await encoded.toBuffer(), contentType: `image/${format}` };

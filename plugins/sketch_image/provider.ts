@@ -1,4 +1,4 @@
-import type { GeneratedImage, ImageCall, ImageProvider } from 'mediagate';
+import type { GeneratedImage, ImageCall, ImageProvider, ImageSize } from 'mediagate';
 import { drawInk, type Ink } from './ink.js';
 import { type Box, chooseSize, layOut } from './layout.js';
 import { letter } from './lettering.js';
@@ -7,6 +7,7 @@ import { type Encoding, encodePicture, inkOverlay, printOf, readReference, slipO
 import { between, createRandom, type Random } from './random.js';
 import { composeScene } from './scene.js';
 import { handLine, type Stroke } from './strokes.js';
+import { createTurns } from './turns.js';
 import { paintWash } from './wash.js';
 
 export interface SketchOptions {
@@ -18,52 +19,63 @@ const STAMP_INK: Colour = [176, 44, 38];
 /** What is done about these is nothing; the others do not apply to a drawing that is never transparent. */
 const IGNORED = ['quality', 'moderation', 'input_fidelity'];
 
+/** Drawing is work for this process, and each picture takes memory: more at once would only hold up everything else. */
+const LIMITS = { atOnce: 2, waiting: 1_000 };
+/** Below this many pixels nothing can be read: smaller pictures are drawn larger and scaled down. */
+const SHORTEST_SIDE = 256;
+
 export function createSketchProvider({ models, seed }: SketchOptions): ImageProvider {
-  return {
-    models,
-    async generate(call) {
-      call.signal.throwIfAborted();
-      const references = await Promise.all(call.references.map(readReference));
-      const size = call.size === 'auto' ? chooseSize(call.prompt, references[0]) : call.size;
-      const random = createRandom(`${seed} ${size.width}x${size.height} ${call.prompt}`);
-      const palette = choosePalette(
-        call.prompt,
-        references.map(({ average }) => average),
-        random,
-      );
-      const layout = layOut(size, references.length);
-      const bottom = layout.scene.y + layout.scene.height;
-      const scene = composeScene(call.prompt, size.width, bottom, random);
-      const wash = await paintWash({
-        ...size,
-        sceneHeight: bottom,
-        margin: layout.margin,
-        scene,
-        palette,
-        random,
-        signal: call.signal,
-      });
-      const lines = [
-        { strokes: scene.strokes, clip: layout.scene },
-        { strokes: frame(layout.scene, random) },
-        { strokes: caption(call.prompt, layout.caption) },
-      ];
-      const ink = await drawInk(size, lines, call.signal);
-      const stamp = await drawStamp(layout.stamp, random, call.signal);
-      const overlays = await Promise.all([
-        inkOverlay(ink, palette.ink),
-        ...references.map((reference, index) => {
-          const box = layout.prints[index] ?? layout.scene;
-          return printOf(reference, box, between(random, 1.5, 5) * (index % 2 === 0 ? -1 : 1));
-        }),
-        slipOverlay(stamp, { ink: STAMP_INK, paper: mix(palette.paper, [255, 255, 255], 0.5) }, layout.stamp),
-      ]);
-      call.signal.throwIfAborted();
-      const image = await encodePicture({ ...size, wash, overlays }, encodingOf(call));
-      const warnings = warningsOf(call);
-      return { ...image, ...(warnings.length > 0 && { warnings }) } satisfies GeneratedImage;
-    },
-  };
+  const turns = createTurns(LIMITS);
+
+  async function draw(call: ImageCall): Promise<GeneratedImage> {
+    const references = await Promise.all(call.references.map(readReference));
+    const asked = call.size === 'auto' ? chooseSize(call.prompt, references[0]) : call.size;
+    const size = drawnSize(asked);
+    const random = createRandom(`${seed} ${size.width}x${size.height} ${call.prompt}`);
+    const palette = choosePalette(
+      call.prompt,
+      references.map(({ average }) => average),
+      random,
+    );
+    const layout = layOut(size, references.length);
+    const bottom = layout.scene.y + layout.scene.height;
+    const scene = composeScene(call.prompt, size.width, bottom, random);
+    const wash = await paintWash({
+      ...size,
+      sceneHeight: bottom,
+      margin: layout.margin,
+      scene,
+      palette,
+      random,
+      signal: call.signal,
+    });
+    const lines = [
+      { strokes: scene.strokes, clip: layout.scene },
+      { strokes: frame(layout.scene, random) },
+      { strokes: caption(call.prompt, layout.caption) },
+    ];
+    const ink = await drawInk(size, lines, call.signal);
+    const stamp = await drawStamp(layout.stamp, random, call.signal);
+    const overlays = await Promise.all([
+      inkOverlay(ink, palette.ink),
+      ...references.map((reference, index) => {
+        const box = layout.prints[index] ?? layout.scene;
+        return printOf(reference, box, between(random, 1.5, 5) * (index % 2 === 0 ? -1 : 1));
+      }),
+      slipOverlay(stamp, { ink: STAMP_INK, paper: mix(palette.paper, [255, 255, 255], 0.5) }, layout.stamp),
+    ]);
+    call.signal.throwIfAborted();
+    const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
+    const warnings = warningsOf(call);
+    return { ...image, ...(warnings.length > 0 && { warnings }) };
+  }
+
+  return { models, generate: (call) => turns.take(call.signal, () => draw(call)) };
+}
+
+function drawnSize({ width, height }: ImageSize): ImageSize {
+  const scale = Math.max(1, SHORTEST_SIDE / Math.min(width, height));
+  return { width: Math.round(width * scale), height: Math.round(height * scale) };
 }
 
 function caption(prompt: string, box: Box): Stroke[] {

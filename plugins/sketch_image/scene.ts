@@ -44,9 +44,11 @@ export function composeScene(prompt: string, width: number, height: number, rand
   const strokes = [
     handCircle([sun.x, sun.y], sun.radius, pen, random),
     ...birds(place),
-    ...ridges.map((ridge) => outline(ridge, place)),
-    ...ridges.flatMap((ridge, index) => (kind === 'hills' || index === 0 ? hatching(ridge, ridges[index + 1], place) : [])),
-    ...(kind === 'sea' ? [...waves(place), ...boat(place)] : []),
+    ...ridges.flatMap((ridge, index) => outline(ridge, nearest(ridges.slice(index + 1), place), place)),
+    ...ridges.flatMap((ridge, index) =>
+      kind === 'hills' || index === 0 ? hatching(ridge, nearest(ridges.slice(index + 1), place), place, index) : [],
+    ),
+    ...(kind === 'sea' ? water(place) : []),
     ...(kind === 'hills' ? trees(ridges.at(-1), place) : []),
     ...(kind === 'town' ? windows(ridges, place) : []),
   ];
@@ -78,29 +80,43 @@ function skyline(base: number, tallest: number, { width, random }: Place): (x: n
   return (x) => roofs.find(({ until }) => x < until)?.y ?? base;
 }
 
-function outline(ridge: (x: number) => number, { width, pen, noise }: Place): Stroke {
-  const points: Point[] = [];
+/** Where what is nearer begins to hide what is behind. */
+function nearest(ridges: readonly ((x: number) => number)[], { height }: Place): (x: number) => number {
+  return (x) => Math.min(height, ...ridges.map((ridge) => ridge(x)));
+}
+
+/** The line of a ridge, where nothing nearer hides it. */
+function outline(ridge: (x: number) => number, hidden: (x: number) => number, place: Place): Stroke[] {
+  const { width, pen, noise } = place;
+  const lines: Point[][] = [[]];
   const step = Math.max(2, pen * 2);
-  for (let x = -step; x <= width + step; x += step) points.push([x, ridge(x) + noise(x / (pen * 14), 3) * pen * 0.8]);
-  return { points, width: pen * 1.15 };
+  for (let x = -step; x <= width + step; x += step) {
+    const y = ridge(x) + noise(x / (pen * 14), 3) * pen * 0.8;
+    if (y < hidden(x)) lines.at(-1)?.push([x, y]);
+    else if (lines.at(-1)?.length) lines.push([]);
+  }
+  return lines.filter(({ length }) => length > 1).map((points) => ({ points, width: pen * 1.15 }));
 }
 
 /** Slanting lines below a ridge, where the light does not fall. */
-function hatching(ridge: (x: number) => number, below: ((x: number) => number) | undefined, place: Place): Stroke[] {
+function hatching(ridge: (x: number) => number, hidden: (x: number) => number, place: Place, row: number): Stroke[] {
   const { width, height, pen, noise, random } = place;
   const strokes: Stroke[] = [];
   for (let x = -height * 0.05; x < width; x += pen * between(random, 4.5, 7)) {
-    const shade = noise((x / width) * 6, 21);
+    const shade = noise((x / width) * 6, 21.3 + row * 7);
     if (shade < -0.05) continue;
     const y = ridge(x) + pen * 3;
-    const length = Math.min(height * (0.03 + 0.07 * shade), (below?.(x) ?? height) - y - pen * 2);
+    const length = Math.min(
+      height * (0.03 + 0.07 * shade),
+      Math.min(hidden(x), hidden(x + height * 0.05)) - y - pen * 2,
+    );
     if (length > pen * 4) strokes.push(handLine([x, y], [x + length * 0.55, y + length], pen * 0.55, random));
   }
   return strokes;
 }
 
 function birds({ width, height, pen, random }: Place): Stroke[] {
-  const centre: Point = [width * between(random, 0.55, 0.85), height * between(random, 0.12, 0.3)];
+  const centre: Point = [width * between(random, 0.5, 0.7), height * between(random, 0.24, 0.36)];
   return Array.from({ length: 4 }, () => {
     const [x, y] = [centre[0] + (random() - 0.5) * width * 0.2, centre[1] + (random() - 0.5) * height * 0.12];
     const span = pen * between(random, 4, 7);
@@ -115,8 +131,18 @@ function birds({ width, height, pen, random }: Place): Stroke[] {
   });
 }
 
-function waves({ width, height, pen, random }: Place): Stroke[] {
-  return Array.from({ length: 46 }, () => {
+/** A boat, and waves around it. */
+function water(place: Place): Stroke[] {
+  const { width, height, random } = place;
+  const size = Math.min(width, height) * between(random, 0.1, 0.15);
+  const [x, y] = [width * between(random, 0.35, 0.65), height * (1 - LEVELS[2] - 0.03)];
+  const isFree = ([left, top]: Point, length: number) =>
+    Math.abs(left + length / 2 - x) > size * 1.2 + length / 2 || top < y - size * 1.8 || top > y + size * 0.9;
+  return [...waves(isFree, place), ...boat([x, y], size, place)];
+}
+
+function waves(isFree: (start: Point, length: number) => boolean, { width, height, pen, random }: Place): Stroke[] {
+  return Array.from({ length: 52 }, () => {
     const depth = random();
     const y = height * (1 - LEVELS[1] + depth * (LEVELS[1] - 0.02));
     const length = width * (0.015 + 0.05 * depth);
@@ -129,13 +155,11 @@ function waves({ width, height, pen, random }: Place): Stroke[] {
       [x + length * 0.75, y - lift],
       [x + length, y],
     ]);
-    return { points: line, width: pen * (0.6 + 0.5 * depth) };
-  });
+    return isFree([x, y], length) ? [{ points: line, width: pen * (0.6 + 0.5 * depth) }] : [];
+  }).flat();
 }
 
-function boat({ width, height, pen, random }: Place): Stroke[] {
-  const size = Math.min(width, height) * between(random, 0.1, 0.15);
-  const [x, y] = [width * between(random, 0.35, 0.65), height * (1 - LEVELS[2] - 0.03)];
+function boat([x, y]: Point, size: number, { pen, random }: Place): Stroke[] {
   const at = (dx: number, dy: number): Point => [x + dx * size, y + dy * size];
   const line = (from: Point, to: Point) => handLine(from, to, pen * 1.3, random);
   return [
@@ -159,7 +183,14 @@ function trees(ridge: ((x: number) => number) | undefined, { width, height, pen,
     const tiers = Array.from({ length: 5 }, (_, tier): Stroke => {
       const y = foot - size * (0.25 + tier * 0.19);
       const reach = size * (0.3 - tier * 0.05);
-      return { points: smooth([[x - reach, y], [x, y - reach * 0.9], [x + reach, y]]), width: pen };
+      return {
+        points: smooth([
+          [x - reach, y],
+          [x, y - reach * 0.9],
+          [x + reach, y],
+        ]),
+        width: pen,
+      };
     });
     return [handLine([x, foot], [x, foot - size * 1.2], pen, random), ...tiers];
   }).flat();

@@ -25,7 +25,7 @@ export interface WashOptions {
 }
 
 const SHORT_SIDE = 240;
-const ROWS_AT_ONCE = 16;
+const ROWS_AT_ONCE = 8;
 
 /** Watercolour under the ink: uneven, and lighter towards its edges. @throws the signal's reason. */
 export async function paintWash(options: WashOptions): Promise<Wash> {
@@ -63,7 +63,8 @@ export async function paintWash(options: WashOptions): Promise<Wash> {
     for (let index = scene.ridges.length - 1; index >= 0; index--) {
       const top = scene.ridges[index]?.(x) ?? 0;
       const land = palette.land[index];
-      if (land && y > top) return mix(land, palette.paper, Math.max(0, 0.3 - ((y - top) / sceneHeight) * 1.5) + cloud * 0.12);
+      if (land && y > top)
+        return mix(land, palette.paper, Math.max(0, 0.3 - ((y - top) / sceneHeight) * 1.5) + cloud * 0.12);
     }
     const { sun } = scene;
     const distance = Math.hypot(x - sun.x, y - sun.y) / sun.radius;

@@ -41,6 +41,23 @@ describe('plugins.config.json', () => {
     ]);
   });
 
+  it('switches entries on and off by what the environment has', async () => {
+    const plugins = [
+      { use: 'model', enabled: { $env: 'MODEL_URL' } },
+      { use: 'stand-in', enabled: { $not: { $env: 'MODEL_URL' } } },
+      { use: 'off', enabled: false },
+    ];
+    const enabled = async (environment: Record<string, string>) => {
+      const entries = await read({ plugins }, environment);
+      return typeof entries === 'string' ? entries : entries.map((entry) => entry.enabled);
+    };
+    expect(await enabled({ MODEL_URL: 'https://model.example' })).to.deep.equal([true, false, false]);
+    expect(await enabled({})).to.deep.equal([false, true, false]);
+    expect(await enabled({ MODEL_URL: '' })).to.deep.equal([false, true, false]);
+    expect(await read({ plugins: [{ use: 'x', enabled: { $env: 1 } }] })).to.match(/plugins\.0\.enabled/);
+    expect(await read({ plugins: [{ use: 'x', enabled: { env: 'X' } }] })).to.match(/plugins\.0\.enabled/);
+  });
+
   it('names the file and the member that is wrong', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);

@@ -1,0 +1,141 @@
+import assert from 'node:assert';
+import type { HttpClient, HttpRequest } from '../contracts/services.js';
+import { type Check, reportAll } from './check.js';
+import { createFakeHttp, type FakeReply } from './fake-http.js';
+import type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
+import { describeOutcome, type ImageRun, imageErrorOf, inventImage, runImage } from './image-run.js';
+import { shownSecrets } from './secrets.js';
+
+/** Milliseconds that "at once" may take on a busy machine. */
+const AT_ONCE_MS = 10_000;
+const MOST_TRIES = 3;
+/** Said by an upstream in a body that is nobody's business. */
+const WORDS = 'words-of-the-upstream-alone';
+
+interface Fault {
+  name: string;
+  codes: readonly string[];
+  reply(request: HttpRequest, upstream: ImageUpstreamScript): FakeReply | Promise<FakeReply>;
+}
+
+const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
+
+const FAULTS: readonly Fault[] = [
+  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
+  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '1' }) },
+  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
+  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: () => page(503) },
+  { name: 'a timeout', codes: ['upstream_timeout'], reply: () => ({ fail: 'timeout' }) },
+  { name: 'a broken connection', codes: ['upstream_error'], reply: () => ({ fail: 'connection' }) },
+  { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
+  { name: 'a page', codes: UNREADABLE, reply: () => page(200) },
+  {
+    name: 'bytes that are no image',
+    codes: UNREADABLE,
+    reply: (request, upstream) => upstream.image(request, Buffer.from(WORDS)),
+  },
+  {
+    name: 'an image of no bytes',
+    codes: UNREADABLE,
+    reply: (request, upstream) => upstream.image(request, Buffer.alloc(0)),
+  },
+  { name: 'an answer that is cut', codes: UNREADABLE, reply: cutAnswer },
+];
+
+/** An upstream that fails in one way, and a caller who leaves. */
+export function imageFaultChecks(definition: ImageProviderDefinition): Check[] {
+  const { upstream } = definition;
+  const leaving: Check = { name: 'ends at once when the caller leaves', run: () => endsAtOnce(definition) };
+  if (!upstream) return [leaving];
+  return [
+    ...FAULTS.map(({ name, codes, reply }): Check => {
+      return { name: `${name} is named`, run: () => isNamed(definition, codes, (request) => reply(request, upstream)) };
+    }),
+    { name: 'a blocked prompt is asked once, and told', run: () => isBlocked(definition, upstream) },
+    leaving,
+  ];
+}
+
+async function isNamed(
+  definition: ImageProviderDefinition,
+  codes: readonly string[],
+  reply: (request: HttpRequest) => FakeReply | Promise<FakeReply>,
+): Promise<void> {
+  const secrets = definition.secrets ?? [];
+  // Upstreams like to repeat what they were sent.
+  const http = createFakeHttp(async (request) => withWords(await reply(request), [WORDS, ...secrets]));
+  const run = await runImage(definition, {}, http);
+  const code = imageErrorOf(run)?.code;
+  reportAll([
+    ...(code !== undefined && codes.includes(code)
+      ? []
+      : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
+    ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+    ...shownSecrets([...secrets, WORDS], [run.image, run.error, run.setup.logs]),
+  ]);
+}
+
+async function isBlocked(definition: ImageProviderDefinition, { moderation }: ImageUpstreamScript): Promise<void> {
+  const http = createFakeHttp([moderation]);
+  const run = await runImage(definition, {}, http);
+  const error = imageErrorOf(run);
+  reportAll([
+    ...(error?.code === 'moderation_blocked' ? [] : [`expected moderation_blocked, got ${describeOutcome(run)}`]),
+    ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
+    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+    ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+  ]);
+}
+
+async function endsAtOnce(definition: ImageProviderDefinition): Promise<void> {
+  const gone = new Error('the caller left');
+  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
+  await endsWith(gone, runImage(definition, { signal: AbortSignal.abort(gone) }, ignoring));
+  const late = new AbortController();
+  const http = createFakeHttp(() => {
+    setImmediate(() => late.abort(gone));
+    return { hang: true };
+  });
+  if (!definition.upstream) setImmediate(() => late.abort(gone));
+  // Large enough that nobody is done before the caller has left.
+  await endsWith(gone, runImage(definition, { size: { width: 3840, height: 2160 }, signal: late.signal }, http));
+}
+
+async function endsWith(reason: Error, run: Promise<ImageRun>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, AT_ONCE_MS, undefined);
+  });
+  const ended = await Promise.race([run, late]);
+  clearTimeout(timer);
+  assert(ended, 'it went on after the caller had left');
+  assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
+}
+
+function says(status: number, headers: Readonly<Record<string, string>> = {}) {
+  return (): FakeReply => ({ status, headers, body: { error: { message: 'No.', type: 'error', code: null } } });
+}
+
+function page(status: number): FakeReply {
+  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
+}
+
+async function cutAnswer(request: HttpRequest, upstream: ImageUpstreamScript): Promise<FakeReply> {
+  const { bytes } = await inventImage({ width: 64, height: 64 }, 'png', '#456');
+  const reply = upstream.image(request, bytes);
+  if (!('body' in reply)) return reply;
+  const whole = bodyText(reply.body);
+  return { ...reply, body: whole.subarray(0, whole.length / 2) };
+}
+
+/** Into the message of an error in JSON, or behind a page. */
+function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
+  if (!('body' in reply) || reply.body instanceof Uint8Array || (reply.status ?? 200) === 200) return reply;
+  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
+  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace('No.', words.join(' '))) };
+}
+
+function bodyText(body: string | Uint8Array | object = ''): Buffer {
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as Uint8Array);
+  return Buffer.from(JSON.stringify(body));
+}

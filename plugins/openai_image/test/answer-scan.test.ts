@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { findImage, readUsage } from '../answer.js';
+import { createAnswerScan, type ScannedAnswer } from '../answer-scan.js';
+
+function scan(text: string, pieceLength = text.length): ScannedAnswer {
+  const reader = createAnswerScan();
+  const bytes = Buffer.from(text);
+  for (let from = 0; from < bytes.length; from += pieceLength) reader.push(bytes.subarray(from, from + pieceLength));
+  return reader.end();
+}
+
+const answer = (b64: string) => `{"created":1,"data":[{"b64_json":"${b64}"}],"usage":{"total_tokens":7}}`;
+
+describe('openai_image: reading an answer piece by piece', () => {
+  it('gives what JSON.parse and a decoder give, however the answer is cut', () => {
+    const texts = fc.string({ unit: fc.constantFrom('"', '\\', 'b64_json', ':', '{', 'é', '漢', ' ', '\n') });
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 300 }),
+        texts,
+        fc.integer({ min: 1, max: 40 }),
+        fc.constantFrom(0, 2),
+        (image, revised, pieceLength, space) => {
+          const data = [{ revised_prompt: revised, b64_json: Buffer.from(image).toString('base64') }];
+          const { json, images } = scan(JSON.stringify({ created: 1, data }, null, space), pieceLength);
+          expect(json).to.deep.equal({ created: 1, data: [{ revised_prompt: revised, b64_json: 0 }] });
+          expect(images[0]?.equals(image)).to.equal(true);
+        },
+      ),
+    );
+  });
+
+  it('takes base64 with escaped slashes, broken lines, without padding, behind the head of a data URI', () => {
+    const bytes = Buffer.from('//8/?+\xff\xfe', 'latin1');
+    const plain = bytes.toString('base64');
+    const forms = [
+      plain.replaceAll('/', '\\/'),
+      plain.replace(/(.{3})/g, '$1\\r\\n'),
+      plain.replace(/=+$/, ''),
+      `data:image/png;base64,${plain}`,
+    ];
+    for (const form of forms) {
+      for (const pieceLength of [1, 7, 1000]) {
+        expect(scan(answer(form), pieceLength).images[0]?.equals(bytes), form).to.equal(true);
+      }
+    }
+  });
+
+  it('finds damage anywhere in base64', () => {
+    const whole = Buffer.alloc(600, 7).toString('base64');
+    for (const at of [0, 300, 799]) {
+      const damaged = `${whole.slice(0, at)}*${whole.slice(at + 1)}`;
+      expect(findImage(scan(answer(damaged), 64)), `at ${at}`).to.equal(undefined);
+    }
+    expect(findImage(scan(answer('AAA=AAAA')))).to.equal(undefined);
+    expect(findImage(scan(answer('A')))).to.equal(undefined);
+  });
+
+  it('refuses what is cut, is no JSON, or goes on and on', () => {
+    const whole = answer(Buffer.alloc(90).toString('base64'));
+    for (let length = 0; length < whole.length; length++)
+      expect(() => scan(whole.slice(0, length))).to.throw(SyntaxError);
+    expect(() => scan('<!doctype html>')).to.throw(SyntaxError);
+    expect(() => scan(`[${'0,'.repeat(600_000)}0]`, 65_536)).to.throw(SyntaxError);
+  });
+
+  it('finds the image, its address, or neither', () => {
+    expect(findImage(scan('{"data":[{"url":"https://files.example/1.png"},{"url":"b"}]}'))).to.deep.equal({
+      url: 'https://files.example/1.png',
+    });
+    for (const text of [
+      '{}',
+      '[]',
+      '{"data":[]}',
+      '{"data":[{"b64_json":null}]}',
+      '{"data":[{"b64_json":""}]}',
+      '{"data":[{"b64_json":0}]}',
+    ]) {
+      expect(findImage(scan(text)), text).to.equal(undefined);
+    }
+  });
+
+  it('knows usage only where it is told', () => {
+    const usage = { input_tokens: 3, output_tokens: -1, total_tokens: 1.5, input_tokens_details: { cached_tokens: 0 } };
+    expect(readUsage({ usage })).to.deep.equal({ inputTokens: 3, cachedTokens: 0 });
+    for (const json of [{}, { usage: null }, { usage: {} }, null]) expect(readUsage(json)).to.equal(undefined);
+  });
+});

@@ -1,0 +1,5 @@
+import { describeImageProvider, describePlugin } from 'mediagate/testing';
+import plugin from '../index.js';
+
+describePlugin({ plugin, folder: import.meta.url });
+describeImageProvider({ plugin });

@@ -1,0 +1,268 @@
+import { expect } from 'chai';
+import {
+  definePlugin,
+  GatewayError,
+  type GeneratedImage,
+  type ImageCall,
+  type ImageProvider,
+  type PluginContext,
+  Type,
+} from '../../../core/index.js';
+import { decodeImage, formatOf, inventImage } from '../../../core/testing/image-run.js';
+import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
+
+const KEY = 'key-that-nobody-may-see';
+const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
+type Context = PluginContext<{ key?: string }>;
+type Make = (call: ImageCall, context: Context) => Promise<GeneratedImage>;
+
+/** Names of the checks that fail, of all or of those named. */
+async function failing(checks: readonly Check[], only?: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  const wanted = only ? checks.filter(({ name }) => only.includes(name)) : checks;
+  for (const check of wanted) await check.run().catch(() => names.push(check.name));
+  return names;
+}
+
+function definition(
+  make: Make,
+  more: Partial<ImageProvider> = {},
+): Pick<ImageProviderDefinition, 'plugin' | 'options'> {
+  const plugin = definePlugin<typeof options>({
+    name: 'invented',
+    apiVersion: 1,
+    summary: 'Images of an invented model.',
+    provides: ['image'],
+    options,
+    setup: (context) => ({
+      imageProviders: [{ models: ['invented-1'], generate: (call) => make(call, context), ...more }],
+    }),
+  });
+  return { plugin, options: { key: KEY } };
+}
+
+/** An upstream that answers with the image as it is. */
+const asking: Make = async (call, context) => {
+  const response = await send(call, context);
+  const image = read(response.status, response.body);
+  if (!/^(?:\x89PNG|\xff\xd8\xff|RIFF)/.test(Buffer.from(image.bytes.subarray(0, 4)).toString('latin1'))) unreadable();
+  await decodeImage(image.bytes).catch(unreadable);
+  return image;
+};
+
+function unreadable(): never {
+  throw new GatewayError('upstream_changed', 'This is no image.');
+}
+
+function send(call: ImageCall, { http, options: { key = '' } }: Context) {
+  call.signal.throwIfAborted();
+  const images = call.references.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
+  return http.request({
+    url: 'https://invented.example/images',
+    method: 'POST',
+    headers: { authorization: key },
+    body: JSON.stringify({ prompt: call.prompt, format: call.options.output_format, images }),
+    signal: call.signal,
+  });
+}
+
+function read(status: number, body: Uint8Array): GeneratedImage {
+  if (status === 400) throw new GatewayError('moderation_blocked', 'Blocked.');
+  if ([401, 402, 403].includes(status)) throw new GatewayError('upstream_auth_error', 'It does not serve us.');
+  if (status === 429) throw new GatewayError('upstream_rate_limited', 'It limits us.');
+  if (status !== 200) throw new GatewayError('upstream_error', 'It failed.');
+  return { bytes: body, contentType: typeOf(body) };
+}
+
+function typeOf(bytes: Uint8Array): string {
+  const head = Buffer.from(bytes.subarray(0, 4)).toString('latin1');
+  if (head === 'RIFF') return 'image/webp';
+  return head.startsWith('\xff\xd8') ? 'image/jpeg' : 'image/png';
+}
+
+const upstream: ImageProviderDefinition['upstream'] = {
+  image: (_request, bytes) => ({ body: bytes }),
+  moderation: { status: 400, body: { error: 'blocked' } },
+};
+
+describe('the testing kit for image providers', () => {
+  describe('with an upstream', () => {
+    const check = (make: Make, more?: Partial<ImageProvider>, only?: readonly string[]) =>
+      failing(imageProviderChecks({ ...definition(make, more), secrets: [KEY], upstream }), only);
+    const altering =
+      (change: (image: GeneratedImage, call: ImageCall, context: Context) => GeneratedImage): Make =>
+      async (call, context) =>
+        change(await asking(call, context), call, context);
+    /** What an upstream refuses, told in another way. */
+    const telling =
+      (tell: (error: GatewayError) => unknown): Make =>
+      (call, context) =>
+        asking(call, context).catch((error) => {
+          throw error instanceof GatewayError ? tell(error) : error;
+        });
+
+    it('passes one that keeps to the rules', async () => expect(await check(asking)).to.deep.equal([]));
+
+    const wrong: Readonly<Record<string, { make: Make; more?: Partial<ImageProvider>; finds: readonly string[] }>> = {
+      'a model named twice': { make: asking, more: { models: ['one', 'one'] }, finds: ['names its models'] },
+      'no models': { make: asking, more: { models: [] }, finds: ['names its models'] },
+      'a media type that is not that of the bytes': {
+        make: altering((image) => ({ ...image, contentType: 'image/png' })),
+        finds: ['gives jpeg where it is asked for, or says that it does not'],
+      },
+      'bytes that are changed on the way': {
+        make: altering((image) => ({ ...image, bytes: Buffer.concat([image.bytes, Buffer.from([0])]) })),
+        finds: ['makes an image of 1024x1024', 'makes an image of words with each model'],
+      },
+      'references in the wrong order': {
+        make: (call, context) => asking({ ...call, references: [...call.references].reverse() }, context),
+        finds: ['uses 2 references', 'uses 3 references', 'uses 4 references'],
+      },
+      'a reference too few': {
+        make: (call, context) => asking({ ...call, references: call.references.slice(0, 3) }, context),
+        finds: ['uses 4 references'],
+      },
+      'a prompt that is cut': {
+        make: (call, context) => asking({ ...call, prompt: call.prompt.slice(0, 4_000) }, context),
+        finds: ['takes a prompt as words: very much'],
+      },
+      'a prompt that is escaped': {
+        make: (call, context) => asking({ ...call, prompt: call.prompt.replaceAll('<', '&lt;') }, context),
+        finds: ['takes a prompt as words: markup'],
+      },
+      'two requests for one image': {
+        make: async (call, context) => {
+          await send(call, context);
+          return asking(call, context);
+        },
+        finds: ['makes an image of 1024x1024', 'a blocked prompt is asked once, and told'],
+      },
+      'usage that is no number': {
+        make: altering((image) => ({ ...image, usage: { totalTokens: Number.NaN } })),
+        finds: ['makes an image of 1024x1024'],
+      },
+      'a key in the log': {
+        make: altering((image, _call, { logger }) => {
+          logger.info(`asked with ${KEY}`);
+          return image;
+        }),
+        finds: ['makes an image of 1024x1024'],
+      },
+      "the upstream's words in an error": {
+        make: async (call, context) => {
+          const response = await send(call, context);
+          if (response.status === 500) throw new GatewayError('upstream_error', response.text());
+          return asking(call, context);
+        },
+        finds: ['HTTP 500 is named'],
+      },
+      "a refusal of our key passed on as the caller's": {
+        make: telling((error) =>
+          error.code === 'upstream_auth_error' ? new GatewayError('invalid_api_key', 'No.') : error,
+        ),
+        finds: ['HTTP 401 is named', 'HTTP 402 is named', 'HTTP 403 is named'],
+      },
+      'a limit called a failure': {
+        make: telling((error) =>
+          error.code === 'upstream_rate_limited' ? new GatewayError('upstream_error', 'No.') : error,
+        ),
+        finds: ['HTTP 429 is named'],
+      },
+      'a blocked prompt that may be asked again': {
+        make: telling((error) =>
+          error.code === 'moderation_blocked' ? new GatewayError(error.code, 'No.', { retryable: true }) : error,
+        ),
+        finds: ['a blocked prompt is asked once, and told'],
+      },
+      'too many tries': {
+        make: async (call, context) => {
+          for (let tries = 1; tries <= 3; tries++) {
+            if ((await send(call, context)).status < 500) break;
+          }
+          return asking(call, context);
+        },
+        finds: ['HTTP 500 is named', 'HTTP 503 with a page is named'],
+      },
+      'anything that comes as an image': {
+        make: async (call, context) => {
+          const { status, body } = await send(call, context);
+          return read(status, body);
+        },
+        finds: [
+          'an empty body is named',
+          'a page is named',
+          'bytes that are no image is named',
+          'an answer that is cut is named',
+        ],
+      },
+      'work for a caller who has left': {
+        make: async (call, context) => {
+          const patient = { ...call, signal: new AbortController().signal };
+          // In the end it answers all the same, so that this test ends.
+          return Promise.race([asking(patient, context), new Promise<never>((_, reject) => setTimeout(reject, 300))]);
+        },
+        finds: ['ends at once when the caller leaves'],
+      },
+    };
+
+    for (const [name, { make, more, finds }] of Object.entries(wrong)) {
+      it(`finds ${name}`, async () => expect(await check(make, more, finds)).to.have.members([...finds]));
+    }
+  });
+
+  describe('without one', () => {
+    const check = (make: Make, only?: readonly string[]) => failing(imageProviderChecks(definition(make)), only);
+    /** Of one colour, which the last reference decides. */
+    const drawing: Make = async ({ size, references, options: { output_format }, signal }) => {
+      signal.throwIfAborted();
+      const last = references.at(-1);
+      const colour = last ? [...(await decodeImage(last.bytes)).pixels.subarray(0, 3)] : [9, 9, 9];
+      // As one that takes some time.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      signal.throwIfAborted();
+      const canvas = size === 'auto' ? { width: 64, height: 64 } : size;
+      return inventImage(canvas, formatOf(output_format), `rgb(${colour.join(',')})`);
+    };
+
+    it('passes one that keeps to the rules', async () => expect(await check(drawing)).to.deep.equal([]));
+
+    const wrong: Readonly<Record<string, { make: Make; finds: readonly string[] }>> = {
+      'one size for all': {
+        make: (call, context) => drawing({ ...call, size: 'auto' }, context),
+        finds: ['makes an image of 1024x1024', 'makes an image of 16x16', 'keeps calls beside each other apart'],
+      },
+      'references that make no difference': {
+        make: (call, context) => drawing({ ...call, references: [] }, context),
+        finds: ['uses 1 reference', 'uses 4 references'],
+      },
+      'a format that is ignored in silence': {
+        make: (call, context) => drawing({ ...call, options: {} }, context),
+        finds: ['gives jpeg where it is asked for, or says that it does not'],
+      },
+      'a reference that is painted over': {
+        make: async (call, context) => {
+          call.references[0]?.bytes.fill(0);
+          return drawing({ ...call, references: [] }, context);
+        },
+        finds: ['leaves what it is given alone'],
+      },
+      'a secret request': {
+        make: async (call, context) => {
+          await context.http.request({ url: 'https://elsewhere.example' }).catch(() => {});
+          return drawing(call, context);
+        },
+        finds: ['makes an image of 1024x1024'],
+      },
+      'an image that is cut': {
+        make: async (call, context) => {
+          const image = await drawing(call, context);
+          return { ...image, bytes: image.bytes.subarray(0, image.bytes.length - 20) };
+        },
+        finds: ['makes an image of words with each model'],
+      },
+    };
+    for (const [name, { make, finds }] of Object.entries(wrong)) {
+      it(`finds ${name}`, async () => expect(await check(make, finds)).to.have.members([...finds]));
+    }
+  });
+});

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
+
+describe('image models of a running gateway', () => {
+  let gateway: GatewayProcess;
+  let upstream: ImageUpstream;
+  before(async () => {
+    upstream = await startImageUpstream();
+  });
+  afterEach(() => gateway.stop());
+  after(() => upstream.close());
+
+  const entries = async () => (await gateway.request('/health')).json.checks.plugins.entries as { id: string }[];
+  const doctor = async () => {
+    const findings: { name: string; detail: string }[] = JSON.parse((await gateway.command('doctor', '--json')).stdout);
+    return findings.find(({ name }) => name === 'plugins')?.detail;
+  };
+
+  it('are sketched where no upstream is set, and everybody is told', async () => {
+    gateway = await startGatewayProcess({ firstRun: true });
+    expect(await entries()).to.deep.include({ id: 'sketch_image', state: 'ready', stand_in: true });
+    expect((await entries()).map(({ id }) => id)).not.to.include('openai_image');
+    expect(gateway.output()).to.match(/sketch_image +ready +gen-img-2, gen-image-2 \(stand-in\)/);
+    expect(await doctor()).to.include('sketch_image (stand-in for gen-img-2, gen-image-2)');
+    expect((await gateway.command('plugins')).stdout).to.match(/sketch_image .*\(stand-in\)/);
+  });
+
+  it('are asked of the upstream that is set', async () => {
+    const IMAGE_UPSTREAM_URL = upstream.baseUrl;
+    gateway = await startGatewayProcess({ environment: { IMAGE_UPSTREAM_URL, TRUSTED_ORIGINS: upstream.origin } });
+    expect(await entries()).to.deep.include({ id: 'openai_image', state: 'ready' });
+    expect((await entries()).map(({ id }) => id)).not.to.include('sketch_image');
+    expect((await gateway.command('plugins')).stdout).to.match(/openai_image +ready +image +gen-img-2, gen-image-2\n/);
+  });
+});
