@@ -61,9 +61,9 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (found) sendBytes(context, found.body);
 }
 
-/** Whether the client has what bears this tag already. */
+/** Whether the client has what bears this tag already. What it tells caches (`fetch` says no-cache) is not for us. */
 export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
-  return fresh(request.headers, { etag });
+  return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
 }
 
 /** Answers GET with a file whose length is not known yet. */
