@@ -92,7 +92,7 @@ function setValidators({ res: response }: RequestContext, validators: Validators
 }
 
 /** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */
-function sendBytes(context: RequestContext, bytes: Bytes): void {
+export function sendBytes(context: RequestContext, bytes: Bytes): void {
   const { res: response } = context;
   response.setTimeout(IDLE_MS, () => response.destroy());
   context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });
