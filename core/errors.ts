@@ -48,8 +48,6 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
-  'invalid_image',
-  'failed_to_download_image',
   'bad_request',
   // Keys and grants
   'missing_api_key',
@@ -164,7 +162,6 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'audio_unavailable',
   'audio_timeout',
   'plugin_unavailable',
-  'failed_to_download_image',
   'storage_error',
   'queue_expired',
   'job_timeout',

@@ -25,7 +25,12 @@ import type {
 } from './extraction/requests.js';
 import { createSubmissions } from './extraction/submission.js';
 import { openBrowser, openHttp } from './gateway-services.js';
+import { absentImages } from './images/absent-images.js';
+import type { Images } from './images/image-jobs.js';
+import { createImages, type ImagesOptions } from './images/images.js';
+import { createReferences } from './images/references.js';
 import { createFfmpeg } from './media/ffmpeg.js';
+import { createImageFiles } from './media/image-file.js';
 import { createScratchFolders } from './media/scratch-folders.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
@@ -35,6 +40,9 @@ import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
 import type { Jobs } from './state/jobs.js';
 
+export type * from './images/image-jobs.js';
+export type { ImagesOptions } from './images/images.js';
+export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
 export type { BrowserExecutable } from './services/browser-process.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
@@ -106,6 +114,8 @@ export interface GatewayOptions {
   scratchFolder?: string;
   /** Background work. Default: none is offered, and everything is extracted at once. */
   jobs?: JobsOptions;
+  /** Images. They are offered where there are jobs and a storage. */
+  images?: ImagesOptions;
 }
 
 /** Where background jobs are kept, and how many there may be. */
@@ -174,6 +184,8 @@ export interface Gateway extends AsyncDisposable {
    * else the source said, `audio_timeout`, `queue_full`, `upstream_unavailable` where it cannot be stored.
    */
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
+  /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
+  readonly images: Images;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -192,6 +204,8 @@ export interface Gateway extends AsyncDisposable {
 }
 
 const CACHE_TTL_MS = 600_000;
+/** For one input image of a request. */
+const REFERENCE_MS = 15_000;
 
 /**
  * The composition root: makes the services, loads the plugins, and returns the facade. Two gateways in a process share
@@ -253,9 +267,32 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
 
+  const referencesEnd = new AbortController();
+  const images = openImages();
+
+  function openImages() {
+    const { storage } = services;
+    const { trustedOrigins = [], jobs } = options;
+    if (!jobs || !storage) return undefined;
+    const imageFiles = createImageFiles();
+    const face = http.face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal: referencesEnd.signal });
+    return createImages({
+      ...options.images,
+      store: jobs.store,
+      storage,
+      registry,
+      host,
+      references: createReferences({ http: face, images: imageFiles, trustedOrigins }),
+      imageFiles,
+      clock,
+      logger,
+    });
+  }
+
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
-    await jobs?.stop();
+    await Promise.all([jobs?.stop(), images?.stop()]);
+    referencesEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     await audioFiles?.close();
     await host.dispose();
     await Promise.all([browser.close(), http.close()]);
@@ -273,6 +310,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     throw error;
   }
   jobs?.start();
+  images?.start();
 
   return {
     extract: (request) => extraction.extract(request),
@@ -288,6 +326,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway makes no MP3 files.');
       return audioFiles.open(request);
     },
+    images: images ?? absentImages,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };

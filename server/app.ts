@@ -3,6 +3,7 @@ import Koa from 'koa';
 import { type Clock, type Gateway, GatewayError, type Logger, type Windows } from 'mediagate';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
+import { createImageSubmitter } from './image-submission.js';
 import type { KeyTable } from './key-table.js';
 import { createAuth } from './middleware/auth.js';
 import { createBodyBudget } from './middleware/body.js';
@@ -16,6 +17,10 @@ import { addAudioRoutes } from './routes/audio.js';
 import { addExtractRoutes } from './routes/extract.js';
 import { addExtractBatchRoute } from './routes/extract-batch.js';
 import { addHealthRoutes } from './routes/health.js';
+import { addImageFileRoutes } from './routes/image-files.js';
+import { addImageGenerationRoute } from './routes/image-generations.js';
+import { addImageRoutes } from './routes/images.js';
+import { createWaitingRoom } from './waiting.js';
 
 export interface AppDependencies {
   gateway: Gateway;
@@ -24,6 +29,10 @@ export interface AppDependencies {
   health: Health;
   logger: Logger;
   clock: Clock;
+  /** Public address of this gateway, without a trailing slash. Asked whenever a link is made. */
+  baseUrl(): string;
+  /** Whether image sizes beside the named ones are accepted. */
+  anyImageSize: boolean;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -46,19 +55,20 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 }
 
 /** Every route. README's table is held to it. */
-export function createRouter({
-  gateway,
-  windows,
-  keys,
-  health,
-  clock,
-  siteUrl,
-}: AppDependencies): Router<RequestState> {
+export function createRouter(dependencies: AppDependencies): Router<RequestState> {
+  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
-  addHealthRoutes(router, health);
   const bodies = createBodyBudget();
-  addExtractRoutes(router, { gateway, windows, auth, bodies, polls: createPollGuard(clock) });
+  const polls = createPollGuard(clock);
+  addHealthRoutes(router, health);
+  const submit = createImageSubmitter({ gateway, bodies, anySize: anyImageSize });
+  const { drain } = health;
+  const images = { gateway, auth, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
+  addImageRoutes(router, images);
+  addImageGenerationRoute(router, images);
+  addImageFileRoutes(router, { gateway, clock });
+  addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
   return router;

@@ -15,6 +15,8 @@ export interface FileTerms {
   downloadName: string;
   /** Whole seconds that anybody may keep a copy. */
   maxAgeSeconds: number;
+  /** Whether a browser shows it rather than saving it; then nobody asks for it again within its time. Default false. */
+  shown?: boolean;
 }
 
 type Bytes = AsyncIterable<Uint8Array>;
@@ -60,6 +62,11 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (found) sendBytes(context, found.body);
 }
 
+/** Whether the client has what bears this tag already. What it tells caches (`fetch` says no-cache) is not for us. */
+export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
+  return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
+}
+
 /** Answers GET with a file whose length is not known yet. */
 export function sendGrowing(context: RequestContext, contentType: string, body: Bytes, terms: FileTerms): void {
   setFileHeaders(context, terms);
@@ -69,9 +76,11 @@ export function sendGrowing(context: RequestContext, contentType: string, body: 
 }
 
 /** What goes with a public file. Pages of other origins may use it; nothing in it can run. */
-function setFileHeaders({ res: response }: RequestContext, { downloadName, maxAgeSeconds }: FileTerms): void {
-  response.setHeader('Cache-Control', `public, max-age=${maxAgeSeconds}`);
-  response.setHeader('Content-Disposition', `attachment; filename="${downloadName}"`);
+function setFileHeaders({ res: response }: RequestContext, terms: FileTerms): void {
+  const { downloadName, maxAgeSeconds, shown = false } = terms;
+  response.setHeader('Cache-Control', `public, max-age=${maxAgeSeconds}${shown ? ', immutable' : ''}`);
+  response.setHeader('Content-Disposition', `${shown ? 'inline' : 'attachment'}; filename="${downloadName}"`);
+  response.setHeader('Content-Security-Policy', "default-src 'none'; sandbox");
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag');
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
@@ -84,7 +93,7 @@ function setValidators({ res: response }: RequestContext, validators: Validators
 }
 
 /** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */
-function sendBytes(context: RequestContext, bytes: Bytes): void {
+export function sendBytes(context: RequestContext, bytes: Bytes): void {
   const { res: response } = context;
   response.setTimeout(IDLE_MS, () => response.destroy());
   context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Clock, Gateway, Need } from 'mediagate';
+import { type Clock, type Gateway, GatewayError, type Need } from 'mediagate';
 import { checkPlatforms } from './platform-check.js';
 import { PACKAGE_VERSION } from './version.js';
 
@@ -36,6 +36,8 @@ export interface Health {
   /** From now on the gateway is not ready: it is finishing. */
   startDraining(): void;
   readonly draining: boolean;
+  /** Aborts when draining starts: whoever only waits for something ends then. */
+  readonly drain: AbortSignal;
   close(): void;
 }
 
@@ -43,7 +45,7 @@ export function createHealth({ gateway, wants, clock, checks }: HealthOptions): 
   const startedAt = clock.monotonic();
   const loop = monitorEventLoopDelay({ resolution: 100 });
   loop.enable();
-  let draining = false;
+  const draining = new AbortController();
   let asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
 
   async function check(run: () => Promise<unknown>): Promise<CheckResult> {
@@ -104,16 +106,17 @@ export function createHealth({ gateway, wants, clock, checks }: HealthOptions): 
       };
     },
     async readiness() {
-      if (draining) return { ok: false, status: 'shutting_down' };
+      if (draining.signal.aborted) return { ok: false, status: 'shutting_down' };
       const failed = Object.entries(await runChecks()).find(([, { ok }]) => !ok);
       return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
     },
     startDraining() {
-      draining = true;
+      draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
     },
     get draining() {
-      return draining;
+      return draining.signal.aborted;
     },
+    drain: draining.signal,
     close() {
       loop.disable();
     },

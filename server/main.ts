@@ -75,15 +75,10 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks });
   opened.add(() => health.close());
-  const app = createApp({
-    gateway,
-    windows: state.windows,
-    keys,
-    health,
-    logger,
-    clock: systemClock,
-    siteUrl: settings.siteUrl,
-  });
+  const { windows } = state;
+  const { anyImageSize, siteUrl } = settings;
+  const clock = systemClock;
+  const app = createApp({ gateway, windows, keys, health, logger, clock, baseUrl, anyImageSize, siteUrl });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

@@ -54,6 +54,13 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     cacheTtlMs: settings.extractCacheSeconds * 1000,
     ffmpegPath,
     ...(jobs && { jobs: { store: jobs, workers: settings.extractWorkers, maxActive: settings.extractMaxActive } }),
+    images: {
+      workers: settings.imageWorkers,
+      maxPerKey: settings.imageMaxPerKey,
+      maxActive: settings.imageMaxActive,
+      fileMs: settings.imageFileHours * 3_600_000,
+      restartPolicy: settings.imageRestartPolicy,
+    },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
     ...(chromium && { browser: { executable: chromium.prepare } }),
     audioLinks: {

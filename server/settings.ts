@@ -34,6 +34,16 @@ export interface Settings {
   /** Background jobs that may be queued or running, over all processes. */
   extractMaxActive: number;
   audioLinkHours: number;
+  /** Whether image sizes beside the named ones are accepted. */
+  anyImageSize: boolean;
+  /** Images that this process makes at the same time. */
+  imageWorkers: number;
+  /** Images of one key that are made at the same time, over all processes. */
+  imageMaxPerKey?: number;
+  /** Image jobs that may be queued or running, over all processes. */
+  imageMaxActive: number;
+  imageFileHours: number;
+  imageRestartPolicy: 'requeue' | 'fail';
   maxConnections: number;
   shutdownSeconds: number;
 }
@@ -183,6 +193,43 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ audioLinkHours: wholeNumber(text, 1, 720) }),
   },
   {
+    name: 'IMAGE_WORKERS',
+    default: '4',
+    description: 'Images that are made at the same time in this process; `0` leaves them to other nodes.',
+    read: (text) => ({ imageWorkers: wholeNumber(text, 0, 1_000) }),
+  },
+  {
+    name: 'IMAGE_MAX_PER_KEY',
+    default: 'as many as there are workers',
+    description: 'Images of one API key that are made at the same time, over all nodes; further ones stay queued.',
+    read: (text) => ({ imageMaxPerKey: wholeNumber(text, 1, 1_000) }),
+  },
+  {
+    name: 'IMAGE_MAX_ACTIVE',
+    default: '1000',
+    description: 'Image jobs that may be queued or running, over all nodes; more are refused (503).',
+    read: (text) => ({ imageMaxActive: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
+    name: 'IMAGE_ANY_SIZE',
+    default: 'on',
+    description: '`off` accepts the sizes of the service document alone.',
+    read: (text) => ({ anyImageSize: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
+    name: 'IMAGE_FILE_TTL',
+    default: '168',
+    description: 'Hours that the file of a finished image is served.',
+    read: (text) => ({ imageFileHours: wholeNumber(text, 1, 8_760) }),
+  },
+  {
+    name: 'IMAGE_RESTART_POLICY',
+    default: 'requeue',
+    description:
+      'What becomes of an image whose process ended: `requeue` makes it once more, which its vendor may bill twice; `fail` gives it up.',
+    read: (text) => ({ imageRestartPolicy: oneOf(text, ['requeue', 'fail'] as const) }),
+  },
+  {
     name: 'MAX_CONNECTIONS',
     default: '10000',
     description: 'Client connections open at the same time; more are closed at once.',
@@ -222,6 +269,11 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     extractWorkers: 4,
     extractMaxActive: 1_000,
     audioLinkHours: 24,
+    anyImageSize: true,
+    imageWorkers: 4,
+    imageMaxActive: 1_000,
+    imageFileHours: 168,
+    imageRestartPolicy: 'requeue',
     maxConnections: 10_000,
     shutdownSeconds: 25,
   };

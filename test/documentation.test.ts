@@ -29,6 +29,15 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health': ['none', 'How the process and each platform are; see Health. Always 200 while it serves.'],
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
+  'POST /v1/images/jobs': ['`images`', 'One image as a durable job; answers 202 at once.'],
+  'GET /v1/images/jobs/:id': [
+    '`images`',
+    'How an image job is doing, and its image once there is one; `?wait=` holds on.',
+  ],
+  'DELETE /v1/images/jobs/:id': ['`images`', 'Cancels an image job that has not ended.'],
+  'POST /v1/images/jobs/:id/cancel': ['`images`', 'The same for clients that cannot send DELETE.'],
+  'POST /v1/images/generations': ['`images`', 'One image; answers when it is ready, as OpenAI clients expect.'],
+  'GET /v1/images/files/:name': ['none', 'The file of a finished image.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
@@ -85,7 +94,9 @@ describe("README's tables equal the code", () => {
   it('routes: those of the router', () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const router = createRouter({ gateway, windows: state.windows, keys, health, logger, clock: systemClock });
+    const { windows } = state;
+    const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
+    const router = createRouter({ gateway, windows, keys, health, logger, clock: systemClock, ...links });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

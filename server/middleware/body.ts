@@ -1,8 +1,11 @@
-import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
+import { type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
+import { parseElsewhere } from './json-threads.js';
 
-const MAX_DEPTH = 64;
+const MEGABYTE = 1024 * 1024;
+/** Bodies of more bytes are counted one by one, and understood in another thread. */
+const BIG_BYTES = MEGABYTE;
 
 export interface BodyReaderOptions {
   /** Bytes of one body. */
@@ -11,27 +14,37 @@ export interface BodyReaderOptions {
   budget: BodyBudget;
 }
 
-/** Bytes of request bodies that may be in memory at the same time, over all requests. */
+/** What request bodies may be in memory at the same time, over all requests. */
 export interface BodyBudget {
-  /** @throws GatewayError `queue_full` where they do not fit. */
-  reserve(bytes: number): void;
-  release(bytes: number): void;
+  /**
+   * Takes the place of a body; what comes back gives it back.
+   * @throws GatewayError `queue_full` where there is none.
+   */
+  reserve(bytes: number): () => void;
 }
 
-/** @param maxBytes Default 64 MiB. */
-export function createBodyBudget(maxBytes = 64 * 1024 * 1024): BodyBudget {
-  let reserved = 0;
+export interface BodyBudgetOptions {
+  /** Bytes of all bodies up to 1 MiB together. Default 64 MiB. */
+  smallBytes?: number;
+  /** Bodies beyond that. They leave the place of the small ones alone. Default 8. */
+  bigBodies?: number;
+}
+
+export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
+  const { smallBytes = 64 * MEGABYTE, bigBodies = 8 } = options;
+  const free = { small: smallBytes, big: bigBodies };
   return {
     reserve(bytes) {
-      if (reserved + bytes > maxBytes) {
+      const [pool, wanted] = bytes > BIG_BYTES ? (['big', 1] as const) : (['small', bytes] as const);
+      if (free[pool] < wanted) {
         throw new GatewayError('queue_full', 'Too many request bodies are being read at once.', {
           retryAfterSeconds: 1,
         });
       }
-      reserved += bytes;
-    },
-    release(bytes) {
-      reserved -= bytes;
+      free[pool] -= wanted;
+      return () => {
+        free[pool] += wanted;
+      };
     },
   };
 }
@@ -45,18 +58,47 @@ export async function readJsonBody(
   response: ServerResponse,
   options: BodyReaderOptions,
 ): Promise<Record<string, unknown>> {
+  return holdBody(request, response, options, async (bytes) => orRefuse(parseObject(bytes)));
+}
+
+/**
+ * As {@link readJsonBody}, for bodies whose contents stay in memory for a while: the body keeps its place in the budget
+ * until `use` has ended.
+ * @throws GatewayError as there, and what `use` throws.
+ */
+export async function useJsonBody<Result>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: BodyReaderOptions,
+  use: (body: JsonBody) => Promise<Result>,
+): Promise<Result> {
+  return holdBody(request, response, options, async (bytes) =>
+    use(orRefuse(bytes.length > BIG_BYTES ? await parseElsewhere(bytes) : parseBody(bytes))),
+  );
+}
+
+async function holdBody<Result>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { maxBytes, budget }: BodyReaderOptions,
+  use: (bytes: Buffer<ArrayBuffer>) => Promise<Result>,
+): Promise<Result> {
   checkType(request);
-  const { maxBytes, budget } = options;
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? maxBytes : Number(announced);
   if (expected > maxBytes) throw tooLarge(maxBytes);
-  budget.reserve(expected);
+  const release = budget.reserve(expected);
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    return parseObject(await readBytes(request, maxBytes));
+    return await use(await readBytes(request, maxBytes));
   } finally {
-    budget.release(expected);
+    release();
   }
+}
+
+function orRefuse<Value>(parsed: Parsed<Value>): Value {
+  if ('refusal' in parsed) throw new GatewayError('invalid_json', parsed.refusal);
+  return parsed.value;
 }
 
 function checkType(request: IncomingMessage): void {
@@ -77,14 +119,14 @@ function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
 }
 
-function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const chunks: Buffer<ArrayBuffer>[] = [];
     let bytes = 0;
     const stop = () => {
       request.off('data', take).off('end', finish).off('close', fail).off('error', fail);
     };
-    const take = (chunk: Buffer) => {
+    const take = (chunk: Buffer<ArrayBuffer>) => {
       bytes += chunk.length;
       if (bytes > maxBytes) {
         stop();
@@ -102,44 +144,4 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> 
     };
     request.on('data', take).on('end', finish).on('close', fail).on('error', fail);
   });
-}
-
-function parseObject(bytes: Buffer): Record<string, unknown> {
-  if (bytes.length === 0) throw new GatewayError('invalid_json', 'The body is empty; send a JSON object.');
-  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
-  checkDepth(bytes);
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    // The parser's message quotes the body, so it is not kept as a cause either.
-    throw new GatewayError('invalid_json', 'The body is not valid JSON.');
-  }
-  if (!isObject(value)) throw new GatewayError('invalid_json', 'The body must be a JSON object.');
-  return value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** Looks at bytes, before anything recursive sees the body. */
-function checkDepth(bytes: Buffer): void {
-  let depth = 0;
-  let inText = false;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (inText) {
-      if (byte === BACKSLASH) index += 1;
-      else if (byte === QUOTE) inText = false;
-    } else if (byte === QUOTE) inText = true;
-    else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth > MAX_DEPTH)
-        throw new GatewayError('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
-    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
-  }
 }

@@ -38,9 +38,9 @@ function logFailure(logger: Logger, error: GatewayError, requestId: string): voi
 }
 
 function writeHead(context: RequestContext, error: GatewayError): string {
-  const { requestId, link } = context.state;
+  const { requestId, link, imageJob } = context.state;
   const problem = wantsProblem(context.req);
-  const details = { requestId, path: context.path, ...(link && { link }) };
+  const details = { requestId, path: context.path, ...(link && { link }), ...(imageJob && { imageJob }) };
   for (const [name, value] of Object.entries(errorHeaders(error))) context.res.setHeader(name, value);
   context.res.setHeader('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
   return problem ? encodeProblem(error, details) : encodeError(error, details);

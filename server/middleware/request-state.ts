@@ -8,6 +8,8 @@ export interface RequestState {
   key?: ApiKeyRecord;
   /** Set on link-data routes: their errors name the link. */
   link?: { inputUrl?: string };
+  /** The image that this request waited for in vain. */
+  imageJob?: { id: string; failed: boolean };
   /** Code of the error that was answered, for the log line. */
   errorCode?: string;
 }

@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'mediagate';
 
+const DAY_MS = 86_400_000;
+
 /** How an error code looks on the wire. */
 export interface ErrorClass {
   /** HTTP status. */
@@ -44,8 +46,6 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   model_not_supported: badRequest,
   invalid_idempotency_key: badRequest,
   moderation_blocked: { status: 400, type: 'image_generation_user_error' },
-  invalid_image: badRequest,
-  failed_to_download_image: badRequest,
   bad_request: badRequest,
   missing_api_key: unauthenticated,
   invalid_api_key: unauthenticated,
@@ -111,6 +111,8 @@ export interface ErrorContext {
   requestId: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };
+  /** Present where an image was waited for: its job, and whether that has failed or is still open. */
+  imageJob?: { id: string; failed: boolean };
   /** Path of the request, for `instance` of a problem body. */
   path?: string;
 }
@@ -133,6 +135,7 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     code: error.code,
     request_id: context.requestId,
   };
+  if (context.imageJob) return JSON.stringify(describeImageFailure(error, context.imageJob, body));
   if (!context.link) return JSON.stringify({ error: body });
   const told = status === 422 || status === 502 || status === 504;
   return JSON.stringify({
@@ -141,6 +144,13 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     platform: error.platform,
     input_url: context.link.inputUrl,
   });
+}
+
+/** A job that goes on can be polled. */
+function describeImageFailure(error: GatewayError, { id, failed }: { id: string; failed: boolean }, body: object) {
+  const { reason, retryable } = error;
+  const counts = { requested: 1, succeeded: 0, failed: failed ? 1 : 0 };
+  return { error: { ...body, reason, retryable, job_id: id, status_url: `/v1/images/jobs/${id}` }, ...counts };
 }
 
 /**
@@ -174,6 +184,7 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
     param: error.param ?? null,
     request_id: context.requestId,
     ...(overQuota && { 'violated-policies': ['rpm'] }),
+    ...(context.imageJob && { job_id: context.imageJob.id }),
     ...(context.link && {
       platform: error.platform,
       input_url: context.link.inputUrl,
@@ -192,6 +203,9 @@ export function errorHeaders(error: GatewayError): Record<string, string> {
   const retryAfter = error.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (shouldRetry === false) headers['x-should-retry'] = 'false';
+  if (error.code === 'daily_image_limit_reached') {
+    headers['x-ratelimit-reset-images'] = String(Math.ceil((DAY_MS - (Date.now() % DAY_MS)) / 1000));
+  }
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   return headers;
 }

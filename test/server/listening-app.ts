@@ -47,6 +47,8 @@ export interface ListeningAppOptions {
   shop?: Partial<Extractor>;
   server?: Omit<HttpServerOptions, 'handler'>;
   siteUrl?: string;
+  /** Default true. */
+  anyImageSize?: boolean;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -114,13 +116,15 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
-  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl });
+  let url = '';
+  const links = { baseUrl: () => url, anyImageSize: options.anyImageSize ?? true };
+  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  const url = `http://127.0.0.1:${port}`;
+  url = `http://127.0.0.1:${port}`;
 
   async function request(target: string, init: RequestInit = {}): Promise<Answer> {
     const response = await fetch(url + target, { signal: AbortSignal.timeout(20_000), ...init });

@@ -1,0 +1,118 @@
+import type { ImageSize } from '../contracts/image-provider.js';
+import type { Usage } from '../contracts/media.js';
+import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
+import type { DailyQuota, Idempotency, JobFailure, JobState, WaitOptions } from '../state/jobs.js';
+import type { SlotAnswer, SlotRequest } from '../state/windows.js';
+import type { ReferenceInput } from './references.js';
+
+/** One picture that is wanted. */
+export interface ImageRequest {
+  model: string;
+  prompt: string;
+  /** Exact canvas in pixels, or `auto` to leave it to the model. */
+  size: ImageSize | 'auto';
+  /** Input images in the caller's order; at most 4. */
+  references: readonly ReferenceInput[];
+  /** Members handed through to the model; see {@link ImageCall}. */
+  options: Readonly<Record<string, unknown>>;
+  /** `url`: as public files. `inline`: for those alone who may look at the job. `both`: the one and the other. */
+  delivery: ImageDelivery;
+}
+
+export type ImageDelivery = 'url' | 'inline' | 'both';
+
+export interface ImageSubmitRequest extends ImageRequest {
+  /** Who may look at the job. */
+  accountId: string;
+  /** Keys take turns. Default: all requests without one take the turns of one key. */
+  keyId?: string;
+  /** Names the request in the log and in the job's failure. */
+  requestId?: string;
+  /** Taken in the transaction that writes the job. Default: none. */
+  slot?: SlotRequest;
+  /** Default: none. */
+  quota?: DailyQuota;
+  /** Default: each request is a new one. */
+  idempotency?: Idempotency;
+}
+
+/** What became of a request. With nothing but a `slot` it was refused, and nothing was done. */
+export type ImageSubmission = { job: ImageJob; replayed: boolean; slot?: SlotAnswer } | { slot: SlotAnswer };
+
+/** A picture in the making, or made. Times in milliseconds since 1970. */
+export interface ImageJob {
+  /** `imgjob_` and 128 random bits. */
+  id: string;
+  state: JobState;
+  model: string;
+  delivery: ImageDelivery;
+  requestId: string | null;
+  /** Runs begun so far. */
+  attempts: number;
+  createdAt: number;
+  /** Of the latest run. */
+  startedAt: number | null;
+  finishedAt: number | null;
+  /** When the job is forgotten. */
+  expiresAt: number | null;
+  /** Present while it is queued: 1 is next. */
+  queuePosition?: number;
+  /** Once failed or cancelled. */
+  error: JobFailure | null;
+  /** Once completed. */
+  image?: FinishedImage;
+}
+
+export interface FinishedImage {
+  /** Name of its file. Public unless the delivery is `inline`. */
+  name: string;
+  /** The model's own picture, before it was brought to the canvas; the same as `name` where it was that already. */
+  rawName: string;
+  contentType: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  bytes: number;
+  /** Where the file is kept. */
+  source: 'local_cache';
+  usage?: Usage;
+  /** Settings that the model ignored, in words. */
+  warnings?: readonly string[];
+}
+
+/** A public file. */
+export interface ImageFile {
+  file: FileStat;
+  read(range?: ByteRange): Promise<StoredBody | undefined>;
+}
+
+/** Pictures as durable jobs: each accepted request makes exactly one. */
+export interface Images {
+  /**
+   * Checks the request, stores its input images, and accepts it in one transaction.
+   * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and the like
+   * of an input image; `idempotency_key_reused`, `daily_image_limit_reached`, `queue_full`; `storage_error`,
+   * `upstream_unavailable` where it cannot be stored.
+   */
+  submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
+  /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
+  find(id: string, accountId: string): Promise<ImageJob>;
+  /** As `find`, once the job has ended or the time is over. */
+  wait(id: string, accountId: string, options: WaitOptions): Promise<ImageJob>;
+  /**
+   * Ends a job that is queued or running. One that was cancelled before is answered the same again.
+   * @throws GatewayError `job_not_found`, `job_already_terminal`.
+   */
+  cancel(id: string, accountId: string): Promise<ImageJob>;
+  /** The picture of a completed job; undefined where its time is over. */
+  content(image: FinishedImage): Promise<StoredBody | undefined>;
+  /**
+   * A public file by its name.
+   * @throws GatewayError `file_not_found` where there is no such file, `file_expired` where its time is over.
+   */
+  file(name: string): Promise<ImageFile>;
+}
+
+export function hasEnded({ state }: Pick<ImageJob, 'state'>): boolean {
+  return state !== 'queued' && state !== 'running';
+}

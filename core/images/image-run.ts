@@ -1,0 +1,100 @@
+import type { ImageSize } from '../contracts/image-provider.js';
+import type { Usage } from '../contracts/media.js';
+import type { Clock, Logger } from '../contracts/services.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { ImageFiles, OutputFormat } from '../media/image-file.js';
+import type { PluginHost } from '../plugin-host.js';
+import type { Registry } from '../registry.js';
+import type { JobRun } from '../state/jobs.js';
+import type { ReferenceFiles, StoredReference } from './reference-files.js';
+import type { References } from './references.js';
+import type { ResultFiles, ResultPlace, StoredImage } from './result-files.js';
+
+/** What a run needs, as the job keeps it. */
+export interface ImageOrder {
+  model: string;
+  prompt: string;
+  size: ImageSize | 'auto';
+  options: Readonly<Record<string, unknown>>;
+  references: readonly StoredReference[];
+  place: ResultPlace;
+}
+
+export interface ImageResult {
+  image: StoredImage;
+  usage?: Usage;
+  warnings?: readonly string[];
+}
+
+export interface ImageRunOptions {
+  registry: Registry;
+  host: PluginHost;
+  references: References;
+  referenceFiles: ReferenceFiles;
+  resultFiles: ResultFiles;
+  imageFiles: ImageFiles;
+  clock: Clock;
+  logger: Logger;
+}
+
+export type ImageRun = (
+  order: ImageOrder,
+  job: Pick<JobRun, 'id' | 'attempts'>,
+  signal: AbortSignal,
+) => Promise<ImageResult>;
+
+/** One run of a job: input images → the model → the exact canvas → files. */
+export function createImageRun(options: ImageRunOptions): ImageRun {
+  const { registry, host, references, referenceFiles, resultFiles, imageFiles, clock, logger } = options;
+
+  async function make(order: ImageOrder, id: string, signal: AbortSignal): Promise<ImageResult> {
+    const { model, prompt, size, place } = order;
+    const provider = registry.imageProvider(model);
+    if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
+    const inputs = await references.load(await referenceFiles.load(order.references), signal);
+    const { usage, warnings, ...raw } = await host.call(provider.entry, signal, (callSignal) =>
+      provider.contribution.generate({
+        model,
+        prompt,
+        size,
+        references: inputs,
+        options: order.options,
+        idempotencyKey: id,
+        signal: callSignal,
+      }),
+    );
+    const { format, quality } = outputOf(order.options);
+    const fitted = await imageFiles.fitCanvas(raw, { size, format, quality, signal });
+    const image = await resultFiles.store(place, { raw, fitted }, signal);
+    return { image, ...(usage && { usage }), ...(warnings && { warnings }) };
+  }
+
+  return async (order, { id, attempts }, signal) => {
+    const startedAt = clock.monotonic();
+    const fields = () => ({
+      id,
+      model: order.model,
+      attempt: attempts,
+      ms: Math.round(clock.monotonic() - startedAt),
+    });
+    try {
+      const result = await make(order, id, signal);
+      logger.info('an image is made', { ...fields(), bytes: result.image.bytes });
+      return result;
+    } catch (error) {
+      if (!signal.aborted && isGatewayError(error)) {
+        logger.warn('an image could not be made', { ...fields(), code: error.code, error: error.cause });
+      }
+      throw error;
+    }
+  };
+}
+
+/** What the canvas needs to know of what the model was asked for. */
+function outputOf(options: Readonly<Record<string, unknown>>): { format?: OutputFormat; quality?: number } {
+  const { output_format: format, output_compression: quality } = options;
+  return {
+    ...((format === 'png' || format === 'jpeg' || format === 'webp') && { format }),
+    ...(typeof quality === 'number' && { quality }),
+  };
+}

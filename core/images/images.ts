@@ -1,0 +1,197 @@
+import type { Clock, Logger, Storage } from '../contracts/services.js';
+import { GatewayError } from '../errors.js';
+import type { ImageFiles } from '../media/image-file.js';
+import type { PluginHost } from '../plugin-host.js';
+import type { Registry } from '../registry.js';
+import type { Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../state/jobs.js';
+import { hasEnded, type ImageJob, type ImageSubmission, type ImageSubmitRequest, type Images } from './image-jobs.js';
+import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
+import { createReferenceFiles, fileNamesOf } from './reference-files.js';
+import type { References } from './references.js';
+import { createResultFiles } from './result-files.js';
+
+const DEFAULT_WORKERS = 4;
+const DEFAULT_MAX_ACTIVE = 1_000;
+const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
+/** Input images, the slowest model with its retries, decoding and storing. */
+const RUN_MS = 360_000;
+const QUEUED_MS = 60 * 60 * 1000;
+const RUNS = 2;
+/** A run that is over is written down within moments, or the database is away. */
+const END_MS = 60_000;
+
+export interface ImagesOptions {
+  /** Pictures that this process makes at the same time; 0 leaves them to others. Default 4. */
+  workers?: number;
+  /** Pictures of one key that are made at the same time, over all processes. Default: as many as there are workers. */
+  maxPerKey?: number;
+  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
+  maxActive?: number;
+  /** Milliseconds that public files are kept. Default: 7 days. */
+  fileMs?: number;
+  /**
+   * What becomes of a picture whose process ended: `requeue` makes it once more, which a model's vendor may bill twice;
+   * `fail` gives it up. Default `requeue`.
+   */
+  restartPolicy?: 'requeue' | 'fail';
+}
+
+export interface ImageServiceOptions extends ImagesOptions {
+  store: Jobs;
+  storage: Storage;
+  registry: Registry;
+  host: PluginHost;
+  references: References;
+  imageFiles: ImageFiles;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface ImageService extends Images {
+  /** Starts the workers of this process. */
+  start(): void;
+  /** Gives back what is running. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What each look at the job shows or needs. */
+interface Summary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
+  requestId: string | null;
+  accountId: string;
+  /** Files of input images, which go when the job has ended. */
+  files: readonly string[];
+}
+
+export function createImages(options: ImageServiceOptions): ImageService {
+  const { store, storage, registry, references, clock, logger } = options;
+  const { workers = DEFAULT_WORKERS, maxActive = DEFAULT_MAX_ACTIVE, restartPolicy = 'requeue' } = options;
+  const referenceFiles = createReferenceFiles({ storage, clock, logger });
+  // Whenever it is finished, its files are there for as long as was promised.
+  const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
+  const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
+  const run = createImageRun({ ...options, referenceFiles, resultFiles });
+  const stopping = new AbortController();
+  const tidying = new Set<Promise<void>>();
+  let running: JobWorkers | undefined;
+
+  function view(record: JobRecord): ImageJob {
+    const { id, state, attempts, createdAt, startedAt, finishedAt, expiresAt, error } = record;
+    const { model, delivery, requestId } = record.summary as Summary;
+    const times = { createdAt, startedAt, finishedAt, expiresAt };
+    const job = { id, state, model, delivery, requestId, attempts, ...times, error };
+    if (state !== 'completed') return job;
+    const { image, ...told } = record.result as ImageResult;
+    return { ...job, image: { ...image, ...told } };
+  }
+
+  /** Once the job has ended, its input images go, and a picture that came too late for it. */
+  async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
+    const { files, accountId } = summary as Summary;
+    if (files.length + made.length === 0) return;
+    try {
+      const record = await store.waitFor(id, accountId, { timeoutMs: END_MS, signal: stopping.signal });
+      if (record && !hasEnded(record)) return;
+      await referenceFiles.remove(record?.state === 'completed' ? files : [...files, ...made]);
+    } catch {
+      // The workers stop, or the database is away: the files expire.
+    }
+  }
+
+  function tidyLater(record: JobRecord, made: readonly string[]): void {
+    const tidied = tidy(record, made).finally(() => tidying.delete(tidied));
+    tidying.add(tidied);
+  }
+
+  async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
+    const made: string[] = [];
+    try {
+      const result = await run(job.input as ImageOrder, job, signal);
+      made.push(...new Set([result.image.name, result.image.rawName]));
+      return result;
+    } finally {
+      tidyLater(job, made);
+    }
+  }
+
+  function charge({ summary }: JobRun, result: unknown): Charge {
+    const { usage } = result as ImageResult;
+    return { model: (summary as Summary).model, units: 1, ...(usage && { usage }) };
+  }
+
+  function existing(record: JobRecord | undefined): JobRecord {
+    if (record?.kind !== 'image') throw new GatewayError('job_not_found', 'There is no such job.');
+    return record;
+  }
+
+  async function look(record: JobRecord): Promise<ImageJob> {
+    const job = view(record);
+    const queuePosition = job.state === 'queued' ? await store.queuePosition(job.id) : undefined;
+    return queuePosition === undefined ? job : { ...job, queuePosition };
+  }
+
+  return {
+    async submit(request): Promise<ImageSubmission> {
+      const { model, prompt, size, delivery, accountId, keyId, requestId = null, slot, quota, idempotency } = request;
+      checkModel(registry, model);
+      const stored = await referenceFiles.store(await references.check(request.references));
+      const files = fileNamesOf(stored);
+      let isNew = false;
+      try {
+        const place = resultFiles.place(delivery);
+        const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
+        const summary: Summary = { model, delivery, requestId, accountId, files };
+        const accepted = await store.accept({
+          ...(slot && { slot }),
+          ...(quota && { quota }),
+          ...(idempotency && { idempotency }),
+          job: { kind: 'image', accountId, keyId, summary, input: order, maxActive },
+        });
+        const { job, replayed } = accepted;
+        isNew = job !== undefined && !replayed;
+        if (job) return { job: view(job), replayed, ...(accepted.slot && { slot: accepted.slot }) };
+        if (!accepted.slot) throw new Error('an image was neither accepted nor refused');
+        return { slot: accepted.slot };
+      } finally {
+        if (!isNew) await referenceFiles.remove(files);
+      }
+    },
+    find: async (id, accountId) => look(existing(await store.find(id, accountId))),
+    wait: async (id, accountId, wish) => look(existing(await store.waitFor(id, accountId, wish))),
+    async cancel(id, accountId) {
+      const record = existing(await store.cancel(id, accountId));
+      tidyLater(record, []);
+      return view(record);
+    },
+    content: ({ name }) => storage.read(name),
+    file: (name) => resultFiles.open(name),
+    start() {
+      const needed = registry.models().some(({ kind }) => kind === 'image');
+      if (!needed || workers === 0) return;
+      running ??= store.work({
+        kind: 'image',
+        concurrency: workers,
+        ...(options.maxPerKey !== undefined && { maxPerKey: options.maxPerKey }),
+        maxAttempts: restartPolicy === 'fail' ? 1 : RUNS,
+        timeoutMs: RUN_MS,
+        maxQueuedMs: QUEUED_MS,
+        run: work,
+        charge,
+      });
+    },
+    async stop() {
+      stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+      await running?.stop();
+      await Promise.all(tidying);
+    },
+  };
+}
+
+function checkModel(registry: Registry, model: string): void {
+  if (registry.imageProvider(model)) return;
+  const known = registry
+    .models()
+    .filter(({ kind }) => kind === 'image')
+    .map(({ id }) => id);
+  const message = `There is no image model of this name. There are: ${known.join(', ') || 'none, since no provider is ready'}.`;
+  throw new GatewayError('model_not_supported', message, { param: 'model' });
+}

@@ -1,0 +1,61 @@
+import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
+import { acceptSlot, slotRequest } from './limits.js';
+import { keyOf } from './middleware/auth.js';
+import { type BodyBudget, useJsonBody } from './middleware/body.js';
+import type { RequestContext } from './middleware/request-state.js';
+import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
+
+export interface ImageSubmitterOptions extends SizeRule {
+  gateway: Gateway;
+  bodies: BodyBudget;
+}
+
+export interface Submitted {
+  job: ImageJob;
+  /** Whether an earlier request made the job. */
+  replayed: boolean;
+}
+
+export interface SubmitTerms {
+  /** What makes a later request the same as this one, by the fingerprint of its body; undefined where nothing does. */
+  rememberAs(fingerprint: string): Idempotency | undefined;
+  /** Whether a replay of what was cancelled is a new request. */
+  renewsCancelled: boolean;
+}
+
+/**
+ * Reads an image request, submits it, and says in header fields how the key's window stands and whether this is a replay.
+ * @throws GatewayError of body, fields, input images, idempotency, quota, window and queue.
+ */
+export type ImageSubmitter = (context: RequestContext, terms: SubmitTerms) => Promise<Submitted>;
+
+export function createImageSubmitter({ gateway, bodies, anySize }: ImageSubmitterOptions): ImageSubmitter {
+  return async (context, { rememberAs, renewsCancelled }) => {
+    const { req: request, res: response, state } = context;
+    const key = keyOf(context);
+    const slot = slotRequest({ key, family: 'image' });
+    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies };
+    const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
+      const wanted = { ...decodeImage(value, { anySize }), accountId: key.accountId, keyId: key.id };
+      const submit = (idempotency: Idempotency | undefined) =>
+        gateway.images.submit({
+          ...wanted,
+          requestId: state.requestId,
+          ...(slot && { slot }),
+          ...(idempotency && { idempotency }),
+        });
+      const idempotency = rememberAs(fingerprint);
+      const first = await submit(idempotency);
+      const renews = renewsCancelled && 'job' in first && first.replayed && first.job.state === 'cancelled';
+      return idempotency && renews ? submit({ ...idempotency, replay: false }) : first;
+    });
+    if (slot && submission.slot) acceptSlot(response, slot, submission.slot);
+    if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
+    const { job, replayed } = submission;
+    if (replayed) {
+      response.setHeader('Idempotency-Replayed', 'true');
+      response.setHeader('Idempotent-Replayed', 'true');
+    }
+    return { job, replayed };
+  };
+}

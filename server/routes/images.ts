@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import type Router from '@koa/router';
+import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
+import { encodeAround } from '../base64-body.js';
+import { clientSignal } from '../client-signal.js';
+import { hasCurrentCopy, sendBytes } from '../file-response.js';
+import type { ImageSubmitter } from '../image-submission.js';
+import { type createAuth, keyOf } from '../middleware/auth.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { PollGuard } from '../poll-guard.js';
+import type { WaitingRoom } from '../waiting.js';
+import { readIdempotencyKey } from '../wire/idempotency-key.js';
+import {
+  encodeFirstSubmitted,
+  encodeImageJob,
+  encodeSubmitted,
+  isOpen,
+  POLL_AFTER_SECONDS,
+  pollAfterSeconds,
+  statusUrlOf,
+} from '../wire/image-job.js';
+import { readPreferences } from '../wire/preferences.js';
+
+export interface ImageRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+  submit: ImageSubmitter;
+  polls: PollGuard;
+  waiting: WaitingRoom;
+  /** Aborts when the gateway begins to finish. */
+  drain: AbortSignal;
+  clock: Clock;
+  /** Public address of this gateway, without a trailing slash. */
+  baseUrl(): string;
+}
+
+type JobContext = RequestContext & { params: Readonly<Record<string, string>> };
+
+const ROUTE = '/v1/images/jobs';
+const MAX_WAIT_SECONDS = 60;
+
+/** Images as jobs: submitted, looked at, cancelled. */
+export function addImageRoutes(router: Router<RequestState>, options: ImageRoutes): void {
+  const { gateway, auth, submit, polls, waiting, drain, clock, baseUrl } = options;
+  const authenticate = auth({ grant: 'images' });
+
+  router.post(ROUTE, authenticate, async (context: RequestContext) => {
+    const { id } = keyOf(context);
+    const key = readIdempotencyKey(context.req.headers);
+    const { job, replayed } = await submit(context, {
+      rememberAs: (fingerprint) => (key === undefined ? undefined : { scope: `${id} POST ${ROUTE}`, key, fingerprint }),
+      renewsCancelled: false,
+    });
+    sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
+  });
+
+  router.get(`${ROUTE}/:id`, authenticate, async (context: JobContext) => {
+    polls.admit(keyOf(context).id);
+    await sendJob(context, await look(context, waitOf(context) * 1000));
+  });
+
+  const cancel = async (context: JobContext) => {
+    const { id, accountId } = keyOf(context);
+    polls.admit(id);
+    await sendJob(context, await gateway.images.cancel(context.params.id ?? '', accountId));
+  };
+  router.post(`${ROUTE}/:id/cancel`, authenticate, cancel);
+  router.delete(`${ROUTE}/:id`, authenticate, cancel);
+
+  /** At once where there is no room to wait, or the gateway is about to end. */
+  async function look(context: JobContext, timeoutMs: number): Promise<ImageJob> {
+    const { images } = gateway;
+    const { id: keyId, accountId } = keyOf(context);
+    const id = context.params.id ?? '';
+    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(keyId) : undefined;
+    if (!leave) return images.find(id, accountId);
+    try {
+      const signal = AbortSignal.any([clientSignal(context.res), drain]);
+      return await images.wait(id, accountId, { timeoutMs, signal });
+    } catch (error) {
+      if (drain.aborted && error === drain.reason) return images.find(id, accountId);
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+
+  async function sendJob(context: RequestContext, job: ImageJob): Promise<void> {
+    const { res: response } = context;
+    const now = clock.now();
+    const answer = { baseUrl: baseUrl(), now };
+    const text = JSON.stringify(encodeImageJob(job, answer));
+    const etag = `"${createHash('sha1').update(text).digest('base64url')}"`;
+    response.setHeader('ETag', etag);
+    response.setHeader('Cache-Control', 'private, no-cache');
+    if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, now));
+    if (hasCurrentCopy(context, etag)) {
+      context.status = 304;
+      return;
+    }
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    const { image } = job;
+    const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
+    if (!file) {
+      context.body = text;
+      return;
+    }
+    const { bytes, length } = encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
+    response.setHeader('Content-Length', length);
+    sendBytes(context, bytes);
+  }
+}
+
+/** 202 with a job's submit form. */
+export function sendSubmitted(context: RequestContext, id: string, body: object): void {
+  context.status = 202;
+  context.res.setHeader('Location', statusUrlOf(id));
+  context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
+  context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  context.body = JSON.stringify(body);
+}
+
+/** Seconds that a poll may take, as `?wait=` or `Prefer: wait=` has it. */
+function waitOf(context: RequestContext): number {
+  const { wait } = context.query;
+  if (wait === undefined) return Math.min(readPreferences(context.req.headers).wait ?? 0, MAX_WAIT_SECONDS);
+  const seconds = typeof wait === 'string' && /^\d{1,6}$/.test(wait) ? Number(wait) : Number.NaN;
+  if (seconds <= MAX_WAIT_SECONDS) return seconds;
+  const message = `wait must be a whole number of seconds from 0 to ${MAX_WAIT_SECONDS}.`;
+  throw new GatewayError('invalid_value', message, { param: 'wait' });
+}

@@ -1,0 +1,27 @@
+import type { FinishedImage, ImageDelivery } from 'mediagate';
+
+export interface EntryOptions {
+  delivery: ImageDelivery;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  /** The picture in base64; null where its time is over. */
+  base64?: string | null;
+}
+
+/** One picture in `data`: as public links, in base64, or as both. */
+export function encodeImageEntry(image: FinishedImage, { delivery, baseUrl, base64 = null }: EntryOptions) {
+  const { name, rawName, source, contentType } = image;
+  const links = {
+    url: fileUrl(baseUrl, name),
+    raw_url: fileUrl(baseUrl, rawName),
+    filename: name,
+    source,
+  };
+  if (delivery === 'url') return links;
+  const inline = { b64_json: base64, filename: name, source: 'inline', mime_type: contentType };
+  return delivery === 'inline' ? inline : { ...inline, ...links };
+}
+
+function fileUrl(baseUrl: string, name: string): string {
+  return `${baseUrl}/v1/images/files/${name}`;
+}
