@@ -100,8 +100,12 @@ async function slotErrors({ queries }: Database, rpm: number, { wallClock }: Jud
 function overLimit(told: OrderLedger, rpm: number): number {
   return sum([...Map.groupBy(told, ({ key }) => key).values()], (ofKey) => {
     const accepted = ofKey.toSorted((left, right) => (left.acceptedAt ?? 0) - (right.acceptedAt ?? 0));
-    // Accepted between being sent and being told, so that only this span is certain.
-    return count(accepted, ({ sentAt }, index) => (accepted[index + rpm]?.acceptedAt ?? Infinity) - sentAt < WINDOW_MS);
+    // Each was accepted between being sent and being told, so that only this span is certain.
+    return count(accepted, (_order, index) => {
+      const group = accepted.slice(index, index + rpm + 1);
+      const firstSentAt = Math.min(...group.map(({ sentAt }) => sentAt));
+      return group.length > rpm && (group.at(-1)?.acceptedAt ?? 0) - firstSentAt < WINDOW_MS;
+    });
   });
 }
 
@@ -126,4 +130,3 @@ function count<Item>(items: readonly Item[], is: (item: Item, index: number) => 
 function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
-
