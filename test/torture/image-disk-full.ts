@@ -9,7 +9,7 @@ import { drain, look, newOrder, type OrderLedger, replayUntold, submit } from '.
 import { drawSlowly, openImageSite } from './image-site.js';
 
 const DISK_MIB = 48;
-const FULL_MS = 3_000;
+const FULL_MS = 1_500;
 const PATIENCE_MS = 120_000;
 const CLIENTS = 8;
 

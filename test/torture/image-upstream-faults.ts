@@ -25,7 +25,7 @@ const MODES: Readonly<Record<string, readonly [ImageUpstreamAnswer, 'completed' 
 };
 
 /** Longer than an upstream is left alone at the longest. */
-const PAUSE_MS = 400;
+const PAUSE_MS = 50;
 const PATIENCE_MS = 120_000;
 
 export interface UpstreamFaultReport extends ImageFindings {
@@ -88,5 +88,5 @@ async function heal(site: ImageSite, ledger: OrderLedger): Promise<void> {
 /** A provider that gives up soon, so that nobody waits four minutes for each of a hundred silent upstreams. */
 function hastyEntry(url: string) {
   const use = path.join(packageRoot, 'dist', 'plugins', 'openai_image', 'index.js');
-  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 1_000, restMs: 50 }, timeoutMs: 10_000 };
+  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 1_000, restMs: 5 }, timeoutMs: 10_000 };
 }
