@@ -130,8 +130,9 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
           };
         },
         async save() {
-          // A clock that was set back is written down too, or the next look would again see no time gone by.
-          if (next === head && !tailMoved && elapsed >= 0) return;
+          // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
+          // another process, whose steady clock counts from then on, however its other one is set.
+          if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return;
           const lastAt = next === head ? row.last_at : now;
           await statements.saveWindow(transaction, keyId, family, {
             ...reading,

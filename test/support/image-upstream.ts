@@ -52,8 +52,14 @@ export interface ImageUpstream extends OriginServer {
 const DEFAULT_SIZE = '1024x1024';
 const IMAGE: ImageUpstreamAnswer = { does: 'image' };
 
-/** @param options.apiKey requests without it are answered with 401. Default: none is needed. */
-export async function startImageUpstream(options: { apiKey?: string } = {}): Promise<ImageUpstream> {
+export interface ImageUpstreamOptions {
+  /** Requests without it are answered with 401. Default: none is needed. */
+  apiKey?: string;
+  /** Told when an answer is on its way as a whole. */
+  onAnswered?(request: ImageUpstreamRequest): void;
+}
+
+export async function startImageUpstream(options: ImageUpstreamOptions = {}): Promise<ImageUpstream> {
   const files = new Map<string, Buffer>();
   const counts = new Map<string, number>();
   let requests: ImageUpstreamRequest[] = [];
@@ -75,6 +81,7 @@ export async function startImageUpstream(options: { apiKey?: string } = {}): Pro
 
   async function answerWith(request: ImageUpstreamRequest, response: ServerResponse): Promise<void> {
     const answer = choose(request);
+    response.once('finish', () => options.onAnswered?.(request));
     if (answer.does === 'stall') return;
     if (answer.does === 'error' || answer.does === 'moderation') return sendError(response, answer);
     if (answer.does === 'html') return send(response, 200, '<!doctype html><title>One moment</title>', 'text/html');

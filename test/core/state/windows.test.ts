@@ -148,6 +148,16 @@ for (const engine of engines) {
       expect(await take(1, 1, third)).to.include({ accepted: false, retryAfterMs: 60_000 });
     });
 
+    it('is not moved by a wall clock that is set right after a restart, while nothing is free', async () => {
+      await take(1);
+      const later = new ManualClock(clock.wall);
+      const reopened = await place.open({ windowClock: later });
+      expect(await take(1, 1, reopened)).to.include({ accepted: false, retryAfterMs: 60_000 });
+      later.wall += 3_600_000;
+      later.advance(10_000);
+      expect(await take(1, 1, reopened)).to.include({ accepted: false, retryAfterMs: 50_000 });
+    });
+
     it('gives the answers of a list of times, whatever is asked and however the wall clock is set', async () => {
       const step = fc.record({
         advance: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 30_000 }), fc.constantFrom(59_999, 60_000, 60_001)),

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+
+/*
+ * Loaded before everything else of a process (`--import`): its wall clock goes wrong by the milliseconds that stand in the
+ * file CLOCK_FILE, from the moment they stand there. Its monotonic clock stays as it is, as with a machine whose time is set.
+ */
+const file = process.env.CLOCK_FILE ?? '';
+const LOOK_MS = 10;
+const RealDate = Date;
+let offsetMs = read();
+
+setInterval(() => {
+  offsetMs = read();
+}, LOOK_MS).unref();
+
+globalThis.Date = new Proxy(RealDate, {
+  construct: (target, args, newTarget) =>
+    Reflect.construct(target, args.length === 0 ? [RealDate.now() + offsetMs] : args, newTarget),
+  apply: () => new RealDate(RealDate.now() + offsetMs).toString(),
+  get: (target, name, receiver) =>
+    name === 'now' ? () => RealDate.now() + offsetMs : Reflect.get(target, name, receiver),
+});
+
+function read(): number {
+  return Number(readFileSync(file, 'utf8'));
+}

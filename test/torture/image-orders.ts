@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpAnswer } from '../support/gateway-process.js';
+import type { ImageSite } from './image-site.js';
+
+/** What a client asked for, and everything it was told; times in milliseconds of `performance.now()`. */
+export interface ImageOrder {
+  /** API key. */
+  key: string;
+  idempotencyKey: string;
+  body: string;
+  sentAt: number;
+  /** When the first 202 was there. */
+  acceptedAt?: number;
+  /** Every different job that it was told of. More than one is a fault. */
+  ids: Set<string>;
+  /** Code of the refusal, where it was told no and never yes. */
+  refusal?: string;
+  /** Results seen of the completed job. More than one is a fault. */
+  results: Set<string>;
+  /** Status of the last look at it; 404 where there is no such job. */
+  last?: string;
+  /** Addresses of its picture, without origin, and the bytes that are promised. */
+  files?: { links: string[]; bytes: number };
+}
+
+/** All that the clients of one run know. */
+export type OrderLedger = ImageOrder[];
+
+export function newOrder(key: string, members: object): ImageOrder {
+  const body = JSON.stringify({ model: 'gen-img-2', size: '256x256', ...members });
+  const idempotencyKey = randomUUID();
+  return { key, idempotencyKey, body, sentAt: performance.now(), ids: new Set(), results: new Set() };
+}
+
+/** Whether nobody knows what became of it: cut off, or answered with a failure of the gateway. */
+export function isUntold({ ids, refusal }: ImageOrder): boolean {
+  return ids.size === 0 && refusal === undefined;
+}
+
+/** Sends it, once. What the answer says goes to the order; undefined where there was none. */
+export async function submit(site: ImageSite, order: ImageOrder): Promise<HttpAnswer | undefined> {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': order.idempotencyKey };
+  const answer = await request(site, order, '/v1/images/jobs', { method: 'POST', headers, body: order.body });
+  if (!answer) return undefined;
+  if (answer.status === 202) {
+    order.acceptedAt ??= performance.now();
+    order.ids.add(answer.json.id);
+    order.refusal = undefined;
+    site.moments.emit('accepted');
+  } else if (answer.status < 500 && order.ids.size === 0) {
+    order.refusal = answer.json?.error?.code ?? String(answer.status);
+  }
+  return answer;
+}
+
+export async function cancel(site: ImageSite, order: ImageOrder): Promise<void> {
+  for (const id of order.ids) await request(site, order, `/v1/images/jobs/${id}`, { method: 'DELETE' });
+}
+
+/** Looks at the order's job. @param waitSeconds how long the gateway may hold on until the job has ended. */
+export async function look(site: ImageSite, order: ImageOrder, waitSeconds = 0): Promise<HttpAnswer | undefined> {
+  const [id] = order.ids;
+  const answer = await request(site, order, `/v1/images/jobs/${id}?wait=${waitSeconds}`);
+  if (answer?.status === 404) order.last = '404';
+  if (answer?.status !== 200) return answer;
+  const { status, data, finished_at } = answer.json;
+  order.last = status;
+  if (status === 'completed') {
+    const links = [data[0].url, data[0].raw_url].map((link: string) => new URL(link).pathname);
+    order.results.add(JSON.stringify([links, finished_at]));
+    order.files = { links: [...new Set(links)], bytes: data[0].bytes };
+  }
+  return answer;
+}
+
+export function hasEnded({ last }: ImageOrder): boolean {
+  return last === 'completed' || last === 'failed' || last === 'cancelled';
+}
+
+/** Whichever process is there answers; undefined where none does, or it dies. */
+async function request(site: ImageSite, { key }: ImageOrder, target: string, init: RequestInit = {}) {
+  const headers = { ...init.headers, authorization: `Bearer ${key}` };
+  return site.gateway?.request(target, { ...init, headers }).catch(() => undefined);
+}
+
+/** Replays what nobody was told about, under the same idempotency key, until everybody was told. */
+export async function replayUntold(site: ImageSite, ledger: OrderLedger, deadline: number): Promise<void> {
+  for (const order of ledger.filter(isUntold)) {
+    while (isUntold(order) && performance.now() < deadline) {
+      if (!(await submit(site, order)) || isUntold(order)) await sleep(100);
+    }
+  }
+}
+
+/** Looks at every accepted job until it has ended. */
+export async function drain(site: ImageSite, ledger: OrderLedger, deadline: number): Promise<void> {
+  const byKey = Map.groupBy(
+    ledger.filter(({ ids }) => ids.size > 0),
+    ({ key }) => key,
+  );
+  // One at a time for each key, which may ask twenty times a second.
+  const queues = [...byKey.values()].map(async (orders) => {
+    for (const order of orders) {
+      do {
+        const answer = await look(site, order, 20);
+        await sleep(answer?.status === 429 ? 300 : 50);
+      } while (!hasEnded(order) && order.last !== '404' && performance.now() < deadline);
+    }
+  });
+  await Promise.all(queues);
+}
