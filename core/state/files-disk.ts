@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, unlink } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { ByteRange, Clock, FileStat, Storage, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
@@ -15,8 +15,12 @@ const SWEEP_MS = 3_600_000;
 
 /** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
 export interface DiskFiles extends Storage {
+  /** Names of everything in the folder that bears one, whether it is a file of this storage or not. */
+  names(): Promise<string[]>;
   /** Clears up now. */
   sweep(): Promise<void>;
+  /** Resolves where the folder can be reached; rejects with the error of the file system. */
+  ping(): Promise<void>;
   /** Ends the hourly sweep. Idempotent. */
   close(): void;
 }
@@ -108,7 +112,9 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       }
       await syncFolder(folder);
     },
+    names: async () => (await readdir(folder)).filter((name) => NAME.test(name)),
     sweep,
+    ping: () => access(folder),
     close: () => clearInterval(timer),
   };
 }
@@ -159,7 +165,8 @@ function pathOf(folder: string, name: string): string {
 }
 
 function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt }: Trailer): FileStat {
-  const stat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
+  const etag = `"${sha256}"`;
+  const stat: FileStat = { name, contentType, size, etag, modifiedAt: new Date(modifiedAt), source: 'local_cache' };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
 }
 

@@ -8,7 +8,10 @@ export interface StateSettings {
   dataDir: string;
   /** `postgres://…` moves the SQL state there. Default: SQLite in dataDir. */
   databaseUrl?: string;
-  /** `s3://…` moves files there (not yet: refused with a clear error). Default: `dataDir/files`. */
+  /**
+   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` moves files there; `dataDir/files` keeps what that store
+   * has not got yet. Default: all of them are in `dataDir/files`.
+   */
   filesUrl?: string;
   /** `redis://…` or `rediss://…` moves the cache there. Default: the SQL database. */
   cacheUrl?: string;
@@ -33,6 +36,8 @@ export interface State {
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */
   ping(): Promise<void>;
+  /** Resolves where the folder or the object store of files answers; the store is asked at most every 15 s. */
+  pingFiles(): Promise<void>;
   /** Stops the workers of jobs, finishes what was begun, then lets go of databases and sockets. Idempotent. */
   close(): Promise<void>;
 }
