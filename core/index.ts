@@ -15,7 +15,7 @@ export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { systemClock } from './services/clock.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export type * from './state/api-keys.js';
-export { openState, type State, type StateSettings } from './state/index.js';
+export { type Files, openFiles, openState, type State, type StateSettings } from './state/index.js';
 export type * from './state/jobs.js';
 export { loadSecret } from './state/secrets.js';
 export type * from './state/windows.js';

@@ -68,8 +68,9 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
 
   const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
   const checks = { database: () => state.ping(), data_folder: () => stat(dataDir) };
+  const softChecks = { files: () => state.pingFiles() };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const health = createHealth({ gateway, wants, clock: systemClock, checks });
+  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });

@@ -16,6 +16,7 @@ const PLACES: Readonly<Record<string, string>> = {
   pg: 'core/state/database-postgres.ts',
   keyv: 'core/state/cache.ts',
   '@keyv/redis': 'core/state/cache.ts',
+  s3mini: 'core/state/object-client.ts',
   cheerio: 'core/extraction/meta-tags.ts',
   sharp: 'core/media/image-file.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
@@ -28,7 +29,17 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** Not loaded by `import 'mediagate'`. */
-const LAZY_PACKAGES = ['koa', 'better-sqlite3', 'pg', 'kysely', 'cheerio', 'playwright-core', 'sharp', 'fluent-ffmpeg'];
+const LAZY_PACKAGES = [
+  'koa',
+  'better-sqlite3',
+  'pg',
+  'kysely',
+  'cheerio',
+  'playwright-core',
+  'sharp',
+  'fluent-ffmpeg',
+  's3mini',
+];
 
 interface Layer {
   name: string;

@@ -2,10 +2,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { ByteRange, Clock, FileStat, Storage, StoredFile } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
 import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
+import type { Files } from './index.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
 const NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
@@ -14,14 +15,12 @@ const CHUNK_BYTES = 64 * 1024;
 const SWEEP_MS = 3_600_000;
 
 /** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
-export interface DiskFiles extends Storage {
+export interface DiskFiles extends Files {
   /** Names of everything in the folder that bears one, whether it is a file of this storage or not. */
   names(): Promise<string[]>;
   /** Clears up now. */
   sweep(): Promise<void>;
-  /** Resolves where the folder can be reached; rejects with the error of the file system. */
-  ping(): Promise<void>;
-  /** Ends the hourly sweep. Idempotent. */
+  /** Ends the hourly sweep. */
   close(): void;
 }
 

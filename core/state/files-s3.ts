@@ -1,8 +1,9 @@
-import type { ByteRange, Clock, FileStat, Logger, Storage, StoredBody } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { createUploads } from './file-uploads.js';
 import { openDiskFiles } from './files-disk.js';
 import { readFilesUrl } from './files-url.js';
+import type { Files } from './index.js';
 import { sweepObjects } from './object-expiry.js';
 import { createObjectStore } from './object-store.js';
 
@@ -25,13 +26,9 @@ export interface S3FilesOptions {
 }
 
 /** Storage in an S3-compatible store that can do without it for a while. */
-export interface S3Files extends Storage {
-  /** Resolves where the store answers; asked at most every 15 s. @throws GatewayError `upstream_unavailable`. */
-  ping(): Promise<void>;
+export interface S3Files extends Files {
   /** Removes what is expired in the store. */
   sweep(): Promise<void>;
-  /** Ends what is under way; what the store has not got yet stays on the disk for the next process. Idempotent. */
-  close(): Promise<void>;
 }
 
 /**

@@ -122,13 +122,15 @@ function isAbsence({ status, serviceCode }: S3ServiceError): boolean {
 function explain(error: unknown): unknown {
   if (error instanceof S3ServiceError) {
     const { status, serviceCode = '' } = error;
-    if (status === 416) {
-      return new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
-    }
+    if (status === 416) return rangeOutside();
     const code = /^[A-Za-z]{1,64}$/.test(serviceCode) && serviceCode !== 'Unknown' ? ` ${serviceCode}` : '';
     return new GatewayError('upstream_unavailable', `The object store answered ${status}${code}.`);
   }
   if (isGatewayError(error) && error.code !== 'upstream_timeout') return error;
   const message = isGatewayError(error) ? error.message : 'The object store cannot be reached.';
   return new GatewayError('upstream_unavailable', message, { cause: error });
+}
+
+export function rangeOutside(): GatewayError {
+  return new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
 }

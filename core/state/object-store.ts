@@ -5,6 +5,7 @@ import {
   type ObjectClient,
   type ObjectConnection,
   type ObjectStoreOptions,
+  rangeOutside,
 } from './object-client.js';
 import { metadataOf, statOf } from './object-metadata.js';
 
@@ -76,7 +77,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
       }
     },
     async read(name, range) {
-      if (range && (range.start < 0 || range.start > range.end)) throw outside();
+      if (range && (range.start < 0 || range.start > range.end)) throw rangeOutside();
       const answer = await connection.call({ timeoutMs: ASK_MS, file: true }, (client) =>
         range
           ? client.getObjectRaw(keyOf(name), false, range.start, range.end + 1)
@@ -141,10 +142,6 @@ async function putInParts({ connection, key, file, bytes }: Target): Promise<voi
     await connection.call({ timeoutMs: ASK_MS }, (client) => client.abortMultipartUpload(key, upload)).catch(() => {});
     throw error;
   }
-}
-
-function outside(): GatewayError {
-  return new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
 }
 
 function lost(): GatewayError {

@@ -1,24 +1,17 @@
-import path from 'node:path';
 import { createApiKeys } from './api-keys-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import type { Dispatcher } from './dispatcher.js';
-import { openDiskFiles } from './files-disk.js';
-import type { S3Files, S3FilesOptions } from './files-s3.js';
-import type { State, StateSettings } from './index.js';
+import { openFiles, type State, type StateSettings } from './index.js';
 import { createJobs } from './jobs-sql.js';
 import { createSlotTable } from './slots.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl, clock, logger } = settings;
-  const folder = path.join(dataDir, 'files');
-  const files =
-    filesUrl === undefined
-      ? await openDiskFiles(folder, clock)
-      : await openObjectFiles({ url: filesUrl, folder, clock, logger });
+  const { dataDir, databaseUrl, cacheUrl, clock, logger } = settings;
+  const files = await openFiles(settings);
   const database = await openDatabase({ dataDir, databaseUrl }).catch(async (error: unknown) => {
     await files.close();
     throw error;
@@ -58,9 +51,4 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
 async function openPostgresDispatcher(databaseUrl: string): Promise<Dispatcher> {
   const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
   return createPostgresDispatcher(databaseUrl);
-}
-
-async function openObjectFiles(options: S3FilesOptions): Promise<S3Files> {
-  const { openS3Files } = await import('./files-s3.js');
-  return openS3Files(options);
 }

@@ -1,17 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { type Logger, openState, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
+import { type Logger, openFiles, openState, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
 import { checkPlatforms } from '../platform-check.js';
 import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
 
 const CONNECT_MS = 3_000;
+const PROBE_MS = 3_600_000;
 
 export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
+  const { dataDir, databaseUrl, cacheUrl } = settings;
   const name = 'database';
   try {
-    const state = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+    const state = await openState({ dataDir, databaseUrl, cacheUrl, clock: systemClock, logger });
     try {
       await state.ping();
       return { name, level: 'ok', detail: state.engine === 'sqlite' ? 'SQLite in the data folder' : 'PostgreSQL' };
@@ -22,6 +24,32 @@ export async function checkDatabase(settings: Settings, logger: Logger): Promise
     const advice = databaseUrl
       ? 'Check DATABASE_URL and that the database runs.'
       : 'Check that DATA_DIR may be written.';
+    return { name, level: 'fail', detail: messageOf(error), advice };
+  }
+}
+
+/** Writes, looks at and removes a small file: a key may be allowed some of that alone. */
+export async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
+  const { dataDir, filesUrl } = settings;
+  const name = 'files';
+  if (!filesUrl) return { name, level: 'ok', detail: 'in the data folder' };
+  const advice = 'Check FILES_URL: host, bucket, region, and that its key may list, read, write and delete.';
+  try {
+    const files = await openFiles({ dataDir, filesUrl, clock: systemClock, logger });
+    try {
+      await files.ping();
+      const probe = `doctor-${randomUUID()}.txt`;
+      const expiresAt = new Date(systemClock.now() + PROBE_MS);
+      await files.write({ name: probe, contentType: 'text/plain', expiresAt, body: Buffer.from(probe) });
+      const source = (await files.stat(probe))?.source;
+      await files.delete(probe);
+      // The address is not repeated: it holds the key.
+      if (source !== 'local_cache') return { name, level: 'ok', detail: 'the object store takes and gives them' };
+      return { name, level: 'fail', detail: 'the object store answers, and does not take a file', advice };
+    } finally {
+      await files.close();
+    }
+  } catch (error) {
     return { name, level: 'fail', detail: messageOf(error), advice };
   }
 }
