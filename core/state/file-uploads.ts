@@ -145,7 +145,7 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
         for (const name of rest) {
           if (failures >= MAX_FAILURES || signal.aborted) return;
           try {
-            await start(name);
+            await (underWay.get(name)?.done ?? start(name));
             failures = 0;
           } catch (error) {
             if (isOfStore(error)) failures += 1;

@@ -7,7 +7,6 @@ import { expect } from 'chai';
 import type { Clock } from '../../../core/contracts/services.js';
 import { systemClock } from '../../../core/services/clock.js';
 import { openS3Files, type S3Files } from '../../../core/state/files-s3.js';
-import { createManualClock } from '../../../core/testing/manual-clock.js';
 import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/object-proxy.js';
 import { type ObjectServer, startObjectServer } from '../../support/object-server.js';
 import { ListLogger } from './engines.js';
@@ -25,6 +24,19 @@ async function startStore(): Promise<void> {
 async function stopStore(): Promise<void> {
   await proxy.close();
   await server.stop();
+}
+
+/** The machine's clock, which can be put forward; sleeping takes the time it takes. */
+function createMovingClock(): Clock & { advance(ms: number): void } {
+  let moved = 0;
+  return {
+    now: () => systemClock.now() + moved,
+    monotonic: () => systemClock.monotonic() + moved,
+    sleep: systemClock.sleep,
+    advance(ms) {
+      moved += ms;
+    },
+  };
 }
 
 interface Node {
@@ -57,10 +69,15 @@ describe('files in an object store', () => {
     await rm(parent, { recursive: true, force: true });
   });
 
-  async function open({ disk = 'a', clock = systemClock as Clock, patienceMs = 5_000 } = {}): Promise<Node> {
+  async function open({
+    disk = 'a',
+    clock = systemClock as Clock,
+    patienceMs = 5_000,
+    roundMs = 50,
+  } = {}): Promise<Node> {
     const folder = path.join(parent, disk);
     const logger = new ListLogger();
-    const files = await openS3Files({ url: proxy.filesUrl(prefix), folder, clock, logger, roundMs: 50, patienceMs });
+    const files = await openS3Files({ url: proxy.filesUrl(prefix), folder, clock, logger, roundMs, patienceMs });
     const node = { files, logger, onDisk: () => readdir(folder), stop: async () => files.close() };
     nodes.push(node);
     return node;
@@ -280,20 +297,20 @@ describe('files in an object store', () => {
   });
 
   it('answers how the store is, without asking it each time', async () => {
-    const clock = createManualClock();
-    const node = await open({ clock });
+    const clock = createMovingClock();
+    const node = await open({ clock, roundMs: 600_000 });
     await node.files.ping();
     proxy.setFault(() => 403);
     await node.files.ping();
     expect(proxy.requests).to.have.length(0);
-    await clock.advance(15_000);
+    clock.advance(15_000);
     const outcome = await node.files.ping().catch((error: unknown) => error);
     expect(outcome).to.be.an('error').with.property('message', 'The object store answered 403 Injected.');
   });
 
   it('removes what is over, and nothing else, also where a sweep breaks off', async () => {
-    const clock = createManualClock();
-    const node = await open({ clock });
+    const clock = createMovingClock();
+    const node = await open({ clock, roundMs: 600_000 });
     const expiresAt = new Date(clock.now() + 60_000);
     const names = ['a.png', 'b.png', 'renewed.png'];
     for (const name of names)
@@ -308,7 +325,7 @@ describe('files in an object store', () => {
     proxy.setFault();
     await node.files.sweep();
     expect(deleted(), 'before its time').to.deep.equal([]);
-    await clock.advance(7_200_000);
+    clock.advance(7_200_000);
     proxy.setFault(({ query }) => (query.includes('list-type') ? 'truncate' : undefined));
     expect(await refusal(node.files.sweep())).to.equal('upstream_unavailable');
     expect(deleted(), 'without a list').to.deep.equal([]);
