@@ -56,7 +56,7 @@ export interface ObjectProxy {
 }
 
 const SECRET = 'abc/DEF+ghi=jkl';
-const SLOW_MS = 300;
+const SLOW_MS = 100;
 
 /**
  * Stands before an S3-compatible server and fails as it is told. It does as well what real stores do and the server behind it
