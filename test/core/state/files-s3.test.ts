@@ -253,6 +253,7 @@ describe('files in an object store', () => {
     const node = await open({ patienceMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'gone.png');
+    while (!proxy.requests.some(({ method }) => method === 'PUT')) await sleep(5);
     const deleted = node.files.delete('gone.png');
     await sleep(50);
     proxy.setFault();
