@@ -25,7 +25,7 @@ export {
 export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export type * from './state/api-keys.js';
-export { openState, type State, type StateSettings } from './state/index.js';
+export { type Files, openFiles, openState, type State, type StateSettings } from './state/index.js';
 export type * from './state/jobs.js';
 export { loadSecret } from './state/secrets.js';
 export type * from './state/windows.js';

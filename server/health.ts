@@ -15,6 +15,8 @@ export interface HealthOptions {
   clock: Clock;
   /** Named checks that resolve when all is well, e.g. a database ping. Each is asked at most once a second. */
   checks: Readonly<Record<string, () => Promise<unknown>>>;
+  /** As `checks`, for what the gateway can do without for a while: where one fails it is degraded, and still ready. */
+  softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
 }
 
 export interface CheckResult {
@@ -41,7 +43,7 @@ export interface Health {
   close(): void;
 }
 
-export function createHealth({ gateway, wants, clock, checks }: HealthOptions): Health {
+export function createHealth({ gateway, wants, clock, checks, softChecks = {} }: HealthOptions): Health {
   const startedAt = clock.monotonic();
   const loop = monitorEventLoopDelay({ resolution: 100 });
   loop.enable();
@@ -70,7 +72,9 @@ export function createHealth({ gateway, wants, clock, checks }: HealthOptions): 
 
   function runChecks(): Promise<Record<string, CheckResult>> {
     if (asked && clock.monotonic() - asked.at < FRESH_MS) return asked.results;
-    const names = Object.entries(checks).map(async ([name, run]) => [name, await check(run)] as const);
+    const names = Object.entries({ ...checks, ...softChecks }).map(
+      async ([name, run]) => [name, await check(run)] as const,
+    );
     asked = { at: clock.monotonic(), results: Promise.all(names).then(Object.fromEntries) };
     return asked.results;
   }
@@ -107,7 +111,7 @@ export function createHealth({ gateway, wants, clock, checks }: HealthOptions): 
     },
     async readiness() {
       if (draining.signal.aborted) return { ok: false, status: 'shutting_down' };
-      const failed = Object.entries(await runChecks()).find(([, { ok }]) => !ok);
+      const failed = Object.entries(await runChecks()).find(([name, { ok }]) => name in checks && !ok);
       return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
     },
     startDraining() {

@@ -72,8 +72,9 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     database: () => state.ping(),
     data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
   };
+  const softChecks = { files: () => state.pingFiles() };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const health = createHealth({ gateway, wants, clock: systemClock, checks });
+  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
   const { windows } = state;
   const { anyImageSize, siteUrl } = settings;

@@ -40,7 +40,18 @@ export function urlOf(text: string, protocols: readonly string[]): string {
   const url = URL.parse(text);
   if (!url || !protocols.includes(url.protocol))
     throw new Error(`a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
+  if (!isEncoded(url.username) || !isEncoded(url.password))
+    throw new Error('a URL whose user and password are percent-encoded');
   return text;
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function webAddress(text: string): string {

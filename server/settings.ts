@@ -104,7 +104,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'FILES_URL',
     default: 'DATA_DIR/files',
-    description: 'Object store for files. Not supported yet: only the default works.',
+    description: '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; see below.',
     read: (text) => ({ filesUrl: urlOf(text, ['s3:']) }),
   },
   {

@@ -16,6 +16,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   pg: 'core/state/database-postgres.ts',
   keyv: 'core/state/cache.ts',
   '@keyv/redis': 'core/state/cache.ts',
+  s3mini: 'core/state/object-client.ts',
   cheerio: 'core/extraction/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
   sharp: ['core/media/image-file.ts', 'core/testing/image-run.ts', 'plugins/sketch_image/pixels.ts'],
@@ -43,6 +44,7 @@ const LAZY_PACKAGES = [
   'sharp',
   'fluent-ffmpeg',
   'cockatiel',
+  's3mini',
 ];
 
 interface Layer {

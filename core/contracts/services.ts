@@ -142,7 +142,14 @@ export interface FileStat {
   etag: string;
   modifiedAt: Date;
   expiresAt?: Date;
+  source: FileSource;
 }
+
+/**
+ * Where a file is: in an S3-compatible store (R2 is one, and told apart), or on a disk of the gateway, for good or until the
+ * store takes it.
+ */
+export type FileSource = 'objstore_s3' | 'objstore_r2' | 'local_cache';
 
 export interface StoredBody extends FileStat {
   body: AsyncIterable<Uint8Array>;

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, unlink } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { ByteRange, Clock, FileStat, Storage, StoredFile } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { diskFailure, isSystemError } from '../system-error.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
 import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
+import type { Files } from './index.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
 const NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
@@ -15,10 +16,12 @@ const CHUNK_BYTES = 64 * 1024;
 const SWEEP_MS = 3_600_000;
 
 /** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
-export interface DiskFiles extends Storage {
+export interface DiskFiles extends Files {
+  /** Names of everything in the folder that bears one, whether it is a file of this storage or not. */
+  names(): Promise<string[]>;
   /** Clears up now. */
   sweep(): Promise<void>;
-  /** Ends the hourly sweep. Idempotent. */
+  /** Ends the hourly sweep. */
   close(): void;
 }
 
@@ -109,7 +112,9 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       }
       await syncFolder(folder);
     },
+    names: async () => (await readdir(folder)).filter((name) => NAME.test(name)),
     sweep,
+    ping: () => access(folder),
     close: () => clearInterval(timer),
   };
 }
@@ -153,6 +158,7 @@ function pathOf(folder: string, name: string): string {
 }
 
 function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt }: Trailer): FileStat {
-  const stat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt) };
+  const etag = `"${sha256}"`;
+  const stat: FileStat = { name, contentType, size, etag, modifiedAt: new Date(modifiedAt), source: 'local_cache' };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
 }

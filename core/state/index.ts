@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { Cache, Clock, Logger, Storage } from '../contracts/services.js';
 import type { ApiKeys } from './api-keys.js';
 import type { Jobs } from './jobs.js';
@@ -8,7 +9,10 @@ export interface StateSettings {
   dataDir: string;
   /** `postgres://…` moves the SQL state there. Default: SQLite in dataDir. */
   databaseUrl?: string;
-  /** `s3://…` moves files there (not yet: refused with a clear error). Default: `dataDir/files`. */
+  /**
+   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` moves files there; `dataDir/files` keeps what that store
+   * has not got yet. Default: all of them are in `dataDir/files`.
+   */
   filesUrl?: string;
   /** `redis://…` or `rediss://…` moves the cache there. Default: the SQL database. */
   cacheUrl?: string;
@@ -23,6 +27,14 @@ export interface StateSettings {
   logger: Logger;
 }
 
+/** Files alone. */
+export interface Files extends Storage {
+  /** Resolves where the folder or the object store answers; the store is asked at most every 15 s. */
+  ping(): Promise<void>;
+  /** Ends what is under way; what an object store has not got yet stays in the data folder. Idempotent. */
+  close(): void | Promise<void>;
+}
+
 /** Everything the gateway remembers. */
 export interface State {
   readonly engine: 'sqlite' | 'postgres';
@@ -33,6 +45,8 @@ export interface State {
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */
   ping(): Promise<void>;
+  /** Resolves where what keeps the files answers; an object store is asked at most every 15 s. */
+  pingFiles(): Promise<void>;
   /** Stops the workers of jobs, finishes what was begun, then lets go of databases and sockets. Idempotent. */
   close(): Promise<void>;
 }
@@ -45,4 +59,21 @@ export interface State {
 export async function openState(settings: StateSettings): Promise<State> {
   const { openDrivers } = await import('./open.js');
   return openDrivers(settings);
+}
+
+/**
+ * Opens the files without the rest of the state. Nothing is asked of an object store yet: it may be away.
+ * @throws GatewayError `invalid_value` for a URL that cannot be used.
+ */
+export async function openFiles(
+  settings: Pick<StateSettings, 'dataDir' | 'filesUrl' | 'clock' | 'logger'>,
+): Promise<Files> {
+  const { dataDir, filesUrl, clock, logger } = settings;
+  const folder = path.join(dataDir, 'files');
+  if (filesUrl === undefined) {
+    const { openDiskFiles } = await import('./files-disk.js');
+    return openDiskFiles(folder, clock);
+  }
+  const { openS3Files } = await import('./files-s3.js');
+  return openS3Files({ url: filesUrl, folder, clock, logger });
 }

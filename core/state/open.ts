@@ -1,26 +1,19 @@
-import path from 'node:path';
-import { GatewayError } from '../errors.js';
 import { createApiKeys } from './api-keys-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import type { Dispatcher } from './dispatcher.js';
-import { openDiskFiles } from './files-disk.js';
-import type { State, StateSettings } from './index.js';
+import { openFiles, type State, type StateSettings } from './index.js';
 import { createJobs } from './jobs-sql.js';
 import { createSlotTable } from './slots.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl, clock, logger } = settings;
-  if (filesUrl !== undefined) {
-    const message = 'Files cannot be kept in an object store yet; leave the files URL out to keep them on disk.';
-    throw new GatewayError('invalid_value', message, { param: 'filesUrl' });
-  }
-  const files = await openDiskFiles(path.join(dataDir, 'files'), clock);
-  const database = await openDatabase({ dataDir, databaseUrl }).catch((error: unknown) => {
-    files.close();
+  const { dataDir, databaseUrl, cacheUrl, clock, logger } = settings;
+  const files = await openFiles(settings);
+  const database = await openDatabase({ dataDir, databaseUrl }).catch(async (error: unknown) => {
+    await files.close();
     throw error;
   });
   try {
@@ -39,16 +32,17 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       cache,
       files,
       ping: () => database.ping(),
+      pingFiles: () => files.ping(),
       async close() {
         await jobs.close();
         await dispatcher.close();
-        files.close();
+        await files.close();
         await cache.close();
         await database.close();
       },
     };
   } catch (error) {
-    files.close();
+    await files.close();
     await database.close();
     throw error;
   }

@@ -4,12 +4,12 @@ import { systemClock } from '../services/clock.js';
 
 /** Files in memory. */
 export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {
-  const files = new Map<string, Omit<FileStat, 'name' | 'size'> & { bytes: Buffer }>();
+  const files = new Map<string, Omit<FileStat, 'name' | 'size' | 'source'> & { bytes: Buffer }>();
   const statOf = (name: string) => {
     const file = files.get(name);
     if (!file || (file.expiresAt && file.expiresAt.getTime() <= clock.now())) return undefined;
     const { bytes, ...stat } = file;
-    return { name, ...stat, size: bytes.length };
+    return { name, ...stat, size: bytes.length, source: 'local_cache' as const };
   };
   return {
     get names() {

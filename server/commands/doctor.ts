@@ -1,7 +1,7 @@
 import { systemClock } from 'mediagate';
 import type { Finding } from '../doctor/check.js';
 import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
-import { checkDatabase, checkPlugins, checkProxy } from '../doctor/services.js';
+import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
 import type { Settings } from '../settings.js';
 import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
@@ -15,6 +15,7 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
       checkNode(),
       checkDatabase(settings, logger),
       checkDataFolder(settings),
+      checkFiles(settings, logger),
       checkBrowser(settings, env.PATH),
       checkFfmpeg(settings, env.PATH),
       checkProxy(settings),

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import type { Logger, PlatformInfo, PluginStatus } from 'mediagate';
+import { type Logger, openFiles, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
 import { openStateOf } from '../open-state.js';
 import { checkPlatforms } from '../platform-check.js';
@@ -7,11 +8,13 @@ import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
 
 const CONNECT_MS = 3_000;
+const PROBE_MS = 3_600_000;
 
 export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
   const name = 'database';
   try {
-    const state = await openStateOf(settings, logger);
+    // Where files are kept is another question.
+    const state = await openStateOf({ ...settings, filesUrl: undefined }, logger);
     try {
       await state.ping();
       return { name, level: 'ok', detail: state.engine === 'sqlite' ? 'SQLite in the data folder' : 'PostgreSQL' };
@@ -22,6 +25,32 @@ export async function checkDatabase(settings: Settings, logger: Logger): Promise
     const advice = settings.databaseUrl
       ? 'Check DATABASE_URL and that the database runs.'
       : 'Check that DATA_DIR may be written.';
+    return { name, level: 'fail', detail: messageOf(error), advice };
+  }
+}
+
+/** Writes, looks at and removes a small file: a key may be allowed some of that alone. */
+export async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
+  const { dataDir, filesUrl } = settings;
+  const name = 'files';
+  if (!filesUrl) return { name, level: 'ok', detail: 'in the data folder' };
+  const advice = 'Check FILES_URL: host, bucket, region, and that its key may list, read, write and delete.';
+  try {
+    const files = await openFiles({ dataDir, filesUrl, clock: systemClock, logger });
+    try {
+      await files.ping();
+      const probe = `doctor-${randomUUID()}.txt`;
+      const expiresAt = new Date(systemClock.now() + PROBE_MS);
+      await files.write({ name: probe, contentType: 'text/plain', expiresAt, body: Buffer.from(probe) });
+      const source = (await files.stat(probe))?.source;
+      await files.delete(probe);
+      // The address is not repeated: it holds the key.
+      if (source !== 'local_cache') return { name, level: 'ok', detail: 'the object store takes and gives them' };
+      return { name, level: 'fail', detail: 'the object store answers, and does not take a file', advice };
+    } finally {
+      await files.close();
+    }
+  } catch (error) {
     return { name, level: 'fail', detail: messageOf(error), advice };
   }
 }

@@ -145,6 +145,7 @@ describe('the command line', () => {
       'node',
       'database',
       'data folder',
+      'files',
       'browser',
       'ffmpeg',
       'egress proxy',

@@ -136,6 +136,14 @@ describe('health', () => {
     });
   });
 
+  it('stays ready without what it can do without for a while', async () => {
+    const softChecks = { files: () => Promise.reject(new Error('away')) };
+    const health = createHealth({ gateway: idle, wants: [], clock: systemClock, checks: {}, softChecks });
+    expect(await health.report()).to.nested.include({ status: 'degraded', 'checks.files.ok': false });
+    expect(await health.readiness()).to.deep.equal({ ok: true, status: 'ready' });
+    health.close();
+  });
+
   it('does not wait for a check that never answers', async () => {
     const clock = { ...systemClock, sleep: async () => {} };
     const health = createHealth({

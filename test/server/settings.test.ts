@@ -65,4 +65,12 @@ describe('settings', () => {
     expect(message).not.to.contain('canary');
     expect(message).to.contain('PORT must be a whole number from 0 to 65535.');
   });
+
+  it('takes no password that cannot be decoded', () => {
+    for (const name of ['DATABASE_URL', 'FILES_URL', 'CACHE_URL', 'EGRESS_PROXY_URL']) {
+      const scheme = { DATABASE_URL: 'postgres', FILES_URL: 's3', CACHE_URL: 'redis' }[name] ?? 'http';
+      const read = () => readSettings({ [name]: `${scheme}://user:can%ary@host/x` });
+      expect(read, name).to.throw(SettingsError, `${name} must be a URL whose user and password are percent-encoded.`);
+    }
+  });
 });

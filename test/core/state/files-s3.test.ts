@@ -1,0 +1,369 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Clock } from '../../../core/contracts/services.js';
+import { systemClock } from '../../../core/services/clock.js';
+import { openS3Files, type S3Files } from '../../../core/state/files-s3.js';
+import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/object-proxy.js';
+import { type ObjectServer, startObjectServer } from '../../support/object-server.js';
+import { ListLogger } from './engines.js';
+import { content, describeStorage, refusal } from './storage-contract.js';
+
+let server: ObjectServer;
+let proxy: ObjectProxy;
+let fresh = 0;
+
+async function startStore(): Promise<void> {
+  server = await startObjectServer();
+  proxy = await startObjectProxy(server);
+}
+
+async function stopStore(): Promise<void> {
+  await proxy.close();
+  await server.stop();
+}
+
+/** The machine's clock, which can be put forward; sleeping takes the time it takes. */
+function createMovingClock(): Clock & { advance(ms: number): void } {
+  let moved = 0;
+  return {
+    now: () => systemClock.now() + moved,
+    monotonic: () => systemClock.monotonic() + moved,
+    sleep: systemClock.sleep,
+    advance(ms) {
+      moved += ms;
+    },
+  };
+}
+
+interface Node {
+  files: S3Files;
+  logger: ListLogger;
+  /** Names of what lies on its disk. */
+  onDisk(): Promise<string[]>;
+  /** Ends it as a process would; its disk stays. */
+  stop(): Promise<void>;
+}
+
+describe('files in an object store', () => {
+  let parent: string;
+  let prefix: string;
+  const nodes: Node[] = [];
+
+  before(startStore);
+  after(stopStore);
+
+  beforeEach(async () => {
+    parent = await mkdtemp(path.join(tmpdir(), 'mediagate-s3-'));
+    fresh += 1;
+    prefix = `run-${fresh}/files`;
+    proxy.setFault();
+  });
+
+  afterEach(async () => {
+    proxy.setFault();
+    for (const node of nodes.splice(0)) await node.stop();
+    await rm(parent, { recursive: true, force: true });
+  });
+
+  async function open({
+    disk = 'a',
+    clock = systemClock as Clock,
+    patienceMs = 5_000,
+    roundMs = 50,
+  } = {}): Promise<Node> {
+    const folder = path.join(parent, disk);
+    const logger = new ListLogger();
+    const files = await openS3Files({ url: proxy.filesUrl(prefix), folder, clock, logger, roundMs, patienceMs });
+    const node = { files, logger, onDisk: () => readdir(folder), stop: async () => files.close() };
+    nodes.push(node);
+    return node;
+  }
+
+  function write({ files }: Node, name: string, body: Uint8Array | string = name): Promise<void> {
+    return files.write({ name, contentType: 'image/png', body: Buffer.from(body) });
+  }
+
+  async function sourceOf({ files }: Node, name: string): Promise<string | undefined> {
+    return (await files.stat(name))?.source;
+  }
+
+  async function untilStored(node: Node): Promise<void> {
+    while ((await node.onDisk()).length > 0) await sleep(20);
+  }
+
+  it('puts a file there whole, under its prefix, and keeps nothing on the disk', async () => {
+    const node = await open();
+    await write(node, 'a.png');
+    expect(await node.onDisk()).to.deep.equal([]);
+    expect(await sourceOf(node, 'a.png')).to.equal('objstore_s3');
+    const put = proxy.requests.filter(({ method }) => method === 'PUT');
+    expect(put.map(({ key }) => key)).to.deep.equal([`${prefix}/a.png`]);
+  });
+
+  it('shows one node what another has stored', async () => {
+    const [one, other] = [await open({ disk: 'a' }), await open({ disk: 'b' })];
+    await write(one, 'shared.png');
+    expect((await content(await other.files.read('shared.png'))).toString()).to.equal('shared.png');
+    expect(await other.files.stat('shared.png')).to.deep.equal(await one.files.stat('shared.png'));
+    await other.files.delete('shared.png');
+    expect(await one.files.stat('shared.png')).to.equal(undefined);
+  });
+
+  it('sends a large file in parts, of which any range can be read', async () => {
+    const node = await open({ patienceMs: 60_000 });
+    const body = randomBytes(20_000_001);
+    await write(node, 'large.png', body);
+    expect(await sourceOf(node, 'large.png')).to.equal('objstore_s3');
+    const puts = proxy.requests.filter(({ method, key }) => method === 'PUT' && key.endsWith('large.png'));
+    expect(puts.map(({ bytes }) => bytes)).to.deep.equal([8_388_608, 8_388_608, 20_000_001 - 2 * 8_388_608]);
+    expect(Buffer.compare(await content(await node.files.read('large.png')), body)).to.equal(0);
+    const part = await node.files.read('large.png', { start: 8_388_000, end: 8_389_000 });
+    expect(await content(part)).to.deep.equal(body.subarray(8_388_000, 8_389_001));
+  });
+
+  it('throws away a large upload that breaks off, and makes it anew', async () => {
+    const node = await open();
+    proxy.setFault(({ query }) => (query.includes('partNumber=2') ? 403 : undefined));
+    const body = randomBytes(10_000_000);
+    await write(node, 'large.png', body);
+    expect(await sourceOf(node, 'large.png')).to.equal('local_cache');
+    expect(proxy.requests.filter(({ method, query }) => method === 'DELETE' && query.includes('uploadId'))).to.not.be
+      .empty;
+    proxy.setFault();
+    await untilStored(node);
+    expect(Buffer.compare(await content(await node.files.read('large.png')), body)).to.equal(0);
+  });
+
+  const FAULTS: readonly ObjectFault[] = [
+    500,
+    503,
+    403,
+    404,
+    'reset',
+    'hang',
+    'cut',
+    'damage',
+    'forget',
+    'halve',
+    'strip',
+    'skew',
+    'redirect',
+  ];
+  for (const fault of FAULTS) {
+    it(`keeps what it is given while the store fails (${fault}), and brings it there afterwards`, async () => {
+      const node = await open({ patienceMs: 1_000 });
+      proxy.setFault(({ method }) => (method === 'PUT' ? fault : undefined));
+      const names = ['one.png', 'two.png', 'three.png'];
+      await Promise.all(names.map((name) => write(node, name)));
+      for (const name of names) {
+        expect(await sourceOf(node, name), name).to.equal('local_cache');
+        expect((await content(await node.files.read(name))).toString()).to.equal(name);
+      }
+      const before = await Promise.all(names.map((name) => node.files.stat(name)));
+      proxy.setFault();
+      await untilStored(node);
+      for (const [index, name] of names.entries()) {
+        const stat = await node.files.stat(name);
+        expect(stat).to.deep.equal({ ...before[index], source: 'objstore_s3' });
+        expect((await content(await node.files.read(name))).toString()).to.equal(name);
+      }
+      expect(proxy.redirected, 'requests sent elsewhere').to.equal(0);
+      const said = JSON.stringify(node.logger.lines, (_key, value) =>
+        value instanceof Error ? { ...value, text: `${value.stack} ${value.cause}` } : value,
+      );
+      expect(said).to.contain('the object store is away').and.to.contain('the object store is back');
+      for (const secret of [proxy.secret, encodeURIComponent(proxy.secret), 'S3RVER', 'Secret words']) {
+        expect(said).not.to.contain(secret);
+      }
+    });
+  }
+
+  it('brings what a process has left on the disk, though it ended while the store was away', async () => {
+    proxy.setFault(() => 'reset');
+    const first = await open();
+    await write(first, 'left.png');
+    await first.stop();
+    expect(await first.onDisk()).to.deep.equal(['left.png']);
+    proxy.setFault();
+    const second = await open();
+    await untilStored(second);
+    expect(await sourceOf(second, 'left.png')).to.equal('objstore_s3');
+  });
+
+  it('lets nobody wait for a store that is known to be away', async () => {
+    const node = await open({ patienceMs: 200 });
+    proxy.setFault(() => 'hang');
+    await write(node, 'first.png');
+    const asked = () => proxy.requests.filter(({ method }) => method === 'PUT').length;
+    const before = asked();
+    for (let index = 0; index < 20; index += 1) await write(node, `next-${index}.png`);
+    expect(asked()).to.equal(before);
+    proxy.setFault();
+    await untilStored(node);
+  });
+
+  it('uploads at most so many at once, and the rest later', async () => {
+    const node = await open();
+    let [under, most] = [0, 0];
+    proxy.setFault(({ method, key }) => {
+      if (method === 'PUT') under += 1;
+      if (method === 'HEAD' && key.includes('many')) under -= 1;
+      most = Math.max(most, under);
+      return 'slow';
+    });
+    await Promise.all(Array.from({ length: 24 }, (_, index) => write(node, `many-${index}.png`)));
+    await untilStored(node);
+    expect(most).to.be.within(2, 4);
+  });
+
+  it('can be read without a break while a file goes from the disk to the store', async () => {
+    const node = await open({ patienceMs: 1 });
+    const body = randomBytes(300_000);
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
+    await write(node, 'moving.png', body);
+    const late = await node.files.read('moving.png', { start: 1_000, end: 200_000 });
+    expect(late?.source).to.equal('local_cache');
+    proxy.setFault();
+    let reads = 0;
+    while ((await node.onDisk()).length > 0) {
+      expect(Buffer.compare(await content(await node.files.read('moving.png')), body)).to.equal(0);
+      reads += 1;
+    }
+    expect(reads).to.be.greaterThan(0);
+    expect(Buffer.compare(await content(late), body.subarray(1_000, 200_001)), 'begun before, read after').to.equal(0);
+  });
+
+  it('has the newer of two versions, though the older is still being uploaded', async () => {
+    const node = await open({ patienceMs: 1 });
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
+    await write(node, 'same.png', 'older');
+    await write(node, 'same.png', 'newer');
+    proxy.setFault();
+    expect((await content(await node.files.read('same.png'))).toString()).to.equal('newer');
+    await untilStored(node);
+    expect(await sourceOf(node, 'same.png')).to.equal('objstore_s3');
+    expect((await content(await node.files.read('same.png'))).toString()).to.equal('newer');
+  });
+
+  it('does not let a file come back that was deleted while it was being uploaded', async () => {
+    const node = await open({ patienceMs: 1 });
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
+    await write(node, 'gone.png');
+    while (!proxy.requests.some(({ method }) => method === 'PUT')) await sleep(5);
+    const deleted = node.files.delete('gone.png');
+    await sleep(50);
+    proxy.setFault();
+    await deleted;
+    expect(await node.files.stat('gone.png')).to.equal(undefined);
+    const stored = proxy.requests.map(({ method, key }) => `${method} ${path.basename(key)}`);
+    expect(stored.lastIndexOf('DELETE gone.png')).to.be.greaterThan(stored.lastIndexOf('PUT gone.png'));
+  });
+
+  it('does not let one file that the store refuses hold up the others', async () => {
+    const node = await open();
+    proxy.setFault(({ method, key }) => (method === 'PUT' && key.includes('refused') ? 403 : undefined));
+    for (const name of ['refused-1.png', 'refused-2.png', 'refused-3.png', 'refused-4.png']) await write(node, name);
+    await write(node, 'taken.png');
+    while ((await node.onDisk()).includes('taken.png')) await sleep(20);
+    expect((await node.onDisk()).length).to.equal(4);
+    proxy.setFault();
+    await untilStored(node);
+  });
+
+  it('does not take silence or refusal for absence', async () => {
+    const node = await open();
+    await write(node, 'there.png');
+    expect(await sourceOf(node, 'missing.png')).to.equal(undefined);
+    for (const fault of [500, 'reset'] as const) {
+      proxy.setFault(() => fault);
+      expect(await refusal(node.files.stat('there.png')), `${fault}`).to.equal('upstream_unavailable');
+    }
+    for (const fault of [403, 'skew', 'redirect'] as const) {
+      proxy.setFault(() => fault);
+      expect(await refusal(node.files.stat('there.png')), `${fault}`).to.equal('upstream_unavailable');
+      expect(await refusal(node.files.read('there.png')), `${fault}`).to.equal('upstream_unavailable');
+      expect(await refusal(node.files.delete('there.png')), `${fault}`).to.equal('upstream_unavailable');
+    }
+    proxy.setFault();
+    expect((await content(await node.files.read('there.png'))).toString()).to.equal('there.png');
+  });
+
+  it('asks again where a failure may pass, and says so where a file breaks off', async () => {
+    const node = await open();
+    const body = randomBytes(100_000);
+    await write(node, 'there.png', body);
+    let left = 2;
+    proxy.setFault(() => {
+      left -= 1;
+      return left >= 0 ? 503 : undefined;
+    });
+    expect(Buffer.compare(await content(await node.files.read('there.png')), body)).to.equal(0);
+    proxy.setFault(({ method }) => (method === 'GET' ? 'truncate' : undefined));
+    const broken = await node.files.read('there.png');
+    expect(await refusal(content(broken))).to.equal('upstream_unavailable');
+  });
+
+  it('answers how the store is, without asking it each time', async () => {
+    const clock = createMovingClock();
+    const node = await open({ clock, roundMs: 600_000 });
+    await node.files.ping();
+    proxy.setFault(() => 403);
+    await node.files.ping();
+    expect(proxy.requests).to.have.length(0);
+    clock.advance(15_000);
+    const outcome = await node.files.ping().catch((error: unknown) => error);
+    expect(outcome).to.be.an('error').with.property('message', 'The object store answered 403 Injected.');
+  });
+
+  it('removes what is over, and nothing else, also where a sweep breaks off', async () => {
+    const clock = createMovingClock();
+    const node = await open({ clock, roundMs: 600_000 });
+    const expiresAt = new Date(clock.now() + 60_000);
+    const names = ['a.png', 'b.png', 'renewed.png'];
+    for (const name of names)
+      await node.files.write({ name, contentType: 'image/png', body: Buffer.from('x'), expiresAt });
+    await write(node, 'kept.png');
+    const later = new Date(clock.now() + 86_400_000);
+    await node.files.write({ name: 'renewed.png', contentType: 'image/png', body: Buffer.from('y'), expiresAt: later });
+    expect(await node.onDisk()).to.deep.equal([]);
+
+    const deleted = () =>
+      proxy.requests.filter(({ method }) => method === 'DELETE').map(({ key }) => path.basename(key));
+    proxy.setFault();
+    await node.files.sweep();
+    expect(deleted(), 'before its time').to.deep.equal([]);
+    clock.advance(7_200_000);
+    proxy.setFault(({ query }) => (query.includes('list-type') ? 'truncate' : undefined));
+    expect(await refusal(node.files.sweep())).to.equal('upstream_unavailable');
+    expect(deleted(), 'without a list').to.deep.equal([]);
+    proxy.setFault();
+    await node.files.sweep();
+    const removed = proxy.requests.filter(({ method, key }) => method === 'DELETE' && !key.includes('.expiry'));
+    expect(removed.map(({ key }) => path.basename(key)).sort()).to.deep.equal(['a.png', 'b.png']);
+    proxy.setFault();
+    await node.files.sweep();
+    expect(deleted(), 'twice').to.deep.equal([]);
+    expect(await sourceOf(node, 'kept.png')).to.equal('objstore_s3');
+    expect((await content(await node.files.read('renewed.png'))).toString()).to.equal('y');
+  });
+});
+
+describe('storage in an object store', () => {
+  before(startStore);
+  after(stopStore);
+
+  describeStorage('does what every storage does', async (clock) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-s3-'));
+    fresh += 1;
+    const files = await openS3Files({ url: proxy.filesUrl(`run-${fresh}`), folder, clock, logger: new ListLogger() });
+    async function close(): Promise<void> {
+      await files.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+    return { files, close };
+  });
+});

@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { readFilesUrl } from '../../../core/state/files-url.js';
+
+describe('the URL of an object store', () => {
+  it('says where the store is, and as whom to speak to it', () => {
+    const url = 's3://KEY:se%2Fcr%2Bet@objects.example:9000/pictures/a/b?region=eu-central-1&tls=off';
+    expect(readFilesUrl(url)).to.deep.equal({
+      endpoint: 'http://objects.example:9000/pictures',
+      prefix: 'a/b/',
+      region: 'eu-central-1',
+      accessKeyId: 'KEY',
+      secretAccessKey: 'se/cr+et',
+      source: 'objstore_s3',
+    });
+  });
+
+  it('knows R2 by its host, and what goes without saying', () => {
+    expect(readFilesUrl('s3://KEY:SECRET@account.r2.cloudflarestorage.com/pictures')).to.deep.equal({
+      endpoint: 'https://account.r2.cloudflarestorage.com/pictures',
+      prefix: '',
+      region: 'auto',
+      accessKeyId: 'KEY',
+      secretAccessKey: 'SECRET',
+      source: 'objstore_r2',
+    });
+    expect(readFilesUrl('s3://KEY:SECRET@s3.example/pictures/')).to.include({ region: 'us-east-1', prefix: '' });
+    expect(readFilesUrl('s3://K:S@r2.cloudflarestorage.com.example/b2b')).to.include({ source: 'objstore_s3' });
+  });
+
+  it('is refused where anything about it is wrong, and not repeated', () => {
+    const wrong = [
+      'canary',
+      's3://canary',
+      'http://KEY:canary@host/bucket',
+      's3://canary@host/bucket',
+      's3://:canary@host/bucket',
+      's3://KEY:canary@host',
+      's3://KEY:canary@host/',
+      's3://KEY:can/ary@host/bucket',
+      's3://KEY:can%ary@host/bucket',
+      's3://KEY:canary@host/b',
+      's3://KEY:canary@host/bucket/two%20words',
+      's3://KEY:canary@host/bucket?regoin=eu',
+      's3://KEY:canary@host/bucket?region=',
+      's3://KEY:canary@host/bucket?tls=no',
+      's3://KEY:canary@host/bucket#canary',
+    ];
+    for (const url of wrong) {
+      try {
+        readFilesUrl(url);
+        expect.fail(`${url} was taken`);
+      } catch (error) {
+        expect(error, url).to.include({ code: 'invalid_value', param: 'filesUrl' });
+        expect(String(error), url).not.to.contain('canary');
+      }
+    }
+  });
+});

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { type ObjectProxy, startObjectProxy } from '../support/object-proxy.js';
+import { type ObjectServer, startObjectServer } from '../support/object-server.js';
+
+describe('a gateway whose files are in an object store', () => {
+  let server: ObjectServer;
+  let proxy: ObjectProxy;
+  let gateway: GatewayProcess | undefined;
+
+  before(async () => {
+    server = await startObjectServer();
+    proxy = await startObjectProxy(server);
+  });
+  after(async () => {
+    await proxy.close();
+    await server.stop();
+  });
+  afterEach(async () => {
+    proxy.setFault();
+    await gateway?.stop();
+    gateway = undefined;
+  });
+
+  async function start(): Promise<GatewayProcess> {
+    gateway = await startGatewayProcess({ environment: { FILES_URL: proxy.filesUrl('e2e') } });
+    return gateway;
+  }
+
+  it('says that the store answers, and doctor tries it out', async () => {
+    const { request, command } = await start();
+    const { json } = await request('/health');
+    expect(json.checks.files).to.include({ ok: true });
+    const { stdout } = await command('doctor');
+    expect(stdout).to.match(/ok +files +the object store takes and gives them/);
+    const left = proxy.requests.filter(({ key, method }) => key.includes('e2e/doctor-') && method === 'DELETE');
+    expect(left).to.have.length(1);
+  });
+
+  it('starts and serves while the store is away, and says so without the secret', async () => {
+    proxy.setFault(() => 403);
+    const { request, command, output } = await start();
+    const { json } = await request('/health');
+    expect(json).to.include({ ok: true, status: 'degraded' });
+    expect(json.checks.files).to.include({ ok: false });
+    expect((await request('/health/ready')).status).to.equal(200);
+    const { code, stdout, stderr } = await command('doctor');
+    expect(code).to.equal(1);
+    expect(stdout).to.match(/fail +files +The object store answered 403 Injected\.\n +Check FILES_URL/);
+    for (const secret of [proxy.secret, encodeURIComponent(proxy.secret)]) {
+      expect(stdout + stderr + output()).not.to.contain(secret);
+    }
+  });
+
+  it('tells in doctor that the store takes no file', async () => {
+    proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
+    const { command } = await start();
+    const { code, stdout } = await command('doctor');
+    expect(code).to.equal(1);
+    expect(stdout).to.match(/fail +files +the object store answers, and does not take a file/);
+  });
+});

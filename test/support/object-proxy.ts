@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BUCKET, KEY, type ObjectServer } from './object-server.js';
+import { isSigned } from './object-signature.js';
+
+/** How a store fails. */
+export type ObjectFault =
+  /** Answers with this status, and an error in XML. */
+  | number
+  /** Says nothing, until another fault, or none, is set. */
+  | 'hang'
+  /** Closes the connection at once. */
+  | 'reset'
+  /** Passes half of the request on and then closes both connections. */
+  | 'cut'
+  /** One byte of the request is another one when it arrives. */
+  | 'damage'
+  /** Says that it has stored what it has not. */
+  | 'forget'
+  /** Stores half of it and says that it has stored it all. */
+  | 'halve'
+  /** Loses what is to be kept with the object. */
+  | 'strip'
+  /** The store's clock goes an hour ahead. */
+  | 'skew'
+  /** Sends the client to another address. */
+  | 'redirect'
+  /** Closes the connection in the middle of the answer. */
+  | 'truncate'
+  /** Takes its time, then does what it should. */
+  | 'slow';
+
+export interface ObjectRequest {
+  method: string;
+  /** Of the object, without the bucket. */
+  key: string;
+  query: string;
+  bytes: number;
+}
+
+export interface ObjectProxy {
+  /** Setting of a storage behind this proxy. Everything is kept under the prefix. */
+  filesUrl(prefix: string): string;
+  readonly secret: string;
+  /** Every request since the last {@link setFault}. */
+  readonly requests: readonly ObjectRequest[];
+  /** From now on; connections that hang are closed. */
+  setFault(fault?: (request: ObjectRequest) => ObjectFault | undefined): void;
+  /** Requests that were sent where `redirect` points. */
+  readonly redirected: number;
+  close(): Promise<void>;
+}
+
+const SECRET = 'abc/DEF+ghi=jkl';
+const SLOW_MS = 100;
+
+/**
+ * Stands before an S3-compatible server and fails as it is told. It does as well what real stores do and the server behind it
+ * does not: it checks signatures and the digests of what arrives.
+ */
+export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy> {
+  const sockets = new Set<Socket>();
+  const hanging = new Set<Socket>();
+  let requests: ObjectRequest[] = [];
+  let faultOf: (request: ObjectRequest) => ObjectFault | undefined = () => undefined;
+  let redirected = 0;
+
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const body = await buffer(incoming);
+    const url = new URL(incoming.url ?? '', store.url);
+    if (url.pathname.startsWith('/elsewhere/')) redirected += 1;
+    const key = url.pathname.slice(BUCKET.length + 2);
+    const seen = { method: incoming.method ?? '', key, query: url.search, bytes: body.length };
+    requests.push(seen);
+    const fault = faultOf(seen);
+    if (typeof fault === 'number') return refuse(outgoing, fault, 'Injected');
+    if (fault === 'hang') return void hanging.add(incoming.socket);
+    if (fault === 'reset') return void incoming.socket.destroy();
+    if (fault === 'forget') return void outgoing.writeHead(200, { etag: '"0"' }).end();
+    if (fault === 'redirect') return void outgoing.writeHead(307, { location: `/elsewhere/${key}` }).end();
+    if (fault === 'slow') await sleep(SLOW_MS);
+    if (!isSigned(incoming, SECRET)) return refuse(outgoing, 403, 'SignatureDoesNotMatch');
+    if (fault === 'damage' && body.length > 0) body[0] = (body[0] ?? 0) ^ 1;
+    const digest = incoming.headers['content-md5'];
+    if (digest !== undefined && digest !== createHash('md5').update(body).digest('base64')) {
+      return refuse(outgoing, 400, 'BadDigest');
+    }
+    await forward(incoming, outgoing, body, fault);
+  }
+
+  async function forward(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    body: Buffer,
+    fault: ObjectFault | undefined,
+  ): Promise<void> {
+    const headers = { ...incoming.headers };
+    const half = body.subarray(0, body.length / 2);
+    if (fault === 'halve' && headers['content-length']) headers['content-length'] = String(half.length);
+    if (fault === 'skew') headers['x-amz-date'] = stamp(Date.now() - 3_600_000);
+    if (fault === 'strip') {
+      for (const name of Object.keys(headers)) if (name.startsWith('x-amz-meta-')) delete headers[name];
+    }
+    const passed = openRequest(`${store.url}${incoming.url}`, { method: incoming.method, headers });
+    if (fault === 'cut') {
+      passed.on('error', () => {});
+      passed.write(half, () => {
+        passed.destroy();
+        incoming.socket.destroy();
+      });
+      return;
+    }
+    passed.end(fault === 'halve' ? half : body);
+    const [answer] = (await once(passed, 'response')) as [IncomingMessage];
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    const content = await buffer(answer);
+    if (fault === 'truncate') outgoing.write(content.subarray(0, content.length / 2), () => incoming.socket.destroy());
+    else outgoing.end(content);
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    outgoing.on('error', () => {});
+    handle(incoming, outgoing).catch(() => incoming.socket.destroy());
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    filesUrl: (prefix) =>
+      `s3://${KEY}:${encodeURIComponent(SECRET)}@127.0.0.1:${port}/${BUCKET}/${prefix}?region=eu-test-1&tls=off`,
+    secret: SECRET,
+    get requests() {
+      return requests;
+    },
+    get redirected() {
+      return redirected;
+    },
+    setFault(fault = () => undefined) {
+      requests = [];
+      faultOf = fault;
+      for (const socket of hanging) socket.destroy();
+      hanging.clear();
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function refuse(outgoing: ServerResponse, status: number, code: string): void {
+  const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Secret words</Message></Error>`;
+  outgoing.writeHead(status, { 'content-type': 'application/xml' }).end(body);
+}
+
+function stamp(time: number): string {
+  return new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+}
