@@ -15,8 +15,10 @@ import {
 /** How long another process may hold the write lock before callers are told so. */
 const LOCK_PATIENCE_MS = 2_000;
 const LOCK_RETRY_MS = 10;
-/** More distinct statements than the gateway has. */
-const MAX_STATEMENTS = 500;
+/** Of 4 KiB. A checkpoint holds up the commit it comes with, so there are fewer than by default (1,000). */
+const CHECKPOINT_PAGES = 4_000;
+/** More than the gateway has, though those with lists come in as many forms as their lists have lengths. */
+const MAX_STATEMENTS = 1_000;
 
 /**
  * SQLite in a file that only its owner can read. Unlike Kysely's own dialect this one begins transactions with the write
@@ -34,6 +36,7 @@ export async function openSqlite(file: string): Promise<Dialect> {
     sqlite.pragma('journal_mode = WAL');
     sqlite.pragma('synchronous = FULL');
     sqlite.pragma('foreign_keys = ON');
+    sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     // From here on locks are waited for in SqliteConnection, which leaves the thread free.
     sqlite.pragma('busy_timeout = 0');
   } catch (error) {
