@@ -3,6 +3,7 @@ import { describeEntry } from './plugin-table.js';
 import type { Settings } from './settings.js';
 
 const SAMPLE_LINK = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
+const SAMPLE_IMAGE = { model: 'gen-img-2', prompt: 'A tug in the harbour of Ostend at dawn' };
 const NEW_KEY = 'npm run -s mediagate -- keys create --name NAME --grant extract';
 
 export interface Banner {
@@ -24,14 +25,14 @@ export function renderBanner({ address, settings, engine, plugins, newKey }: Ban
     `  data     ${settings.dataDir} (${database})`,
     ...plugins.map((status, index) => `  ${index === 0 ? 'plugins' : '       '}  ${describeEntry(status)}`),
     '',
-    ...(newKey ? firstKey(address, newKey) : [`Keys exist already. For another one: ${NEW_KEY}`]),
+    ...(newKey ? firstKey(address, newKey, makesImages(plugins)) : [`Keys exist already. For another one: ${NEW_KEY}`]),
     '',
     'Ctrl-C stops it.',
     '',
   ].join('\n');
 }
 
-function firstKey(address: string, key: string): string[] {
+function firstKey(address: string, key: string, withImage: boolean): string[] {
   return [
     'There was no API key yet, so here is one named "local". It is shown this once; try it:',
     '',
@@ -39,5 +40,22 @@ function firstKey(address: string, key: string): string[] {
     `  -H 'Authorization: Bearer ${key}' \\`,
     "  -H 'Content-Type: application/json' \\",
     `  -d '${JSON.stringify({ url: SAMPLE_LINK })}'`,
+    ...(withImage ? firstImage(address, key) : []),
+  ];
+}
+
+function makesImages(plugins: readonly PluginStatus[]): boolean {
+  return plugins.some(({ provides, state }) => state === 'ready' && provides.includes('image'));
+}
+
+function firstImage(address: string, key: string): string[] {
+  return [
+    '',
+    'or ask for a picture:',
+    '',
+    `curl -s ${address}/v1/images/generations \\`,
+    `  -H 'Authorization: Bearer ${key}' \\`,
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '${JSON.stringify(SAMPLE_IMAGE)}'`,
   ];
 }

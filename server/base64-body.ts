@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { StoredBody } from 'mediagate';
 
 /** Three bytes are four letters. */
@@ -7,8 +6,7 @@ const GROUP = 3;
 const MARK = 'base64 goes here';
 
 export interface LongBody {
-  body: Readable;
-  /** Bytes. */
+  bytes: AsyncIterable<Uint8Array>;
   length: number;
 }
 
@@ -21,20 +19,20 @@ export function encodeAround(file: StoredBody, encode: (base64: string) => unkno
   const [head = '', tail = ''] = JSON.stringify(encode(MARK)).split(MARK);
   const letters = Math.ceil(file.size / GROUP) * 4;
   return {
-    body: Readable.from(pieces(head, file.body, tail), { objectMode: false }),
+    bytes: pieces(Buffer.from(head), file.body, Buffer.from(tail)),
     length: Buffer.byteLength(head) + letters + Buffer.byteLength(tail),
   };
 }
 
-async function* pieces(head: string, bytes: AsyncIterable<Uint8Array>, tail: string): AsyncGenerator<string> {
+async function* pieces(head: Uint8Array, file: AsyncIterable<Uint8Array>, tail: Uint8Array) {
   yield head;
   let rest: Uint8Array = new Uint8Array();
-  for await (const chunk of bytes) {
+  for await (const chunk of file) {
     const joined = Buffer.concat([rest, chunk]);
     const whole = joined.length - (joined.length % GROUP);
-    yield joined.toString('base64', 0, whole);
+    yield Buffer.from(joined.toString('base64', 0, whole), 'latin1');
     rest = joined.subarray(whole);
   }
-  yield Buffer.from(rest).toString('base64');
+  yield Buffer.from(Buffer.from(rest).toString('base64'), 'latin1');
   yield tail;
 }

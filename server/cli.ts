@@ -17,7 +17,7 @@ The exit code is 1 where a rung that should answer does not, or gives less.`;
 /** Every command loads what it needs and nothing else: `keys list` opens no plugin, `--help` no database. */
 function createProgram(): Command {
   const program = new Command('mediagate')
-    .description('Public links into structured data, over HTTP or from the command line.')
+    .description('Public links into structured data and prompts into pictures, over HTTP or from the command line.')
     .version(PACKAGE_VERSION)
     .addHelpText('after', START_HELP)
     .exitOverride();
@@ -50,6 +50,18 @@ function createProgram(): Command {
     .option('--force-async', 'as force_async of the route; this command waits all the same')
     .action((url: string, flags) =>
       runCommand(async (settings) => (await import('./commands/extract.js')).extractCommand(settings, url, flags)),
+    );
+
+  program
+    .command('image')
+    .description('make one picture without a server, and print where it is')
+    .argument('<prompt>', 'what it shows')
+    .option('--ref <file>', 'input image: a file or an https link; up to four times', collect)
+    .option('--size <size>', 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)')
+    .option('--model <name>', 'image model', 'gen-img-2')
+    .option('-o, --output <file>', 'where to write it; .png, .jpg or .webp chooses the format (default: here)')
+    .action((prompt: string, flags) =>
+      runCommand(async (settings) => (await import('./commands/image.js')).imageCommand(settings, prompt, flags)),
     );
 
   program
@@ -95,11 +107,7 @@ function addKeyCommands(program: Command): void {
     .command('create')
     .description('make a key; it is shown this once')
     .option('--name <name>', 'what the key is for', 'key')
-    .option(
-      '--grant <grant>',
-      'images, extract, text or audio; once for each (default: extract)',
-      (one: string, all: string[] = []) => [...all, one],
-    )
+    .option('--grant <grant>', 'images, extract, text or audio; once for each (default: extract)', collect)
     .option('--rpm <number>', 'requests per minute and route family, or unlimited', '30')
     .option('--expires <date>', 'when it ends, e.g. 2030-12-31 (default: never)')
     .option('--json', 'print JSON')
@@ -121,6 +129,10 @@ function addKeyCommands(program: Command): void {
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./commands/keys.js')).revokeKeyCommand(settings, id, options)),
     );
+}
+
+function collect(one: string, all: readonly string[] = []): string[] {
+  return [...all, one];
 }
 
 function wholeNumber(text: string): number {

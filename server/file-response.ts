@@ -61,9 +61,9 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (found) sendBytes(context, found.body);
 }
 
-/** Whether the client has what bears this tag already. */
+/** Whether the client has what bears this tag already. What it tells caches (`fetch` says no-cache) is not for us. */
 export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
-  return fresh(request.headers, { etag });
+  return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
 }
 
 /** Answers GET with a file whose length is not known yet. */
@@ -92,7 +92,7 @@ function setValidators({ res: response }: RequestContext, validators: Validators
 }
 
 /** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */
-function sendBytes(context: RequestContext, bytes: Bytes): void {
+export function sendBytes(context: RequestContext, bytes: Bytes): void {
   const { res: response } = context;
   response.setTimeout(IDLE_MS, () => response.destroy());
   context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });

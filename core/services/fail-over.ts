@@ -56,6 +56,7 @@ const MIN_TRIES = 3;
 const FAILURES_BEFORE_REST = 10;
 const REST_MS = 10_000;
 const LONGEST_REST = 6;
+const LONGEST_LIMIT_MS = 60_000;
 const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
 
 interface Circuit<Upstream> {
@@ -92,7 +93,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
       const now = clock.monotonic();
       const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
       // Sorting is stable: of those that are ready, the best comes first.
-      const [chosen] = candidates.sort((one, other) => readyAt(one) - readyAt(other));
+      const [chosen] = candidates.toSorted((one, other) => readyAt(one) - readyAt(other));
       if (!chosen) break;
       const waitMs = readyAt(chosen) - now;
       if (now + waitMs >= end) {
@@ -119,12 +120,12 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         tries++;
         if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
         if (again === 'here') candidates = [chosen];
+        const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
         // At least a millisecond, so that an upstream that has not failed this call goes first.
-        notBefore.set(chosen, clock.monotonic() + 1 + delays.duration);
+        notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delays.duration));
+        // Other calls look again before long: an hour asked for by mistake shall not be an hour without images.
+        chosen.limitedUntil = Math.max(chosen.limitedUntil, clock.monotonic() + Math.min(askedMs, LONGEST_LIMIT_MS));
         delays = delays.next(undefined);
-        if (last.retryAfterSeconds !== undefined) {
-          chosen.limitedUntil = clock.monotonic() + last.retryAfterSeconds * 1000;
-        }
       }
     }
     throw last ?? resting(restMs);

@@ -6,7 +6,7 @@ import type { Tables } from './schema.js';
 
 /** Items that may wait at once. */
 const MAX_WAITING = 10_000;
-/** Items of one transaction. */
+/** Items of one transaction, unless said otherwise. */
 const MAX_GROUP = 100;
 const LEAST_PATIENCE_MS = 50;
 
@@ -17,6 +17,8 @@ export interface GroupCommit<Item, Answer> {
 
 export interface GroupCommitOptions<Item, Answer> {
   database: Database;
+  /** Items of one transaction. Default 100. */
+  most?: number;
   /** Answers in the order of the items. An error is the refusal of one item, thrown to whoever submitted that. */
   work(transaction: Transaction<Tables>, items: readonly Item[]): Promise<readonly (Answer | GatewayError)[]>;
 }
@@ -31,7 +33,7 @@ interface Waiter<Item, Answer> {
 
 /** What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { database, work } = options;
+  const { database, most = MAX_GROUP, work } = options;
   let waiting: Waiter<Item, Answer>[] = [];
   let running = false;
 
@@ -45,8 +47,8 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
 
   /** Without those who have waited so long that they are to be told so. */
   function nextGroup(): Waiter<Item, Answer>[] {
-    const group = waiting.slice(0, MAX_GROUP);
-    waiting = waiting.slice(MAX_GROUP);
+    const group = waiting.slice(0, most);
+    waiting = waiting.slice(most);
     const now = performance.now();
     return group.filter((waiter) => {
       if (now - waiter.since < DATABASE_PATIENCE_MS) return true;

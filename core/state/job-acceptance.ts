@@ -9,7 +9,7 @@ import type { JobTable } from './job-table.js';
 import { createTurns } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
-import type { OpenWindow, SlotTable } from './slots.js';
+import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
 import type { SlotRequest } from './windows.js';
 
 /** What a client is told to wait where the queue is full. */
@@ -135,7 +135,8 @@ export async function acceptGroup(
   }
 
   const verdicts = new Map<Candidate, Accepted | GatewayError>();
-  for (const candidate of inOrderOfWindows(candidates)) verdicts.set(candidate, await judge(candidate));
+  for (const candidate of inOrderOfWindows(candidates, ({ slot }) => slot))
+    verdicts.set(candidate, await judge(candidate));
 
   for (const window of windows.values()) await window.save();
   await table.insert(transaction, rows);
@@ -144,17 +145,6 @@ export async function acceptGroup(
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
   await countUse(transaction, taken, 1);
   return candidates.map((candidate) => verdicts.get(candidate) as Accepted | GatewayError);
-}
-
-/** Nodes lock windows in one order, so that two that commit at once do not wait for each other in a ring. */
-function inOrderOfWindows(candidates: readonly Candidate[]): Candidate[] {
-  const named = candidates.map((candidate) => ({ candidate, name: candidate.slot ? windowName(candidate.slot) : '' }));
-  named.sort((left, right) => (left.name === right.name ? 0 : left.name < right.name ? -1 : 1));
-  return named.map(({ candidate }) => candidate);
-}
-
-function windowName({ keyId, family }: SlotRequest): string {
-  return `${keyId}\n${family}`;
 }
 
 function keyReused(): GatewayError {

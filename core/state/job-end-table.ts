@@ -11,6 +11,9 @@ import type { LedgerTable, Tables } from './schema.js';
 
 export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'finished_at'] as const;
 
+/** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. */
+export const ENDED = { runner: null, input: 'null' } as const;
+
 /** Of a job that has just ended, what its account is told by. */
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
 
@@ -40,7 +43,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock) {
           : ({ state: 'failed', error: outcome.error } as const);
       return queries
         .updateTable('jobs')
-        .set({ ...values, runner: null, finished_at: clock.now })
+        .set({ ...values, ...ENDED, finished_at: clock.now })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
         .where('state', '=', 'running')
@@ -56,7 +59,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock) {
     ): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
-        .set({ state: 'cancelled', error, runner: null, finished_at: clock.now })
+        .set({ state: 'cancelled', error, ...ENDED, finished_at: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
         .where(ownedBy(accountId))
@@ -77,7 +80,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock) {
         .limit(limit);
       return queries
         .updateTable('jobs')
-        .set({ state: 'failed', error, finished_at: clock.now })
+        .set({ state: 'failed', error, ...ENDED, finished_at: clock.now })
         .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
         .where('state', '=', 'queued')
         .returning(RETURNED)

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
-import { type Ended, RETURNED } from './job-end-table.js';
+import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import type { JobRow } from './job-rows.js';
 import { ACTIVE } from './job-turns.js';
 import type { JobKind } from './jobs.js';
@@ -127,9 +127,10 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
       return queries
         .updateTable('jobs')
         .set(({ eb }) => ({
-          ...(error === undefined ? { state: 'queued' } : { state: 'failed', error, finished_at: clock.now }),
+          ...(error === undefined
+            ? { state: 'queued', runner: null }
+            : { state: 'failed', error, ...ENDED, finished_at: clock.now }),
           cut_offs: eb('cut_offs', '+', 1),
-          runner: null,
         }))
         .where('id', '=', id)
         .where('attempts', '=', attempts)

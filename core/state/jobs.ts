@@ -64,7 +64,7 @@ export interface NewJob {
   dedupeKey?: string;
   /** JSON that looking at the job shows; small, since each look reads it. Default: null. */
   summary?: unknown;
-  /** JSON for the run alone. */
+  /** JSON for the run alone, kept until the job has ended. Large things belong in files that it names. */
   input: unknown;
   /** Jobs of this kind that may be queued or running at the same time. */
   maxActive: number;

@@ -37,6 +37,26 @@ export interface SlotTable {
   open(transaction: Transaction<Tables>, keyId: string, family: WindowFamily): Promise<OpenWindow>;
 }
 
+export function windowName({ keyId, family }: SlotRequest): string {
+  return `${keyId}\n${family}`;
+}
+
+/**
+ * Those without a slot first. Nodes lock windows in one order, so that two that commit at once do not wait for each other in
+ * a ring.
+ */
+export function inOrderOfWindows<Item>(
+  items: readonly Item[],
+  slotOf: (item: Item) => SlotRequest | undefined,
+): Item[] {
+  const named = items.map((item) => {
+    const slot = slotOf(item);
+    return { item, name: slot ? windowName(slot) : '' };
+  });
+  named.sort((left, right) => (left.name === right.name ? 0 : left.name < right.name ? -1 : 1));
+  return named.map(({ item }) => item);
+}
+
 export interface SlotTableOptions {
   engine: Engine;
   /** Only compiles queries. */

@@ -18,7 +18,7 @@ export interface Refusal {
   json: unknown;
 }
 
-const MODERATION = /^(?:moderation_blocked|(?:image_)?content_policy_violation|content_filter|safety_violation)$/;
+const MODERATION = /^(?:moderation_blocked|(?:image_)?content_policy_violation|content_?filter|safety_violation)$/i;
 const NO_ACCOUNT = /^(?:insufficient_quota|billing_hard_limit_reached|account_deactivated)$/;
 const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available)$/;
 /** A caller's faults that have a name of their own here too. */
@@ -49,7 +49,8 @@ const ANSWER_LOST = new Set([504, 524]);
 export function refusalFailure(refusal: Refusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
   const { status, json } = refusal;
   const code = asString(at(json, 'error', 'code')) ?? '';
-  const isModeration = MODERATION.test(code) || at(json, 'error', 'type') === 'image_generation_user_error';
+  const isModeration =
+    MODERATION.test(code) || (code === '' && at(json, 'error', 'type') === 'image_generation_user_error');
   if (isModeration && (CALLER_FAULTS.has(status) || status === 403)) {
     const reason = reasonOf(json, call, upstream);
     const message = "The request was rejected by the model's safety system.";
@@ -117,7 +118,7 @@ function callerFault({ json }: Refusal, call: ImageCall, upstream: Upstream): Ga
 
 /** Their message without what is only theirs and ours: keys, addresses, the upstream's name of the model, ids. */
 function reasonOf(json: unknown, { model }: ImageCall, upstream: Upstream): string | undefined {
-  let text = asString(at(json, 'error', 'message'))?.slice(0, 1_000);
+  let text = asString(at(json, 'error', 'message'));
   if (text === undefined) return undefined;
   if (upstream.apiKey) text = text.replaceAll(upstream.apiKey, '…');
   return text

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
 import { encodeAround } from '../base64-body.js';
 import { clientSignal } from '../client-signal.js';
+import { sendBytes } from '../file-response.js';
 import { keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { readIdempotencyKey, readRetryCount } from '../wire/idempotency-key.js';
@@ -37,7 +38,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
       replay: readRetryCount(request.headers) > 0,
     });
     const gone = clientSignal(response);
-    const leave = waiting.demand();
+    const leave = waiting.demand(keyId);
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submit(context, {
@@ -104,9 +105,9 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
     }
     const file = await gateway.images.content(image);
     if (!file) throw new GatewayError('file_expired', 'The time of this image is over.');
-    const { body, length } = encodeAround(file, (base64) => encodeImageResult(image, { ...result, base64 }));
-    context.body = body;
+    const { bytes, length } = encodeAround(file, (base64) => encodeImageResult(image, { ...result, base64 }));
     response.setHeader('Content-Length', length);
+    sendBytes(context, bytes);
   }
 }
 

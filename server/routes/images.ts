@@ -3,7 +3,7 @@ import type Router from '@koa/router';
 import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import { encodeAround } from '../base64-body.js';
 import { clientSignal } from '../client-signal.js';
-import { hasCurrentCopy } from '../file-response.js';
+import { hasCurrentCopy, sendBytes } from '../file-response.js';
 import type { ImageSubmitter } from '../image-submission.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
@@ -55,9 +55,8 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
   });
 
   router.get(`${ROUTE}/:id`, authenticate, async (context: JobContext) => {
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
-    await sendJob(context, await look(context, accountId, waitOf(context) * 1000));
+    polls.admit(keyOf(context).id);
+    await sendJob(context, await look(context, waitOf(context) * 1000));
   });
 
   const cancel = async (context: JobContext) => {
@@ -69,10 +68,11 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
   router.delete(`${ROUTE}/:id`, authenticate, cancel);
 
   /** At once where there is no room to wait, or the gateway is about to end. */
-  async function look(context: JobContext, accountId: string, timeoutMs: number): Promise<ImageJob> {
+  async function look(context: JobContext, timeoutMs: number): Promise<ImageJob> {
     const { images } = gateway;
+    const { id: keyId, accountId } = keyOf(context);
     const id = context.params.id ?? '';
-    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter() : undefined;
+    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(keyId) : undefined;
     if (!leave) return images.find(id, accountId);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
@@ -105,9 +105,9 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
       context.body = text;
       return;
     }
-    const { body, length } = encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
-    context.body = body;
+    const { bytes, length } = encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
     response.setHeader('Content-Length', length);
+    sendBytes(context, bytes);
   }
 }
 

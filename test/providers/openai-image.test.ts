@@ -161,6 +161,23 @@ describe('openai_image over sockets', () => {
     expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536 });
   });
 
+  it('fetches no image from anywhere but https and the upstream itself', async () => {
+    const addresses = [
+      `${second.origin}/files/1.png`,
+      'file:///etc/hostname',
+      '/files/1.png',
+      'https://127.0.0.1/1.png',
+    ];
+    const images = await provider([one()]);
+    const { connections } = second;
+    for (const at of addresses) {
+      first.behave([{ does: 'url', at }]);
+      const error = await failureOf(images.generate(call()));
+      expect(error.code, at).to.be.oneOf(['upstream_changed', 'upstream_refused']);
+    }
+    expect(second.connections).to.equal(connections);
+  });
+
   it('takes the first of two images', async () => {
     first.behave([{ does: 'duplicate' }]);
     expect((await (await provider([one()])).generate(call())).contentType).to.equal('image/png');

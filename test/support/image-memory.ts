@@ -4,7 +4,10 @@ import { createReferences } from '../../core/images/references.js';
 import { createImageFiles } from '../../core/media/image-file.js';
 import { stripes } from './images.js';
 
-/** A process of its own: takes every file of a folder as an input image, and prints what became of it and of the memory. */
+/**
+ * A process of its own, to be run with `--expose-gc`: takes every file of a folder as an input image, and prints what became
+ * of it and of the memory.
+ */
 
 export interface ImageOutcome {
   /** Content type as a model gets it, or the code of the refusal. */
@@ -36,6 +39,8 @@ for (const name of await readdir(folder)) {
 const before = process.resourceUsage().maxRSS;
 const outcomes: Record<string, ImageOutcome> = {};
 for (const [name, value] of uris) {
+  // What the last one left behind is not this one's.
+  gc?.();
   const verdict = await references
     .check([{ value, param: 'image' }])
     .then((checked) => references.load(checked, signal))

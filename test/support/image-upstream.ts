@@ -9,8 +9,8 @@ export type { ImageUpstreamRequest, SentFile } from './image-upstream-request.js
 export type ImageUpstreamAnswer =
   /** An image as asked for; `size` gives it another, `large` some megabytes, `delayMs` makes it late. */
   | { does: 'image'; size?: string; large?: boolean; delayMs?: number; usage?: boolean }
-  /** Likewise, as an address on this server. */
-  | { does: 'url' }
+  /** Likewise, as an address on this server, which refuses requests with credentials; `at` names another address. */
+  | { does: 'url'; at?: string }
   /** Two images where one was asked for. */
   | { does: 'duplicate' }
   /** An error of the vendor's shape; `text` sends something else as the body. */
@@ -102,7 +102,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
       if (answer.does !== 'url') return { b64_json: image.toString('base64') };
       const name = `/files/${files.size + 1}.png`;
       files.set(name, image);
-      return { url: origin.origin + name };
+      return { url: answer.at ?? origin.origin + name };
     };
     const data = answer.does === 'duplicate' ? [one(), one()] : [one()];
     const text = JSON.stringify({
@@ -118,6 +118,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
   const origin = await startOrigin((request, response) => {
     const file = files.get(request.url ?? '');
     if (file) {
+      if (request.headers.authorization !== undefined) return send(response, 400, '{}');
       response.writeHead(200, { 'content-type': 'image/png', 'content-length': file.length }).end(file);
       return;
     }

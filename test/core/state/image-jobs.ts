@@ -23,6 +23,8 @@ export interface ImageJobs {
   look(job: JobRecord): Promise<JobRecord>;
   ended(job: JobRecord): Promise<JobRecord>;
   work(run: WorkOptions['run'], more?: Partial<WorkOptions> & { from?: State }): { stop(): Promise<void> };
+  /** What is stored for runs, of all jobs; JSON. */
+  inputs(): Promise<string[]>;
   ledger(): Promise<LedgerTable[]>;
   /** What the account `one` has taken of a day's quota. */
   used(day: string): Promise<number>;
@@ -76,6 +78,11 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
       }
     },
     work: (run, { from = state, ...more } = {}) => from.jobs.work({ kind, concurrency: 1, run, ...more }),
+    inputs: () =>
+      read(async ({ queries }) => {
+        const rows = await queries.selectFrom('jobs').select('input').execute();
+        return rows.map(({ input }) => input);
+      }),
     ledger: () => read(({ queries }) => queries.selectFrom('ledger').selectAll().orderBy('at').execute()),
     used: (day) =>
       read(async ({ queries }) => {

@@ -201,6 +201,37 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(2);
     });
 
+    it('lets a job that was begun wait as long as it takes', async () => {
+      const begun = await jobs.submit();
+      let running = false;
+      const workers = jobs.work((_job, signal) => {
+        running = true;
+        return untilAborted(signal);
+      });
+      while (!running) await turn();
+      await workers.stop();
+      const late = await jobs.submit();
+      jobs.clock.advance(120_000);
+      const from = await jobs.open(60);
+      jobs.work(async () => 'picture', { from, concurrency: 0, maxQueuedMs: 60_000 });
+      expect((await jobs.ended(late)).error).to.include({ code: 'queue_expired' });
+      expect(await jobs.look(begun)).to.include({ state: 'queued', attempts: 1 });
+    });
+
+    it('keeps what was given for the run no longer than the job is open', async () => {
+      const secret = { job: { input: 'portrait' } };
+      const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
+      await cancel(all[1] as JobRecord);
+      const seen: unknown[] = [];
+      jobs.work(async ({ id, input }) => {
+        seen.push(input);
+        if (id === all[2]?.id) throw new Error('broken');
+      });
+      for (const job of all) await jobs.ended(job);
+      expect(seen).to.deep.equal(['portrait', 'portrait']);
+      expect(await jobs.inputs()).to.deep.equal(['null', 'null', 'null']);
+    });
+
     it('keeps a finished image for 7 days, its charge for good', async () => {
       const job = await jobs.submit();
       const workers = jobs.work(async () => 'picture', { charge });

@@ -62,6 +62,19 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abcaba');
     });
 
+    it('are not saved up: a key that comes late takes turns from then on', async () => {
+      const all: JobRecord[] = [];
+      for (let index = 0; index < 8; index += 1) all.push(await submit('a'));
+      const workers = jobs.work(async ({ summary }) => {
+        order.push(String(summary));
+        if (order.length === 4) for (let index = 0; index < 3; index += 1) all.push(await submit('b'));
+      });
+      while (order.length < 11) await turn();
+      for (const job of all) await jobs.ended(job);
+      await workers.stop();
+      expect(order.join('')).to.equal('aaaaabababa');
+    });
+
     it('are kept over a restart, and by jobs without a key as by one key', async () => {
       const all = [await submit('a'), await submit('a'), await submit('b')];
       jobs.clock.advance(1);

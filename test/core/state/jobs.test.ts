@@ -452,12 +452,13 @@ for (const engine of engines) {
       await closed.close();
       expect(aborted).to.equal(true);
       expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'queued' });
-      for (const call of [
+      const calls = [
         closed.jobs.accept({ job: newJob('b') }),
         closed.jobs.find(job.id, 'one'),
         closed.jobs.active(kind),
-      ]) {
-        expect(await rejection(call)).to.include({ code: 'upstream_unavailable' });
+      ];
+      for (const error of await Promise.all(calls.map(rejection))) {
+        expect(error).to.include({ code: 'upstream_unavailable' });
       }
     });
   });

@@ -1,0 +1,142 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import {
+  type Clock,
+  createGateway,
+  createLogger,
+  type Gateway,
+  GatewayError,
+  type ImageSubmitRequest,
+  openState,
+  type State,
+  type Storage,
+  systemClock,
+} from 'mediagate';
+import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
+import { rejection } from '../../support/rejection.js';
+
+const ACCOUNT = 'local';
+const REQUEST: ImageSubmitRequest = {
+  model: MODEL,
+  prompt: 'A tug at dawn',
+  size: { width: 64, height: 64 },
+  references: [],
+  options: {},
+  delivery: 'url',
+  accountId: ACCOUNT,
+};
+/** Nobody waits between two tries. */
+const clock: Clock = { ...systemClock, sleep: async () => {} };
+
+describe('the image service', () => {
+  let folder: string;
+  let state: State;
+  let gateway: Gateway;
+  let darkroom: ReturnType<typeof createDarkroom>;
+  let write: Storage['write'];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-images-'));
+    const logger = createLogger({ level: 'silent' });
+    state = await openState({ dataDir: folder, clock: systemClock, logger });
+    darkroom = createDarkroom();
+    write = (file) => state.files.write(file);
+    const storage: Storage = {
+      write: (file) => write(file),
+      read: (name, range) => state.files.read(name, range),
+      stat: (name) => state.files.stat(name),
+      delete: (name) => state.files.delete(name),
+    };
+    gateway = await createGateway({
+      plugins: [{ use: inventedModel(darkroom.generate) }],
+      jobs: { store: state.jobs },
+      services: { storage, clock, logger },
+    });
+  });
+  afterEach(async () => {
+    await gateway.close();
+    await state.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function submit(more: Partial<ImageSubmitRequest> = {}): Promise<string> {
+    const submission = await gateway.images.submit({ ...REQUEST, ...more });
+    if (!('job' in submission)) throw new Error('there is no job');
+    return submission.job.id;
+  }
+
+  const ended = (id: string) => gateway.images.wait(id, ACCOUNT, { timeoutMs: 20_000 });
+  const files = () => readdir(path.join(folder, 'files'));
+
+  it('counts a day for each account, and gives back what failed', async () => {
+    const quota = { accountId: ACCOUNT, limit: 2 };
+    await submit({ quota });
+    const failing = await submit({ quota });
+    expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
+    await darkroom.develop();
+    await darkroom.develop(new GatewayError('upstream_error', 'It failed.'));
+    expect((await ended(failing)).state).to.equal('failed');
+    await submit({ quota });
+    expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
+  });
+
+  it('tries again to store a picture, since it was paid for', async () => {
+    let failures = 3;
+    write = async (file) => {
+      failures -= 1;
+      if (failures >= 0) throw new GatewayError('upstream_unavailable', 'The disk is full.');
+      await state.files.write(file);
+    };
+    const id = await submit();
+    await darkroom.develop();
+    const { state: end, image } = await ended(id);
+    expect(end).to.equal('completed');
+    expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
+  });
+
+  it('says so where a picture cannot be stored, and completes no job without its file', async () => {
+    write = () => Promise.reject(new GatewayError('upstream_unavailable', 'The disk is full.'));
+    const id = await submit();
+    await darkroom.develop();
+    expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
+    expect(await files()).to.deep.equal([]);
+  });
+
+  it('leaves no file of a job that was cancelled while its picture was stored', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const going = Promise.withResolvers<void>();
+    write = async (file) => {
+      arrived.resolve();
+      await going.promise;
+      await state.files.write(file);
+      written.resolve();
+    };
+    const written = Promise.withResolvers<void>();
+    const id = await submit();
+    await darkroom.develop();
+    await arrived.promise;
+    expect((await gateway.images.cancel(id, ACCOUNT)).state).to.equal('cancelled');
+    going.resolve();
+    await written.promise;
+    while ((await files()).length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await gateway.images.find(id, ACCOUNT)).state).to.equal('cancelled');
+  });
+
+  it('calls a picture that cannot be decoded the fault of the model', async () => {
+    const id = await submit();
+    await darkroom.develop({ bytes: Buffer.from('<html>One moment</html>'), contentType: 'image/png' });
+    expect((await ended(id)).error).to.include({ code: 'upstream_error', retryable: true });
+  });
+
+  it('is not there where there is no place for jobs or files', async () => {
+    const bare = await createGateway({ plugins: [{ use: inventedModel() }] });
+    try {
+      expect(await rejection(bare.images.submit(REQUEST))).to.include({ code: 'plugin_unavailable' });
+      expect(await rejection(bare.images.find('imgjob_1', ACCOUNT))).to.include({ code: 'plugin_unavailable' });
+    } finally {
+      await bare.close();
+    }
+  });
+});

@@ -1,0 +1,115 @@
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import type { ImageCall } from 'mediagate';
+import { pngChunk } from '../support/images.js';
+import { inventedImage } from '../support/invented-image.js';
+import { sampleImage } from '../support/sample-images.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import type { ListeningApp } from './listening-app.js';
+
+const TEN_MEBIBYTES = 10 * 1024 * 1024;
+
+/** A small picture that is as large as an input image may be. */
+async function paddedPng(bytes: number): Promise<Buffer> {
+  const png = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
+  const end = png.length - 12;
+  return Buffer.concat([
+    png.subarray(0, end),
+    pngChunk('teST', Buffer.alloc(bytes - png.length - 12)),
+    png.subarray(end),
+  ]);
+}
+
+const dataUri = (bytes: Uint8Array) => `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`;
+
+describe('large image requests', () => {
+  let app: ListeningApp;
+  let client: ImageClient;
+  let calls: ImageCall[];
+  let largest: string;
+
+  before(async () => {
+    calls = [];
+    app = await startImageApp({
+      generate: async (call) => {
+        calls.push(call);
+        return inventedImage(call);
+      },
+    });
+    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    largest = dataUri(await paddedPng(TEN_MEBIBYTES));
+  });
+  after(() => app.close());
+
+  it('bring four input images of 10 MiB to the model', async () => {
+    const { status, text } = await client.generate({ ...PROMPT, image: [largest, largest, largest, largest] });
+    expect(status, text).to.equal(200);
+    expect(calls[0]?.references.map(({ contentType }) => contentType)).to.deep.equal(Array(4).fill('image/png'));
+  });
+
+  it('are refused one byte beyond that, whichever limit it is', async () => {
+    const larger = dataUri(await paddedPng(TEN_MEBIBYTES + 1));
+    const { status, json } = await client.submit({ ...PROMPT, image: ['https://pictures.example/a.png', larger] });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'image_file_too_large', 'image[1]']);
+    const five = await client.submit({ ...PROMPT, image: [largest, largest, largest, largest], more: largest });
+    expect([five.status, five.json.error.code]).to.deep.equal([413, 'request_too_large']);
+  });
+
+  it('say what is wrong with them as small ones do', async () => {
+    const padding = 'x'.repeat(2 * 1024 * 1024);
+    for (const [body, code] of [
+      [`{"padding":"${padding}"`, 'invalid_json'],
+      [`["${padding}"]`, 'invalid_json'],
+      [JSON.stringify({ padding, ...PROMPT, n: 2 }), 'invalid_value'],
+      [`${'{"a":'.repeat(65)}"${padding}"${'}'.repeat(65)}`, 'invalid_json'],
+    ] as const) {
+      const { status, json } = await client.submit(body);
+      expect([status, json.error.code]).to.deep.equal([400, code]);
+      expect(json.error.message).not.to.contain('xxx');
+    }
+    const escaped = `{"model":"gen-img-2","prompt":"a \\"tug\\" \\\\","padding":"${padding}\\\\\\""}`;
+    expect((await client.submit(escaped)).status).to.equal(202);
+  });
+
+  it('are one request where they say the same, whatever the order of their members', async () => {
+    const padding = 'x'.repeat(2 * 1024 * 1024);
+    const key = { 'idempotency-key': 'large' };
+    const first = await client.submit(JSON.stringify({ ...PROMPT, padding }), key);
+    const again = await client.submit(
+      ` {"padding" : "${padding}", "prompt":"${PROMPT.prompt}","model":"gen-img-2"}`,
+      key,
+    );
+    expect([again.json.id, again.headers.get('idempotency-replayed')]).to.deep.equal([first.json.id, 'true']);
+    const other = await client.submit(JSON.stringify({ ...PROMPT, padding: `${padding}y` }), key);
+    expect(other.status).to.equal(422);
+  });
+
+  it('are refused beyond eight at once, while small ones pass', async () => {
+    const head = (key: string) =>
+      `POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n{`;
+    const key = await app.makeKey({ grants: ['images'] });
+    const sockets = Array.from({ length: 8 }, () => connect(app.port, '127.0.0.1'));
+    try {
+      await Promise.all(sockets.map((socket) => new Promise<void>((sent) => socket.write(head(key), () => sent()))));
+      let ninth = await app.raw(head(key));
+      while (!ninth.startsWith('HTTP/1.1 503')) ninth = await app.raw(head(key));
+      expect(ninth)
+        .to.contain('queue_full')
+        .and.to.match(/\r\nRetry-After: 1\r\n/);
+      expect((await client.submit()).status).to.equal(202);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    while ((await client.submit({ ...PROMPT, padding: 'x'.repeat(2_000_000) })).status !== 202);
+  });
+
+  it('are not read before the key is known to be good', async () => {
+    const head =
+      'POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n';
+    expect(await app.raw(`${head}\r\n{`)).to.match(/^HTTP\/1\.1 401 /);
+    const expecting = `${head}Expect: 100-continue\r\n`;
+    expect(await app.raw(`${expecting}\r\n`)).to.match(/^HTTP\/1\.1 401 /);
+    const extract = await app.makeKey({ grants: ['extract'] });
+    expect(await app.raw(`${expecting}Authorization: Bearer ${extract}\r\n\r\n`)).to.match(/^HTTP\/1\.1 403 /);
+  });
+});

@@ -1,0 +1,241 @@
+import { expect } from 'chai';
+import { GatewayError } from 'mediagate';
+import sharp from 'sharp';
+import { createDarkroom, inventedImage } from '../support/invented-image.js';
+import { sampleImage } from '../support/sample-images.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import type { ListeningApp } from './listening-app.js';
+
+const EIGHT = ['id', 'status', 'status_url', 'poll_after_seconds', 'requested', 'succeeded', 'failed', 'pending'];
+
+describe('image jobs over HTTP', () => {
+  let app: ListeningApp;
+  let client: ImageClient;
+  let darkroom: ReturnType<typeof createDarkroom>;
+
+  beforeEach(async () => {
+    darkroom = createDarkroom();
+    app = await startImageApp({ generate: darkroom.generate, images: { workers: 2 } });
+    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+  });
+  afterEach(() => app.close());
+
+  it('answers 202 with exactly the eight members, where to look and when', async () => {
+    const { status, headers, json } = await client.submit();
+    expect(status).to.equal(202);
+    expect(Object.keys(json)).to.deep.equal(EIGHT);
+    expect(json.id).to.match(/^imgjob_[0-9a-f]{32}$/);
+    expect(json).to.deep.include({ status: 'queued', poll_after_seconds: 5, requested: 1, succeeded: 0, failed: 0 });
+    expect([json.pending, json.status_url]).to.deep.equal([1, `/v1/images/jobs/${json.id}`]);
+    expect(headers.get('location')).to.equal(json.status_url);
+    expect(headers.get('retry-after')).to.equal('5');
+    expect(headers.get('idempotency-replayed')).to.equal(null);
+  });
+
+  it('shows a job on its way, and the picture once it is there', async () => {
+    const { json: job } = await client.submit({ ...PROMPT, size: '1024x1536' });
+    await darkroom.asked(1);
+    const open = await client.poll(job.id);
+    expect(open.json).to.include({ status: 'generating', succeeded: 0, failed: 0, pending: 1, error: null });
+    expect(open.json.progress).to.deep.equal({ completed: 0, total: 1, percent: 0 });
+    expect(open.json.data).to.deep.equal([]);
+    expect(open.json.items).to.deep.equal([{ index: 1, status: 'running', attempts: 1 }]);
+    expect(open.headers.get('retry-after')).to.equal('5');
+
+    await darkroom.develop();
+    const done = await client.ended(job.id);
+    expect(done.headers.get('retry-after')).to.equal(null);
+    expect(done.json).to.include({ status: 'completed', poll_after_seconds: 0, succeeded: 1, failed: 0, pending: 0 });
+    expect(done.json.progress).to.deep.equal({ completed: 1, total: 1, percent: 100 });
+    expect(done.json.items).to.deep.equal([{ index: 1, status: 'completed', attempts: 1 }]);
+    const [entry] = done.json.data;
+    expect(entry).to.include({ index: 1, width: 1024, height: 1536, content_type: 'image/png', source: 'local_cache' });
+    expect(entry.url).to.equal(`${app.url}/v1/images/files/${entry.filename}`);
+    expect(entry.raw_url).to.equal(entry.url);
+    const file = await fetch(entry.url);
+    expect([file.status, file.headers.get('content-type')]).to.deep.equal([200, 'image/png']);
+    const bytes = Buffer.from(await file.arrayBuffer());
+    expect(bytes.length).to.equal(entry.bytes);
+    expect(await sharp(bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'png' });
+  });
+
+  it('brings another size to the exact canvas and keeps what the model gave as a file of its own', async () => {
+    const { json: job } = await client.submit();
+    const given = await sampleImage({ width: 900, height: 700, format: 'png', seed: 3 });
+    await darkroom.develop({ bytes: given, contentType: 'image/png' });
+    const [entry] = (await client.ended(job.id)).json.data;
+    expect(entry).to.include({ width: 1024, height: 1024 });
+    expect(entry.raw_url).to.equal(entry.url.replace('.png', '_raw.png'));
+    expect(Buffer.from(await (await fetch(entry.raw_url)).arrayBuffer())).to.deep.equal(given);
+    const fitted = Buffer.from(await (await fetch(entry.url)).arrayBuffer());
+    expect(await sharp(fitted).metadata()).to.include({ width: 1024, height: 1024 });
+  });
+
+  it('tells of a failure where a poll looks for it, with whether another request may help', async () => {
+    const { json: job, headers } = await client.submit();
+    await darkroom.develop(new GatewayError('moderation_blocked', 'The prompt was refused.', { reason: 'violence' }));
+    const { status, json } = await client.ended(job.id);
+    expect(status).to.equal(200);
+    expect(json).to.include({ status: 'failed', succeeded: 0, failed: 1, pending: 0, poll_after_seconds: 0 });
+    expect(json.error).to.deep.equal({
+      message: 'The prompt was refused.',
+      type: 'image_generation_user_error',
+      param: null,
+      code: 'moderation_blocked',
+      reason: 'violence',
+      retryable: false,
+      request_id: headers.get('x-request-id'),
+    });
+    expect(json.items).to.deep.equal([{ index: 1, status: 'failed', attempts: 1, error: json.error }]);
+    expect(json.data).to.deep.equal([]);
+  });
+
+  it('says where a job stands in the queue', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 4; count += 1) ids.push((await client.submit()).json.id);
+    await darkroom.asked(2);
+    const looks = await Promise.all(ids.map(async (id) => (await client.poll(id)).json));
+    expect(looks.map(({ status, queue_position }) => [status, queue_position])).to.deep.equal([
+      ['generating', undefined],
+      ['generating', undefined],
+      ['queued', 1],
+      ['queued', 2],
+    ]);
+  });
+
+  it('cancels a queued job, and answers the same again', async () => {
+    for (let count = 0; count < 2; count += 1) await client.submit();
+    await darkroom.asked(2);
+    const { json: job } = await client.submit();
+    for (const answer of [await client.cancel(job.id), await client.remove(job.id), await client.poll(job.id)]) {
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.include({ status: 'cancelled', succeeded: 0, failed: 0, pending: 0 });
+      expect(answer.json.error).to.include({ code: 'cancelled', retryable: false });
+      expect(answer.json.items[0]).to.include({ status: 'cancelled', attempts: 0 });
+      expect(answer.headers.get('retry-after')).to.equal(null);
+    }
+    await darkroom.develop();
+    await darkroom.develop();
+    expect(darkroom.calls).to.have.length(2);
+  });
+
+  it('cancels a running job: the model is told to stop', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    const signal = darkroom.calls[0]?.signal;
+    const aborted = new Promise((resolve) => signal?.addEventListener('abort', resolve));
+    expect((await client.remove(job.id)).json.status).to.equal('cancelled');
+    await aborted;
+    expect((await client.poll(job.id)).json.status).to.equal('cancelled');
+  });
+
+  it('refuses to cancel what has ended', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.develop();
+    await client.ended(job.id);
+    for (const answer of [await client.cancel(job.id), await client.remove(job.id)]) {
+      expect([answer.status, answer.json.error.code]).to.deep.equal([409, 'job_already_terminal']);
+      expect(answer.headers.get('x-should-retry')).to.equal('false');
+    }
+  });
+
+  it('knows a job for its account alone', async () => {
+    const { json: job } = await client.submit();
+    const sibling = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    const stranger = imageClient(app, await app.makeKey({ grants: ['images'] }, { accountId: 'another' }));
+    expect((await sibling.poll(job.id)).status).to.equal(200);
+    for (const ask of [stranger.poll, stranger.cancel, stranger.remove]) {
+      for (const id of [job.id, `imgjob_${'0'.repeat(32)}`, 'imgjob_%00', 'exjob_1', '..']) {
+        const { status, json } = await ask(id);
+        expect([status, json.error.code], id).to.deep.equal([404, id === '..' ? 'route_not_found' : 'job_not_found']);
+      }
+    }
+    expect((await client.poll(job.id)).json.status).not.to.equal('cancelled');
+  });
+
+  it('holds a poll until the job has ended, or the time is over', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    expect((await client.poll(job.id, '?wait=1')).json.status).to.equal('generating');
+    expect((await client.poll(job.id, '', { prefer: 'wait=1' })).json.status).to.equal('generating');
+    const held = client.poll(job.id, '?wait=60');
+    const preferred = client.poll(job.id, '', { prefer: 'respond-async, wait="600"' });
+    await darkroom.develop();
+    expect((await held).json.status).to.equal('completed');
+    expect((await preferred).json.status).to.equal('completed');
+    for (const wait of ['61', '-1', '1.5', 'x', '']) {
+      const { status, json } = await client.poll(job.id, `?wait=${wait}`);
+      expect([status, json.error.param], wait).to.deep.equal([400, 'wait']);
+    }
+  });
+
+  it('lets go of those who wait when the gateway begins to finish', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    const held = client.poll(job.id, '?wait=60');
+    const blocking = client.generate();
+    await darkroom.asked(2);
+    app.health.startDraining();
+    expect((await held).json.status).to.equal('generating');
+    const { status, json, headers } = await blocking;
+    expect([status, json.error.code]).to.deep.equal([503, 'shutting_down']);
+    expect(headers.get('retry-after')).to.equal('1');
+    expect(json.error.status_url).to.equal(`/v1/images/jobs/${json.error.job_id}`);
+    expect((await client.poll(json.error.job_id)).json.status).to.equal('generating');
+  });
+
+  it('answers a poll of an unchanged job with 304', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    const first = await client.poll(job.id);
+    const etag = first.headers.get('etag') ?? '';
+    expect(etag).to.match(/^"[\w-]+"$/);
+    const again = await client.poll(job.id, '', { 'if-none-match': etag });
+    expect([again.status, again.text, again.headers.get('etag')]).to.deep.equal([304, '', etag]);
+    expect(again.headers.get('retry-after')).to.equal('5');
+    await darkroom.develop();
+    await client.ended(job.id);
+    const changed = await client.poll(job.id, '', { 'if-none-match': etag });
+    expect([changed.status, changed.json.status]).to.deep.equal([200, 'completed']);
+  });
+
+  it('gives the picture in base64 to those who look at the job, and to nobody else', async () => {
+    const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
+    await darkroom.develop();
+    await client.ended(job.id);
+    const done = await client.poll(job.id);
+    const [entry] = done.json.data;
+    expect(entry).to.include({ index: 1, source: 'inline', mime_type: 'image/png', width: 1024, height: 1024 });
+    expect(entry).not.to.have.any.keys('url', 'raw_url');
+    const { bytes } = await inventedImage(darkroom.calls[0] as never);
+    expect(Buffer.from(entry.b64_json, 'base64')).to.deep.equal(bytes);
+    expect(Number(done.headers.get('content-length'))).to.equal(done.text.length);
+    expect((await app.request(`/v1/images/files/${entry.filename}`)).status).to.equal(404);
+    const head = await fetch(`${app.url}/v1/images/jobs/${job.id}`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${await app.makeKey({ grants: ['images'] })}` },
+    });
+    expect(head.status).to.equal(200);
+
+    const { json: both } = await client.submit({ ...PROMPT, response_format: 'b64_json', upload_to_storage: true });
+    await darkroom.develop();
+    const [second] = (await client.ended(both.id)).json.data;
+    expect(Buffer.from(await (await fetch(second.url)).arrayBuffer()).toString('base64')).to.equal(second.b64_json);
+    expect(second.source).to.equal('local_cache');
+  });
+
+  it('refuses what the queue has no room for, at no cost', async () => {
+    await app.close();
+    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
+    client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 3 }));
+    for (let count = 0; count < 2; count += 1) expect((await client.submit()).status).to.equal(202);
+    const full = await client.submit();
+    expect([full.status, full.json.error.code]).to.deep.equal([503, 'queue_full']);
+    expect(full.headers.get('retry-after')).to.equal('5');
+    await darkroom.develop();
+    await darkroom.develop();
+    await darkroom.asked(2);
+    const { json: third } = await client.submit();
+    expect(third.status).to.equal('queued');
+  });
+});
