@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { batchPart } from './demo/batch.js';
-import { imagesPart } from './demo/images.js';
+import { imagePart } from './demo/images.js';
 import { jobPart } from './demo/jobs.js';
 import { answersFromSamples, batchSample, jobSample, linkSamples } from './demo/link-samples.js';
 import { linksPart } from './demo/links.js';
@@ -15,7 +15,7 @@ import { startGatewayProcess } from './support/gateway-process.js';
 import { startReplayingProxy } from './support/replaying-proxy.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
-const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagesPart];
+const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart];
 /** Of the video whose sound is taken. */
 const SOUND_SECONDS = 601;
 

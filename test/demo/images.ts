@@ -34,7 +34,7 @@ interface Submitted {
 }
 
 /** Three requests, three durable jobs, three pictures, each shown as soon as it is there. */
-export const imagesPart: DemoPart = {
+export const imagePart: DemoPart = {
   title: 'Pictures as jobs    POST /v1/images/jobs, GET /v1/images/jobs/{id}',
   async play(stage) {
     const { terminal } = stage;
