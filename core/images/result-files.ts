@@ -68,7 +68,9 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       if (keepsRaw) await write(rawName, raw, place, signal);
       await write(name, fitted, place, signal);
       const { contentType, width, height, bytes } = fitted;
-      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source: 'local_cache' };
+      const stored = await storage.stat(name);
+      if (!stored) throw new GatewayError('storage_error', 'The image was made and stored, and is not there.');
+      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source: stored.source };
     },
     async open(name) {
       const expiresAt = expiryOf(name);
