@@ -104,7 +104,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'FILES_URL',
     default: 'DATA_DIR/files',
-    description: '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; see below.',
+    description: '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; README says more.',
     read: (text) => ({ filesUrl: urlOf(text, ['s3:']) }),
   },
   {

@@ -1,5 +1,6 @@
-import type { ByteRange, Clock, FileStat, StoredBody } from '../contracts/services.js';
+import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
+import { bodyOf } from './object-body.js';
 import {
   connectToObjects,
   type ObjectClient,
@@ -39,8 +40,6 @@ const NOTHING = '.ping/';
 const ASK_MS = 10_000;
 const PING_MS = 5_000;
 const PART_MS = 30_000;
-/** A store that has begun to send a file may be silent for so long. */
-const SILENCE_MS = 30_000;
 /** Stores want parts of 5 MiB and more, and no more than 10,000 of them. */
 const PART_BYTES = 8 * 1024 * 1024;
 
@@ -94,7 +93,8 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
         throw new GatewayError('upstream_unavailable', 'The object store sent another part than was asked for.');
       }
       const end = Math.min(range?.end ?? sent.size - 1, sent.size - 1);
-      return { ...statOf(name, headers, sent.size, source), body: bodyOf(response, end + 1 - start, clock) };
+      const body = bodyOf(response, end + 1 - start, clock);
+      return { ...statOf(name, headers, sent.size, source), body };
     },
     async delete(name) {
       await connection.call({ timeoutMs: ASK_MS }, (client) => client.deleteObject(keyOf(name)));
@@ -163,54 +163,4 @@ function wholeOf(headers: Headers): Sent {
 function partOf(headers: Headers): Sent | undefined {
   const found = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(headers.get('content-range') ?? '');
   return found ? { start: Number(found[1]), size: Number(found[2]) } : undefined;
-}
-
-/** Bytes as the reader takes them. A reader may take its time once it has begun, a store may not. */
-function bodyOf(response: Response, length: number, clock: Clock): AsyncGenerator<Uint8Array> {
-  const begun = new AbortController();
-  // A connection that nobody reads from would stay for good. The sleep rejects when the reader comes.
-  clock.sleep(SILENCE_MS, begun.signal).then(
-    () => response.body?.cancel().catch(() => undefined),
-    () => undefined,
-  );
-  return readBody(response, { length, clock, begun });
-}
-
-async function* readBody(
-  response: Response,
-  { length, clock, begun }: { length: number; clock: Clock; begun: AbortController },
-): AsyncGenerator<Uint8Array> {
-  begun.abort();
-  const reader = response.body?.getReader();
-  let received = 0;
-  try {
-    // Some send more than was asked for.
-    while (received < length) {
-      const { done, value } = (await inTime(reader?.read(), clock)) ?? { done: true, value: undefined };
-      if (done) throw new Error('The answer is shorter than it should be.');
-      const wanted = value.subarray(0, length - received);
-      received += wanted.byteLength;
-      yield wanted;
-    }
-  } catch (cause) {
-    if (isGatewayError(cause)) throw cause;
-    throw new GatewayError('upstream_unavailable', 'The object store broke off in the middle of a file.', { cause });
-  } finally {
-    // Ends the connection where the reader, or the store, has left in the middle.
-    await reader?.cancel().catch(() => undefined);
-  }
-}
-
-async function inTime<Result>(work: Promise<Result> | undefined, clock: Clock): Promise<Result | undefined> {
-  const done = new AbortController();
-  const tooLong = clock.sleep(SILENCE_MS, done.signal).then(() => {
-    throw new GatewayError('upstream_unavailable', 'The object store fell silent in the middle of a file.');
-  });
-  // It rejects as well when it is no longer needed.
-  tooLong.catch(() => undefined);
-  try {
-    return await Promise.race([work, tooLong]);
-  } finally {
-    done.abort();
-  }
 }
