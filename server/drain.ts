@@ -1,12 +1,18 @@
 import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 const POLL_MS = 200;
+const FAREWELL_MS = 300;
 
 /**
- * Stops accepting connections and lets requests in flight finish.
+ * Says goodbye to clients, then stops accepting connections and lets requests in flight finish. For a moment every answer
+ * says that it is the last of its connection: a connection that is closed without a word may be the one on which a client
+ * is sending its next request.
  * @returns True where all of them did before `timeoutMs`; the others are cut off.
  */
 export async function drain(server: Server, timeoutMs: number): Promise<boolean> {
+  if ((await countConnections(server)) > 0) await sleep(Math.min(FAREWELL_MS, timeoutMs));
   const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)));
   // A connection that was busy when the server closed turns idle when its answer is out, and then nobody closes it.
   const poll = setInterval(() => server.closeIdleConnections(), POLL_MS);
@@ -20,4 +26,8 @@ export async function drain(server: Server, timeoutMs: number): Promise<boolean>
   clearTimeout(timer);
   if (!drained) server.closeAllConnections();
   return drained;
+}
+
+function countConnections(server: Server): Promise<number> {
+  return promisify(server.getConnections.bind(server))();
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { drain } from '../../server/drain.js';
@@ -42,6 +43,7 @@ describe('draining', () => {
     expect([ready.status, ready.json.status]).to.deep.equal([503, 'shutting_down']);
     expect(ready.headers.get('connection')).to.equal('close');
     const drained = drain(app.server, 10_000);
+    await until(() => !app.server.listening);
     await new Promise<void>((resolve, reject) => {
       const socket = connect(app.port, '127.0.0.1');
       socket.on('connect', () => reject(new Error('a new connection was accepted')));
@@ -51,6 +53,25 @@ describe('draining', () => {
     const answer = await running;
     expect(answer.status).to.equal(200);
     expect(answer.headers.get('connection')).to.equal('close');
+    expect(await drained).to.equal(true);
+  });
+
+  it('answers on connections that were idle, once, before it closes them', async () => {
+    const socket = connect(app.port, '127.0.0.1').setEncoding('utf8');
+    let heard = '';
+    socket.on('data', (text: string) => {
+      heard += text;
+    });
+    const closed = once(socket, 'close');
+    const ask = () => socket.write('GET /health/live HTTP/1.1\r\nHost: gateway\r\n\r\n');
+    ask();
+    await until(() => heard.includes('keep-alive'));
+    app.health.startDraining();
+    const drained = drain(app.server, 10_000);
+    ask();
+    await closed;
+    expect(heard.match(/HTTP\/1\.1 200/g)).to.have.length(2);
+    expect(heard).to.include('Connection: close');
     expect(await drained).to.equal(true);
   });
 
