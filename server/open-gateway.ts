@@ -60,6 +60,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       maxActive: settings.imageMaxActive,
       fileMs: settings.imageFileHours * 3_600_000,
       restartPolicy: settings.imageRestartPolicy,
+      graceMs: settings.shutdownSeconds * 1_000,
     },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
     ...(chromium && { browser: { executable: chromium.prepare } }),

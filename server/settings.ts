@@ -238,7 +238,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'SHUTDOWN_SECONDS',
     default: '25',
-    description: 'How long requests in flight may take to finish after SIGTERM or Ctrl-C.',
+    description:
+      'How long requests in flight, and then pictures in the making, may take to finish after SIGTERM or Ctrl-C.',
     read: (text) => ({ shutdownSeconds: wholeNumber(text, 0, 600) }),
   },
 ];

@@ -34,6 +34,11 @@ export interface ImagesOptions {
    * `fail` gives it up. Default `requeue`.
    */
   restartPolicy?: 'requeue' | 'fail';
+  /**
+   * Milliseconds that pictures in the making may still take when the gateway closes; one that is cut off is made, and may
+   * be billed, once more. Default 0.
+   */
+  graceMs?: number;
 }
 
 export interface ImageServiceOptions extends ImagesOptions {
@@ -50,7 +55,7 @@ export interface ImageServiceOptions extends ImagesOptions {
 export interface ImageService extends Images {
   /** Starts the workers of this process. */
   start(): void;
-  /** Gives back what is running. Idempotent. */
+  /** Gives back what is still running after the time of grace. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -174,13 +179,14 @@ export function createImages(options: ImageServiceOptions): ImageService {
         maxAttempts: restartPolicy === 'fail' ? 1 : RUNS,
         timeoutMs: RUN_MS,
         maxQueuedMs: QUEUED_MS,
+        ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
         run: work,
         charge,
       });
     },
     async stop() {
-      stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
       await running?.stop();
+      stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
       await Promise.all(tidying);
     },
   };

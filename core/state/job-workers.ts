@@ -45,6 +45,7 @@ export interface Run {
 
 export function startWorkers(options: WorkersOptions): JobWorkers {
   const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
+  const { graceMs = 0 } = options;
   const { database, sweeper, runTable, ends, dispatcher, report, logger } = options;
   /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
   const suspicion = Math.max(1, Math.min(SUSPECT_CUT_OFFS, maxAttempts - 1));
@@ -202,13 +203,12 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
   const serving = dispatcher.serve({ kind, concurrency, start, report });
 
   async function stop(): Promise<void> {
+    const served = serving.stop();
+    if (graceMs > 0) await within(graceMs, async () => served.then(() => Promise.all(ending)));
     stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     for (const { abort } of runs.values()) abort.abort(stopping.signal.reason);
-    await serving.stop();
-    const patience = new AbortController();
-    const tooLong = sleep(STOP_MS, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([Promise.all(ending), tooLong]);
-    patience.abort();
+    await served;
+    await within(STOP_MS, () => Promise.all(ending));
     await watching.stop();
     await watch.stop();
     if (runs.size > 0) logger.warn('background jobs ignored that they were to stop', { count: runs.size });
@@ -221,6 +221,14 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
       return stopped;
     },
   };
+}
+
+/** Waits for something, and no longer than `ms`. */
+async function within(ms: number, work: () => Promise<unknown>): Promise<void> {
+  const patience = new AbortController();
+  const tooLong = sleep(ms, undefined, { signal: patience.signal }).catch(() => undefined);
+  await Promise.race([work(), tooLong]);
+  patience.abort();
 }
 
 function isTimeout(error: unknown): boolean {

@@ -129,6 +129,8 @@ export interface WorkOptions {
   maxAttempts?: number;
   /** Milliseconds that a run may take before the job fails as `job_timeout`. Default: any. */
   timeoutMs?: number;
+  /** Milliseconds that runs may still take when the workers stop, before they are aborted and given back. Default 0. */
+  graceMs?: number;
   /** Milliseconds that a job may wait for its first run before it fails as `queue_expired`. Default: any. */
   maxQueuedMs?: number;
   /**
@@ -143,7 +145,7 @@ export interface WorkOptions {
 
 /** Workers of one kind in this process. */
 export interface JobWorkers {
-  /** Takes no more jobs, aborts those that run and gives them back to the queue. Idempotent. */
+  /** Takes no more jobs; aborts what still runs after the time of grace and gives it back to the queue. Idempotent. */
   stop(): Promise<void>;
 }
 

@@ -48,8 +48,8 @@ for (const engine of engines) {
       return job as JobRecord;
     }
 
-    function work(run: WorkOptions['run'], { concurrency = 1, from = state } = {}) {
-      return from.jobs.work({ kind, concurrency, run });
+    function work(run: WorkOptions['run'], { concurrency = 1, graceMs = 0, from = state } = {}) {
+      return from.jobs.work({ kind, concurrency, graceMs, run });
     }
 
     /** Looks until the job has ended. */
@@ -328,6 +328,30 @@ for (const engine of engines) {
       while (!begun) await turn();
       await workers.stop();
       expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'completed', result: 'finished' });
+    });
+
+    it('lets what runs end within the time of grace, begins nothing more, and gives the rest back', async () => {
+      const jobs = [await accept('a'), await accept('b'), await accept('c')];
+      const begun = new Set<string>();
+      let finish: (() => void) | undefined;
+      const workers = work(
+        (job, signal) => {
+          begun.add(job.id);
+          return new Promise((resolve, reject) => {
+            if (job.id === jobs[0]?.id) finish = () => resolve('in time');
+            signal.addEventListener('abort', () => reject(signal.reason));
+          });
+        },
+        { concurrency: 2, graceMs: 1_000 },
+      );
+      while (begun.size < 2) await turn();
+      const stopped = workers.stop();
+      await turn(50);
+      finish?.();
+      await stopped;
+      const ends = await Promise.all(jobs.map(({ id }) => state.jobs.find(id, 'one')));
+      expect(ends.map((job) => job?.state)).to.deep.equal(['completed', 'queued', 'queued']);
+      expect(begun.size).to.equal(2);
     });
 
     it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
