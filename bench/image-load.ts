@@ -1,5 +1,6 @@
 import { sampleImage } from '../test/support/sample-images.js';
 import { openImageSite } from '../test/torture/image-site.js';
+import { launcherEnvironment } from './image-server.js';
 import { watchHealth } from './load.js';
 import { type Figure, percentile } from './measure.js';
 
@@ -16,7 +17,7 @@ export async function measureImageLoad(): Promise<Figure> {
     // Noise of this size is 5 MB of base64.
     site.upstream.behave(() => ({ does: 'image', large: true, size: '1152x1088' }));
     const reference = (await sampleImage(REFERENCE)).toString('base64');
-    const gateway = await site.start();
+    const gateway = await site.start(launcherEnvironment());
     const headers = { authorization: `Bearer ${site.keys[0]}`, 'content-type': 'application/json' };
     const make = async (prompt: string) => {
       const image = `data:image/jpeg;base64,${reference}`;

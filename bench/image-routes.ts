@@ -4,7 +4,7 @@ import { cpuOfProcess, type Figure, median } from './measure.js';
 
 const ROUNDS = 5;
 const SUBMITS = 1_000;
-const POLLS = 2_000;
+const POLLS = 6_000;
 const FILES = 300;
 const CONNECTIONS = 50;
 

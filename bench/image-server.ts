@@ -13,6 +13,13 @@ import type { LoadedRequest } from './http-load.js';
 const KEYS = 400;
 const RPM = 1_000_000;
 
+/** As the launcher starts the server, and has started this process. */
+export function launcherEnvironment(): Environment {
+  const names = ['MALLOC_ARENA_MAX', 'UV_THREADPOOL_SIZE', 'VIPS_BLOCK_UNTRUSTED'];
+  const set = names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']]));
+  return { ...Object.fromEntries(set), NODE_OPTIONS: '--max-semi-space-size=16' };
+}
+
 /** A gateway whose model takes no time, and the servers that it is measured against. */
 export interface ImageServer {
   readonly site: ImageSite;
@@ -41,7 +48,8 @@ export async function startImageServer(environment: Environment = {}): Promise<I
   const plugins = path.join(site.folder, 'plugins.config.json');
   const use = path.join(packageRoot, 'dist', 'bench', 'instant-image.js');
   await writeFile(plugins, JSON.stringify({ plugins: [{ id: 'instant_image', use }] }));
-  const gateway = await site.start({ PLUGINS_CONFIG: plugins, IMAGE_MAX_ACTIVE: '1000000', ...environment });
+  const settings = { PLUGINS_CONFIG: plugins, IMAGE_MAX_ACTIVE: '1000000', ...environment };
+  const gateway = await site.start({ ...launcherEnvironment(), ...settings });
   let floor: ChildProcess | undefined;
 
   const keyOf = (index: number) => site.keys[index % site.keys.length] ?? '';
