@@ -1,7 +1,7 @@
 import { sampleImage } from '../test/support/sample-images.js';
 import { openImageSite } from '../test/torture/image-site.js';
+import { watchHealthDuring } from './health-watch.js';
 import { launcherEnvironment } from './image-server.js';
-import { watchHealth } from './load.js';
 import { type Figure, percentile } from './measure.js';
 
 const REFERENCES = 8;
@@ -21,18 +21,17 @@ export async function measureImageLoad(): Promise<Figure> {
     const headers = { authorization: `Bearer ${site.keys[0]}`, 'content-type': 'application/json' };
     const make = async (prompt: string) => {
       const image = `data:image/jpeg;base64,${reference}`;
-      const body = JSON.stringify({ model: 'gen-img-2', prompt, image, response_format: 'b64_json' });
+      const body = JSON.stringify({ model: 'gen-img-2', prompt, image });
       const { status, text } = await gateway.request('/v1/images/generations', { method: 'POST', headers, body });
       if (status !== 200) throw new Error(`There is no picture: ${status} ${text.slice(0, 500)}`);
     };
     await make('warm-up');
-    const over = new AbortController();
     const work = async () => {
       for (let burst = 0; burst < BURSTS; burst += 1) {
         await Promise.all(Array.from({ length: REFERENCES }, (_, index) => make(`burst ${burst}, picture ${index}`)));
       }
     };
-    const [times] = await Promise.all([watchHealth(gateway, over.signal), work().finally(() => over.abort())]);
+    const times = await watchHealthDuring(gateway.url, work);
     const at = (share: number) => percentile(times, share);
     return {
       what: `\`/health\` while ${REFERENCES} input images of 20 megapixels and answers of 5 MB of base64 are worked on at once`,

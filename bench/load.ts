@@ -57,7 +57,7 @@ async function underLoad(name: PlatformName): Promise<Figure> {
 }
 
 /** Milliseconds that `/health` took, looked at one after the other. */
-export async function watchHealth(gateway: GatewayProcess, over: AbortSignal): Promise<number[]> {
+async function watchHealth(gateway: GatewayProcess, over: AbortSignal): Promise<number[]> {
   const times: number[] = [];
   while (!over.aborted) {
     const began = performance.now();
