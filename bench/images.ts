@@ -1,4 +1,5 @@
 import { measureAddedTime } from './image-added-time.js';
+import { measureImageBombs } from './image-bombs.js';
 import { measureImageMemory } from './image-job-memory.js';
 import { measureImageLoad } from './image-load.js';
 import { measureImageRoutes } from './image-routes.js';
@@ -10,6 +11,7 @@ export async function measureImages(): Promise<Figure[]> {
     ...(await measureImageRoutes()),
     await measureAddedTime(),
     await measureImageLoad(),
+    await measureImageBombs(),
     await measureImageMemory(),
   ];
 }
