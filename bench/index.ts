@@ -4,6 +4,7 @@ import { renderTable, writeReadmeTable } from '../test/support/document-tables.j
 import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
+import { measureImages } from './images.js';
 import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
@@ -21,6 +22,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   import: measurePackageImport,
   memory: measureMemory,
   audio: measureAudio,
+  images: measureImages,
 };
 
 const { values: flags } = parseArgs({

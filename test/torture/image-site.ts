@@ -12,7 +12,7 @@ import type { Environment } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, type ImageUpstreamRequest, startImageUpstream } from '../support/image-upstream.js';
 
-const PEPPER = 'a pepper that only runs of faults are made with';
+export const PEPPER = 'a pepper that only runs of faults are made with';
 
 /** Told; seen by the upstream; answered by it; being written; lying in the data folder. */
 export const MOMENTS = ['accepted', 'asked', 'answered', 'writing', 'stored'] as const;

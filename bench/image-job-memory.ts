@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { startImageServer } from './image-server.js';
+import { type Figure, slope } from './measure.js';
+
+const JOBS = 5_000;
+const BATCH = 250;
+const AT_ONCE = 20;
+const WARM_UP = 1_000;
+const TARGET_MEGABYTES = 2;
+
+/** Five thousand pictures through one gateway, and how its resident memory goes. */
+export async function measureImageMemory(): Promise<Figure> {
+  const server = await startImageServer();
+  try {
+    const points: [jobs: number, megabytes: number][] = [];
+    let begun = 0;
+    while (begun < JOBS) {
+      const until = begun + BATCH;
+      const client = async () => {
+        while (begun < until) {
+          const { path: _path, status: _accepted, ...init } = server.submission(begun++, { size: '256x256' });
+          const { status, text } = await server.gateway.request('/v1/images/generations', init);
+          if (status !== 200) throw new Error(`There is no picture: ${text}`);
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, client));
+      points.push([begun / 1_000, residentMegabytes(server.gateway.pid)]);
+    }
+    const settled = points.filter(([jobs]) => jobs * 1_000 >= WARM_UP);
+    const rise = slope(settled);
+    const ends = [settled[0], settled.at(-1)].map((point) => point?.[1].toFixed(0)).join(' → ');
+    return {
+      what: `Resident memory over ${JOBS.toLocaleString('en-US')} image jobs`,
+      measured: `${rise.toFixed(2)} MB per 1,000 after the first 1,000 (${ends} MB)`,
+      target: `≤ ${TARGET_MEGABYTES} MB per 1,000`,
+      met: rise <= TARGET_MEGABYTES,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+function residentMegabytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return (Number(kibibytes) * 1024) / 1e6;
+}

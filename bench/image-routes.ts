@@ -1,0 +1,113 @@
+import { loadHttp } from './http-load.js';
+import { type Floor, type ImageServer, startImageServer } from './image-server.js';
+import { cpuOfProcess, type Figure, median } from './measure.js';
+
+const ROUNDS = 5;
+const SUBMITS = 1_000;
+const POLLS = 6_000;
+const FILES = 300;
+const CONNECTIONS = 50;
+
+/** What the routes of images cost beside servers that do nothing else. Rounds alternate, so that the machine's moods hit both. */
+export async function measureImageRoutes(): Promise<Figure[]> {
+  const idle = await startImageServer({ IMAGE_WORKERS: '0' });
+  let submits: Figure;
+  try {
+    submits = await measureSubmits(idle, await idle.startFloor());
+  } finally {
+    await idle.stop();
+  }
+  const server = await startImageServer();
+  try {
+    const floor = await server.startFloor();
+    return [submits, ...(await measurePolls(server, floor)), await measureFiles(server, floor)];
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measureSubmits({ gateway, submission }: ImageServer, floor: Floor): Promise<Figure> {
+  const rate = async (url: string) => {
+    const { seconds } = await loadHttp({ url, connections: CONNECTIONS, count: SUBMITS, next: submission });
+    return SUBMITS / seconds;
+  };
+  const { ours, theirs, ratio } = await alternate(
+    () => rate(gateway.url),
+    () => rate(floor.submits),
+  );
+  return {
+    what: `\`POST /v1/images/jobs\`, each 202 after its commit, beside the same server without storage (${CONNECTIONS} clients)`,
+    measured: `${Math.round(ours)} a second, ${Math.round(theirs)} a second: ${ratio.toFixed(2)}x`,
+    target: '≥ 0.5x',
+    met: ratio >= 0.5,
+  };
+}
+
+async function measurePolls({ gateway, keyOf, make }: ImageServer, floor: Floor): Promise<Figure[]> {
+  const { id } = await make();
+  const target = `/v1/images/jobs/${id}`;
+  const first = await gateway.request(target, { headers: { authorization: `Bearer ${keyOf(0)}` } });
+  const etag = first.headers.get('etag') ?? '';
+  const cpu = async (url: string, pid: number, status: number, more: Record<string, string> = {}) => {
+    const next = (index: number) => {
+      const headers = { authorization: `Bearer ${keyOf(index)}`, ...more };
+      return { method: 'GET', path: target, headers, status };
+    };
+    const before = cpuOfProcess(pid);
+    await loadHttp({ url, connections: CONNECTIONS, count: POLLS, next });
+    return ((cpuOfProcess(pid) - before) * 1000) / POLLS;
+  };
+  const noop = () => cpu(floor.koa, floor.process.pid ?? 0, 200);
+  const figure = async (what: string, most: number, ours: () => Promise<number>): Promise<Figure> => {
+    const found = await alternate(ours, noop);
+    return {
+      what: `${what}, beside a no-op Koa route (CPU a request)`,
+      measured: `${Math.round(found.ours)} µs, ${Math.round(found.theirs)} µs: ${found.ratio.toFixed(2)}x`,
+      target: `≤ ${most}x`,
+      met: found.ratio <= most,
+    };
+  };
+  return [
+    await figure('Poll of a finished job', 5, () => cpu(gateway.url, gateway.pid, 200)),
+    await figure('The same, answered with 304', 4, () => cpu(gateway.url, gateway.pid, 304, { 'if-none-match': etag })),
+  ];
+}
+
+async function measureFiles({ gateway, make }: ImageServer, floor: Floor): Promise<Figure> {
+  const { data } = await make({ size: '2048x2048', output_format: 'png' });
+  const { pathname } = new URL(data[0]?.url ?? '');
+  const rate = async (url: string) => {
+    const next = () => ({ method: 'GET', path: pathname, headers: {}, status: 200 });
+    const { seconds } = await loadHttp({ url, connections: 16, count: FILES, next });
+    return FILES / seconds;
+  };
+  const { ours, theirs, ratio } = await alternate(
+    () => rate(gateway.url),
+    () => rate(floor.files),
+  );
+  const kilobytes = Math.round((data[0]?.bytes ?? 0) / 1000);
+  return {
+    what: `\`GET /v1/images/files/{name}\` of ${kilobytes} kB, beside a plain server of the same file`,
+    measured: `${Math.round(ours)} a second, ${Math.round(theirs)} a second: ${ratio.toFixed(2)}x`,
+    target: '≥ 0.5x',
+    met: ratio >= 0.5,
+  };
+}
+
+interface Compared {
+  ours: number;
+  theirs: number;
+  ratio: number;
+}
+
+async function alternate(ours: () => Promise<number>, theirs: () => Promise<number>): Promise<Compared> {
+  await ours();
+  await theirs();
+  const rounds: { ours: number; theirs: number }[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) rounds.push({ ours: await ours(), theirs: await theirs() });
+  return {
+    ours: median(rounds.map((round) => round.ours)),
+    theirs: median(rounds.map((round) => round.theirs)),
+    ratio: median(rounds.map((round) => round.ours / round.theirs)),
+  };
+}
