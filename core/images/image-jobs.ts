@@ -1,6 +1,6 @@
 import type { ImageSize } from '../contracts/image-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
+import type { ByteRange, FileSource, FileStat, StoredBody } from '../contracts/services.js';
 import type { DailyQuota, Idempotency, JobFailure, JobState, WaitOptions } from '../state/jobs.js';
 import type { SlotAnswer, SlotRequest } from '../state/windows.js';
 import type { ReferenceInput } from './references.js';
@@ -73,8 +73,8 @@ export interface FinishedImage {
   width: number;
   height: number;
   bytes: number;
-  /** Where the file is kept. */
-  source: 'local_cache';
+  /** Where the file was kept when the picture was done. */
+  source: FileSource;
   usage?: Usage;
   /** Settings that the model ignored, in words. */
   warnings?: readonly string[];
