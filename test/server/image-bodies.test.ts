@@ -115,7 +115,7 @@ describe('large image requests', () => {
     const sent = new Promise<string>((resolve) => socket.write(Buffer.alloc(bytes, ' '), () => resolve('sent')));
     expect(await Promise.race([sent, failure])).to.equal('sent');
     const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
-    expect(await Promise.race([answer, failure])).to.match(/^HTTP\/1\.1 413 [^]*request_too_large/);
+    expect(await Promise.race([answer, failure])).to.match(/^HTTP\/1\.1 413 /);
     socket.destroy();
   });
 
