@@ -37,7 +37,7 @@ const WHOLE = 'bytes=0-';
 export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileTerms): Promise<void> {
   const { req: request, res: response, method } = context;
   const validators = { etag: file.etag, 'last-modified': file.modifiedAt.toUTCString() };
-  if (fresh(request.headers, validators)) {
+  if (fresh(conditionsOf(request.headers), validators)) {
     setFileHeaders(context, terms);
     setValidators(context, validators);
     context.status = 304;
@@ -62,9 +62,15 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (found) sendBytes(context, found.body);
 }
 
-/** Whether the client has what bears this tag already. What it tells caches (`fetch` says no-cache) is not for us. */
+/** Whether the client has what bears this tag already. */
 export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
   return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
+}
+
+/** What the client has. What it tells caches on the way (`fetch` says no-cache with these) is not for us. */
+function conditionsOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { 'if-none-match': tags, 'if-modified-since': since } = headers;
+  return { 'if-none-match': tags, 'if-modified-since': since };
 }
 
 /** Answers GET with a file whose length is not known yet. */

@@ -109,8 +109,8 @@ export interface Cache {
 
 /** Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. */
 export interface Storage {
-  /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. */
-  write(file: StoredFile): Promise<void>;
+  /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. Tells where it is then. */
+  write(file: StoredFile): Promise<FileSource>;
   /** Undefined where there is no such file, or its time is over. What is being read when its time ends is read to its end. */
   read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
   stat(name: string): Promise<FileStat | undefined>;

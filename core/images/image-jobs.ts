@@ -73,7 +73,7 @@ export interface FinishedImage {
   width: number;
   height: number;
   bytes: number;
-  /** Where the file was when the job ended. */
+  /** Where the file was kept when the picture was done. */
   source: FileSource;
   usage?: Usage;
   /** Settings that the model ignored, in words. */

@@ -1,5 +1,5 @@
 import type { Media } from '../contracts/media.js';
-import type { Clock, Logger, Storage } from '../contracts/services.js';
+import type { Clock, FileSource, Logger, Storage } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import type { FittedImage } from '../media/image-file.js';
 import { expiryOf, fileName, newFileStem, newPublicStem } from './file-names.js';
@@ -36,7 +36,12 @@ export interface ResultFilesOptions {
 }
 
 export function createResultFiles({ storage, clock, logger, publicMs }: ResultFilesOptions): ResultFiles {
-  async function write(name: string, { bytes, contentType }: Media, place: ResultPlace, signal: AbortSignal) {
+  async function write(
+    name: string,
+    { bytes, contentType }: Media,
+    place: ResultPlace,
+    signal: AbortSignal,
+  ): Promise<FileSource> {
     const file = { name, contentType, expiresAt: new Date(place.expiresAt), body: bytes };
     for (const retryMs of RETRIES_MS) {
       try {
@@ -47,7 +52,7 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       await clock.sleep(retryMs, signal);
     }
     try {
-      await storage.write(file);
+      return await storage.write(file);
     } catch (cause) {
       throw new GatewayError('storage_error', 'The image was made, and could not be stored.', { cause });
     }
@@ -66,11 +71,9 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       const keepsRaw = place.public && !fitted.untouched;
       const rawName = keepsRaw ? fileName(prefix, `${place.stem}_raw`, raw.contentType) : name;
       if (keepsRaw) await write(rawName, raw, place, signal);
-      await write(name, fitted, place, signal);
+      const source = await write(name, fitted, place, signal);
       const { contentType, width, height, bytes } = fitted;
-      const stored = await storage.stat(name);
-      if (!stored) throw new GatewayError('storage_error', 'The image was made and stored, and is not there.');
-      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source: stored.source };
+      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
     },
     async open(name) {
       const expiresAt = expiryOf(name);

@@ -91,6 +91,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         throw diskFailure(error);
       }
       await syncFolder(folder);
+      return 'local_cache';
     },
     async read(name, range) {
       const found = await describe(name);

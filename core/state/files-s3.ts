@@ -41,7 +41,8 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const { clock, logger, roundMs = ROUND_MS, patienceMs = PATIENCE_MS } = options;
   const closing = new AbortController();
   const { signal } = closing;
-  const store = createObjectStore({ address: readFilesUrl(options.url), clock, signal });
+  const address = readFilesUrl(options.url);
+  const store = createObjectStore({ address, clock, signal });
   const local = await openDiskFiles(options.folder, clock);
   const uploads = createUploads({ local, store, clock, logger, patienceMs, signal });
   const background = repeat();
@@ -91,6 +92,7 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
     async write(file) {
       await uploads.alone(file.name, () => local.write(file));
       await uploads.offer(file.name);
+      return (await local.stat(file.name)) ? 'local_cache' : address.source;
     },
     async read(name, range) {
       const near = await local.read(name, range);

@@ -22,6 +22,7 @@ export function createMemoryStorage(clock: Clock = systemClock): Storage & { rea
       const bytes = Buffer.concat(chunks);
       const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
       files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag, ...(expiresAt && { expiresAt }) });
+      return 'local_cache';
     },
     async read(name, range) {
       const stat = statOf(name);

@@ -5,8 +5,16 @@ import { ERROR_CLASSES, encodeError, encodeProblem, errorHeaders, toGatewayError
 import { checkRawHeaders } from './raw-headers.js';
 import type { Next, RequestContext } from './request-state.js';
 
-const DRAIN_BYTES = 65_536;
-const DRAIN_MS = 1_000;
+interface DrainLimits {
+  bytes: number;
+  ms: number;
+}
+
+const DRAIN_LIMITS: DrainLimits = { bytes: 65_536, ms: 1_000 };
+/** Whoever has a key is told why the largest of bodies is not wanted, rather than cut off while sending it. */
+const KEY_DRAIN_LIMITS: DrainLimits = { bytes: 64 * 1024 * 1024, ms: 10_000 };
+/** A client that sends nothing for so long waits for us. */
+const DRAIN_IDLE_MS = 1_000;
 
 /** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
 export function answerErrors(logger: Logger) {
@@ -67,29 +75,33 @@ function hasUnreadBody(request: IncomingMessage): boolean {
 /**
  * Answers a request whose body was not read. Closing at once would reset the connection, and a client that is still
  * sending would then never see why; reading on without end would let anybody send for ever. So the answer goes out, at
- * most 64 KB more are read in at most a second, and then the connection ends.
+ * most 64 KB more are read in at most a second (64 MiB in ten, of whoever has a key), and then the connection ends.
  */
 async function endAfterDraining(context: RequestContext, body: string): Promise<void> {
   const { req: request, res: response } = context;
   context.respond = false;
   response.setHeader('Content-Length', Buffer.byteLength(body));
   const unasked = request.headers.expect !== undefined;
-  const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES;
+  const limits = context.state.key ? KEY_DRAIN_LIMITS : DRAIN_LIMITS;
+  const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > limits.bytes;
   if (tooLong) response.setHeader('Connection', 'close');
   if (context.method !== 'HEAD') response.write(body);
   else response.flushHeaders();
-  if (!unasked) await drain(request);
+  if (!unasked) await drain(request, limits);
   response.end();
   if (!request.complete) closeWhenSent(request, response);
 }
 
-async function drain(request: IncomingMessage): Promise<void> {
+async function drain(request: IncomingMessage, limits: DrainLimits): Promise<void> {
   let bytes = 0;
   const timeout = new AbortController();
   const enough = new Promise<void>((resolve) => {
+    const idle = setTimeout(resolve, DRAIN_IDLE_MS);
+    timeout.signal.addEventListener('abort', () => clearTimeout(idle));
     request.on('data', (chunk: Uint8Array) => {
+      idle.refresh();
       bytes += chunk.length;
-      if (bytes > DRAIN_BYTES) {
+      if (bytes > limits.bytes) {
         request.pause();
         resolve();
       }
@@ -101,7 +113,7 @@ async function drain(request: IncomingMessage): Promise<void> {
     request.resume();
   });
   // Aborting is the only way the sleep fails, and then nobody waits for it.
-  const tooLong = sleep(DRAIN_MS, undefined, { signal: timeout.signal }).catch(() => undefined);
+  const tooLong = sleep(limits.ms, undefined, { signal: timeout.signal }).catch(() => undefined);
   await Promise.race([enough, tooLong]);
   timeout.abort();
 }

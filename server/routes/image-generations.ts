@@ -92,7 +92,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
     const { res: response, state } = context;
     const { image, delivery } = job;
     if (!image) {
-      state.imageJob = { id: job.id, failed: true };
+      state.imageJob = { id: job.id, failed: job.state === 'failed' };
       // The same request would be answered with the same job.
       response.setHeader('x-should-retry', 'false');
       throw failureOf(job);

@@ -111,7 +111,7 @@ export interface ErrorContext {
   requestId: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };
-  /** Present where an image was waited for: its job, and whether that has failed or is still open. */
+  /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
   imageJob?: { id: string; failed: boolean };
   /** Path of the request, for `instance` of a problem body. */
   path?: string;

@@ -1,5 +1,8 @@
 import type { FinishedImage, ImageDelivery } from 'mediagate';
 
+/** What the file is called where it is no public one: of no use to a client, who saves a picture as any other. */
+const INLINE = /^inline_/;
+
 export interface EntryOptions {
   delivery: ImageDelivery;
   /** Without a trailing slash. */
@@ -18,7 +21,8 @@ export function encodeImageEntry(image: FinishedImage, { delivery, baseUrl, base
     source,
   };
   if (delivery === 'url') return links;
-  const inline = { b64_json: base64, filename: name, source: 'inline', mime_type: contentType };
+  const filename = name.replace(INLINE, 'img_');
+  const inline = { b64_json: base64, filename, source: 'inline', mime_type: contentType };
   return delivery === 'inline' ? inline : { ...inline, ...links };
 }
 

@@ -52,6 +52,23 @@ describe('a gateway whose files are in an object store', () => {
     }
   });
 
+  it('tells of each picture whether it went to the store or stays here for now', async () => {
+    const { makeKey, request } = await start();
+    const { key } = await makeKey({ grants: ['images'] });
+    const picture = async () => {
+      const body = JSON.stringify({ model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' });
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const { json, text } = await request('/v1/images/generations', { method: 'POST', headers, body });
+      expect(json.succeeded, text).to.equal(1);
+      const [{ source, url }] = json.data;
+      expect((await request(new URL(url).pathname)).status).to.equal(200);
+      return source;
+    };
+    expect(await picture()).to.equal('objstore_s3');
+    proxy.setFault(({ method }) => (method === 'PUT' ? 503 : undefined));
+    expect(await picture()).to.equal('local_cache');
+  });
+
   it('tells in doctor that the store takes no file', async () => {
     proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
     const { command } = await start();

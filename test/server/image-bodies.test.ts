@@ -103,6 +103,22 @@ describe('large image requests', () => {
     while ((await client.submit({ ...PROMPT, padding: 'x'.repeat(2_000_000) })).status !== 202);
   });
 
+  it('are sent to their end by a client that is told meanwhile why they are not wanted', async () => {
+    const key = await app.makeKey({ grants: ['images'] });
+    const bytes = 60_000_000;
+    const socket = connect(app.port, '127.0.0.1');
+    const failure = new Promise<string>((resolve) => socket.once('error', (error) => resolve(String(error))));
+    socket.write(
+      `POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`,
+    );
+    // Nothing is read before all is sent, as simple clients do it.
+    const sent = new Promise<string>((resolve) => socket.write(Buffer.alloc(bytes, ' '), () => resolve('sent')));
+    expect(await Promise.race([sent, failure])).to.equal('sent');
+    const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
+    expect(await Promise.race([answer, failure])).to.match(/^HTTP\/1\.1 413 /);
+    socket.destroy();
+  });
+
   it('are not read before the key is known to be good', async () => {
     const head =
       'POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n';

@@ -38,6 +38,7 @@ describe('the blocking image call', () => {
     const { json } = await answer;
     expect(Object.keys(json.data[0])).to.deep.equal(['b64_json', 'filename', 'source', 'mime_type']);
     expect(json.data[0]).to.include({ source: 'inline', mime_type: 'image/webp' });
+    expect(json.data[0].filename).to.match(/^img_[0-9a-f]{32}\.webp$/);
     const { bytes } = await inventedImage(darkroom.calls[0] as never);
     expect(Buffer.from(json.data[0].b64_json, 'base64')).to.deep.equal(bytes);
   });
@@ -58,6 +59,15 @@ describe('the blocking image call', () => {
       expect(headers.get('x-should-retry')).to.equal('false');
       expect((await client.poll(json.error.job_id)).json.status).to.equal('failed');
     }
+  });
+
+  it('ends where somebody cancels its job, which has then neither succeeded nor failed', async () => {
+    const keyed = { 'idempotency-key': 'cancelled' };
+    const { json: job } = await client.generate(PROMPT, { ...keyed, prefer: 'respond-async' });
+    await client.cancel(job.id);
+    const { status, json, headers } = await client.generate(PROMPT, keyed);
+    expect([status, json.error.code, headers.get('x-should-retry')]).to.deep.equal([409, 'cancelled', 'false']);
+    expect(json).to.include({ requested: 1, succeeded: 0, failed: 0 });
   });
 
   it('turns into a job for a client that prefers that', async () => {

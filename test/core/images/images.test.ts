@@ -87,7 +87,7 @@ describe('the image service', () => {
     write = async (file) => {
       failures -= 1;
       if (failures >= 0) throw new GatewayError('upstream_unavailable', 'The disk is full.');
-      await state.files.write(file);
+      return state.files.write(file);
     };
     const id = await submit();
     await darkroom.develop();
@@ -110,8 +110,9 @@ describe('the image service', () => {
     write = async (file) => {
       arrived.resolve();
       await going.promise;
-      await state.files.write(file);
+      const source = await state.files.write(file);
       written.resolve();
+      return source;
     };
     const written = Promise.withResolvers<void>();
     const id = await submit();

@@ -83,7 +83,7 @@ describe('files in an object store', () => {
     return node;
   }
 
-  function write({ files }: Node, name: string, body: Uint8Array | string = name): Promise<void> {
+  function write({ files }: Node, name: string, body: Uint8Array | string = name): Promise<string> {
     return files.write({ name, contentType: 'image/png', body: Buffer.from(body) });
   }
 
