@@ -73,7 +73,7 @@ describe('state in a folder', () => {
   });
 
   it('refuses settings that it cannot use', async () => {
-    expect(await failure(place.open({ filesUrl: 's3://key:hunter2@store/bucket' }))).to.include({
+    expect(await failure(place.open({ filesUrl: 'ftp://key:hunter2@store/bucket' }))).to.include({
       code: 'invalid_value',
       param: 'filesUrl',
     });
