@@ -33,6 +33,8 @@ export interface AppDependencies {
   baseUrl(): string;
   /** Whether image sizes beside the named ones are accepted. */
   anyImageSize: boolean;
+  /** Images that an account may ask for on one day (UTC). Default: any number. */
+  imageDailyLimit?: number;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -56,13 +58,13 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize } = dependencies;
+  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
   const polls = createPollGuard(clock);
   addHealthRoutes(router, health);
-  const submit = createImageSubmitter({ gateway, bodies, anySize: anyImageSize });
+  const submit = createImageSubmitter({ gateway, bodies, anySize: anyImageSize, dailyLimit: imageDailyLimit });
   const { drain } = health;
   const images = { gateway, auth, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
   addImageRoutes(router, images);

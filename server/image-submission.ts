@@ -8,6 +8,8 @@ import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-r
 export interface ImageSubmitterOptions extends SizeRule {
   gateway: Gateway;
   bodies: BodyBudget;
+  /** Images that an account may ask for on one day (UTC). Default: any number. */
+  dailyLimit?: number;
 }
 
 export interface Submitted {
@@ -29,7 +31,7 @@ export interface SubmitTerms {
  */
 export type ImageSubmitter = (context: RequestContext, terms: SubmitTerms) => Promise<Submitted>;
 
-export function createImageSubmitter({ gateway, bodies, anySize }: ImageSubmitterOptions): ImageSubmitter {
+export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: ImageSubmitterOptions): ImageSubmitter {
   return async (context, { rememberAs, renewsCancelled }) => {
     const { req: request, res: response, state } = context;
     const key = keyOf(context);
@@ -42,6 +44,7 @@ export function createImageSubmitter({ gateway, bodies, anySize }: ImageSubmitte
           ...wanted,
           requestId: state.requestId,
           ...(slot && { slot }),
+          ...(dailyLimit !== undefined && { quota: { limit: dailyLimit } }),
           ...(idempotency && { idempotency }),
         });
       const idempotency = rememberAs(fingerprint);

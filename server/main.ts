@@ -77,9 +77,10 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
   const { windows } = state;
-  const { anyImageSize, siteUrl } = settings;
+  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
   const clock = systemClock;
-  const app = createApp({ gateway, windows, keys, health, logger, clock, baseUrl, anyImageSize, siteUrl });
+  const images = { anyImageSize, imageDailyLimit };
+  const app = createApp({ gateway, windows, keys, health, logger, clock, baseUrl, siteUrl, ...images });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

@@ -42,6 +42,8 @@ export interface Settings {
   imageMaxPerKey?: number;
   /** Image jobs that may be queued or running, over all processes. */
   imageMaxActive: number;
+  /** Default: none. */
+  imageDailyLimit?: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
   maxConnections: number;
@@ -209,6 +211,13 @@ const SETTINGS: readonly Setting[] = [
     default: '1000',
     description: 'Image jobs that may be queued or running, over all nodes; more are refused (503).',
     read: (text) => ({ imageMaxActive: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
+    name: 'IMAGE_DAILY_LIMIT',
+    default: 'none',
+    description:
+      'Images that an account may ask for on one day (UTC); more are refused (429). Those that fail do not count.',
+    read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
     name: 'IMAGE_ANY_SIZE',

@@ -32,6 +32,24 @@ describe('image jobs over HTTP', () => {
     expect(headers.get('idempotency-replayed')).to.equal(null);
   });
 
+  it('counts pictures of a day for an account, and gives back those that come to nothing', async () => {
+    const strict = await startImageApp({ generate: darkroom.generate, images: { workers: 1 }, imageDailyLimit: 2 });
+    try {
+      const one = imageClient(strict, await strict.makeKey({ grants: ['images'] }));
+      const [first] = [await one.submit(), await one.submit()];
+      const refused = await one.submit();
+      expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
+      expect(refused.headers.get('x-should-retry')).to.equal('false');
+      expect(refused.headers.get('retry-after')).to.equal(null);
+      expect(Number(refused.headers.get('x-ratelimit-reset-images'))).to.be.within(1, 86_400);
+      expect(refused.headers.get('x-ratelimit-remaining-requests')).to.equal(null);
+      await one.cancel(first.json.id);
+      expect((await one.submit()).status).to.equal(202);
+    } finally {
+      await strict.close();
+    }
+  });
+
   it('shows a job on its way, and the picture once it is there', async () => {
     const { json: job } = await client.submit({ ...PROMPT, size: '1024x1536' });
     await darkroom.asked(1);

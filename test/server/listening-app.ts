@@ -49,6 +49,7 @@ export interface ListeningAppOptions {
   siteUrl?: string;
   /** Default true. */
   anyImageSize?: boolean;
+  imageDailyLimit?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -117,7 +118,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
   let url = '';
-  const links = { baseUrl: () => url, anyImageSize: options.anyImageSize ?? true };
+  const links = {
+    baseUrl: () => url,
+    anyImageSize: options.anyImageSize ?? true,
+    imageDailyLimit: options.imageDailyLimit,
+  };
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
