@@ -6,7 +6,7 @@ import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
 import type { KeyTable } from './key-table.js';
 import { createAuth } from './middleware/auth.js';
-import { createBodyBudget } from './middleware/body.js';
+import { createBodyBudget } from './middleware/body-budget.js';
 import { answerErrors } from './middleware/errors.js';
 import { requestIdOf } from './middleware/request-id.js';
 import { logRequest } from './middleware/request-log.js';

@@ -46,6 +46,8 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   const range = method === 'GET' ? rangeOf(request.headers, file.size, validators) : undefined;
   if (range === 'outside') {
     context.status = 416;
+    setSharing(context);
+    response.setHeader('Accept-Ranges', 'bytes');
     response.setHeader('Content-Range', `bytes */${file.size}`);
     context.body = '';
     return;
@@ -82,11 +84,17 @@ export function sendGrowing(context: RequestContext, contentType: string, body: 
 }
 
 /** What goes with a public file. Pages of other origins may use it; nothing in it can run. */
-function setFileHeaders({ res: response }: RequestContext, terms: FileTerms): void {
+function setFileHeaders(context: RequestContext, terms: FileTerms): void {
+  const { res: response } = context;
   const { downloadName, maxAgeSeconds, shown = false } = terms;
   response.setHeader('Cache-Control', `public, max-age=${maxAgeSeconds}${shown ? ', immutable' : ''}`);
   response.setHeader('Content-Disposition', `${shown ? 'inline' : 'attachment'}; filename="${downloadName}"`);
   response.setHeader('Content-Security-Policy', "default-src 'none'; sandbox");
+  setSharing(context);
+}
+
+/** Pages of other origins may read the answer. */
+function setSharing({ res: response }: RequestContext): void {
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag');
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');

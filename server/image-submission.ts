@@ -1,7 +1,8 @@
 import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
 import { acceptSlot, slotRequest } from './limits.js';
 import { keyOf } from './middleware/auth.js';
-import { type BodyBudget, useJsonBody } from './middleware/body.js';
+import { useJsonBody } from './middleware/body.js';
+import type { BodyBudget } from './middleware/body-budget.js';
 import type { RequestContext } from './middleware/request-state.js';
 import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
 
@@ -36,7 +37,7 @@ export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: I
     const { req: request, res: response, state } = context;
     const key = keyOf(context);
     const slot = slotRequest({ key, family: 'image' });
-    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies };
+    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, keyId: key.id };
     const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
       const wanted = { ...decodeImage(value, { anySize }), accountId: key.accountId, keyId: key.id };
       const submit = (idempotency: Idempotency | undefined) =>

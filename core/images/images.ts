@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { ImageFiles } from '../media/image-file.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
-import type { Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../state/jobs.js';
+import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../state/jobs.js';
 import { hasEnded, type ImageJob, type ImageSubmission, type ImageSubmitRequest, type Images } from './image-jobs.js';
 import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
 import { createReferenceFiles, fileNamesOf } from './reference-files.js';
@@ -123,6 +123,12 @@ export function createImages(options: ImageServiceOptions): ImageService {
     return { model: (summary as Summary).model, units: 1, ...(usage && { usage }) };
   }
 
+  /** Undefined where it was only asked whether the job would be accepted, and it would. */
+  function toSubmission({ job, replayed, slot }: Accepted): ImageSubmission | undefined {
+    if (job) return { job: view(job), replayed, ...(slot && { slot }) };
+    return slot && !slot.accepted ? { slot } : undefined;
+  }
+
   function existing(record: JobRecord | undefined): JobRecord {
     if (record?.kind !== 'image') throw new GatewayError('job_not_found', 'There is no such job.');
     return record;
@@ -138,24 +144,26 @@ export function createImages(options: ImageServiceOptions): ImageService {
     async submit(request): Promise<ImageSubmission> {
       const { model, prompt, size, delivery, accountId, keyId, requestId = null, slot, quota, idempotency } = request;
       checkModel(registry, model);
-      const stored = await referenceFiles.store(await references.check(request.references));
+      const checked = await references.check(request.references);
+      const terms = { ...(slot && { slot }), ...(quota && { quota }), ...(idempotency && { idempotency }) };
+      const job = { kind: 'image', accountId, keyId, maxActive } as const;
+      // Files are written before the job that names them: what will be refused or is a replay should cost no disk.
+      if (checked.some((reference) => 'media' in reference)) {
+        const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
+        if (foreseen) return foreseen;
+      }
+      const stored = await referenceFiles.store(checked);
       const files = fileNamesOf(stored);
       let isNew = false;
       try {
         const place = resultFiles.place(delivery);
         const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
         const summary: Summary = { model, delivery, requestId, accountId, files };
-        const accepted = await store.accept({
-          ...(slot && { slot }),
-          ...(quota && { quota }),
-          ...(idempotency && { idempotency }),
-          job: { kind: 'image', accountId, keyId, summary, input: order, maxActive },
-        });
-        const { job, replayed } = accepted;
-        isNew = job !== undefined && !replayed;
-        if (job) return { job: view(job), replayed, ...(accepted.slot && { slot: accepted.slot }) };
-        if (!accepted.slot) throw new Error('an image was neither accepted nor refused');
-        return { slot: accepted.slot };
+        const accepted = await store.accept({ ...terms, job: { ...job, summary, input: order } });
+        isNew = accepted.job !== undefined && !accepted.replayed;
+        const submission = toSubmission(accepted);
+        if (!submission) throw new Error('an image was neither accepted nor refused');
+        return submission;
       } finally {
         if (!isNew) await referenceFiles.remove(files);
       }

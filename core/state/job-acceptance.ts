@@ -17,6 +17,8 @@ const QUEUE_FULL_RETRY_SECONDS = 5;
 
 /** An acceptance as it is stored. */
 export interface Candidate extends Acceptance {
+  /** False only asks. */
+  take: boolean;
   /** JSON. */
   summary: string;
   input: string;
@@ -24,10 +26,11 @@ export interface Candidate extends Acceptance {
   keyHash?: KeyHash;
 }
 
-export function toCandidate(acceptance: Acceptance): Candidate {
+export function toCandidate(acceptance: Acceptance, take: boolean): Candidate {
   const { job, idempotency } = acceptance;
   return {
     ...acceptance,
+    take,
     summary: toJson(job.summary),
     input: toJson(job.input),
     ...(job.dedupeKey !== undefined && { dedupeHash: hashText(job.dedupeKey) }),
@@ -77,7 +80,7 @@ export async function acceptGroup(
   }
 
   async function judge(candidate: Candidate): Promise<Accepted | GatewayError> {
-    const { slot, quota, job, keyHash, dedupeHash } = candidate;
+    const { take, slot, quota, job, keyHash, dedupeHash } = candidate;
     const known = keyHash?.replay ? remembered.get(keyHash.hash) : undefined;
     if (known) {
       if (known.fingerprint !== keyHash?.fingerprint) return keyReused();
@@ -90,6 +93,7 @@ export async function acceptGroup(
     const usedToday = used.get(job.accountId) ?? 0;
     if (!joined && quota && usedToday >= quota.limit) return quotaUsedUp(quota.limit);
     if (!joined && active >= job.maxActive) return queueFull();
+    if (!take) return { ...(answer && { slot: answer }), replayed: false, active };
 
     const taken = slot && (await window?.ask({ ...slot, take: true }));
     const row: ShownRow = joined ?? (await write(candidate));

@@ -90,10 +90,11 @@ export function createJobs({
   return {
     async accept(acceptance) {
       const { kind } = acceptance.job;
-      const accepted = await accepter(kind).submit(toCandidate(acceptance));
+      const accepted = await accepter(kind).submit(toCandidate(acceptance, true));
       if (isQueued(accepted)) dispatcher.wake(kind);
       return accepted;
     },
+    peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
     find,
     async cancel(id, accountId) {
       if (!kindOfJob(id)) return undefined;

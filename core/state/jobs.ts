@@ -168,6 +168,8 @@ export interface Jobs {
    * `queue_full` where `maxActive` jobs are queued or running.
    */
   accept(acceptance: Acceptance): Promise<Accepted>;
+  /** As `accept`, taking and storing nothing: there is a job only where an earlier request made it. */
+  peek(acceptance: Acceptance): Promise<Accepted>;
   /** Undefined where there is no such job, or none of this account. */
   find(id: string, accountId: string): Promise<JobRecord | undefined>;
   /**

@@ -1,57 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
+import { BIG_BYTES, type BodyBudget } from './body-budget.js';
 import { type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
 import { parseElsewhere } from './json-threads.js';
 
-const MEGABYTE = 1024 * 1024;
-/** Bodies of more bytes are counted one by one, and understood in another thread. */
-const BIG_BYTES = MEGABYTE;
+/** What a big body brings at the least while its pace is measured once; evenly sent, it would come too late anyway. */
+const PACE_BYTES = 128 * 1024;
+const PACE_MS = 5_000;
 
 export interface BodyReaderOptions {
   /** Bytes of one body. */
   maxBytes: number;
   /** Shared by all routes. */
   budget: BodyBudget;
-}
-
-/** What request bodies may be in memory at the same time, over all requests. */
-export interface BodyBudget {
-  /**
-   * Takes the place of a body; what comes back gives it back.
-   * @throws GatewayError `queue_full` where there is none.
-   */
-  reserve(bytes: number): () => void;
-}
-
-export interface BodyBudgetOptions {
-  /** Bytes of all bodies up to 1 MiB together. Default 64 MiB. */
-  smallBytes?: number;
-  /** Bodies beyond that. They leave the place of the small ones alone. Default 8. */
-  bigBodies?: number;
-}
-
-export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
-  const { smallBytes = 64 * MEGABYTE, bigBodies = 8 } = options;
-  const free = { small: smallBytes, big: bigBodies };
-  return {
-    reserve(bytes) {
-      const [pool, wanted] = bytes > BIG_BYTES ? (['big', 1] as const) : (['small', bytes] as const);
-      if (free[pool] < wanted) {
-        throw new GatewayError('queue_full', 'Too many request bodies are being read at once.', {
-          retryAfterSeconds: 1,
-        });
-      }
-      free[pool] -= wanted;
-      return () => {
-        free[pool] += wanted;
-      };
-    },
-  };
+  /** Whose body it is. */
+  keyId: string;
+  /** Milliseconds in which each 128 KiB of a body beyond 1 MiB arrive, or it is refused. Default 5,000. */
+  paceMs?: number;
 }
 
 /**
  * Reads a JSON object. To be called after the key was checked: nobody else's bytes are read.
- * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `invalid_json`, `bad_request`.
+ * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `invalid_json`,
+ * `bad_request`.
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -80,17 +51,17 @@ export async function useJsonBody<Result>(
 async function holdBody<Result>(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, budget }: BodyReaderOptions,
+  { maxBytes, budget, keyId, paceMs = PACE_MS }: BodyReaderOptions,
   use: (bytes: Buffer<ArrayBuffer>) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? maxBytes : Number(announced);
   if (expected > maxBytes) throw tooLarge(maxBytes);
-  const release = budget.reserve(expected);
+  const release = budget.reserve(keyId, expected);
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    return await use(await readBytes(request, maxBytes));
+    return await use(await readBytes(request, { maxBytes, ...(expected > BIG_BYTES && { paceMs }) }));
   } finally {
     release();
   }
@@ -119,11 +90,20 @@ function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
 }
 
-function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
+interface ReadLimits {
+  maxBytes: number;
+  /** Default: as slowly as the server lets requests arrive. */
+  paceMs?: number;
+}
+
+function readBytes(request: IncomingMessage, { maxBytes, paceMs }: ReadLimits): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer<ArrayBuffer>[] = [];
     let bytes = 0;
+    let bytesBefore = 0;
+    const pace = paceMs === undefined ? undefined : setInterval(() => checkPace(), paceMs);
     const stop = () => {
+      clearInterval(pace);
       request.off('data', take).off('end', finish).off('close', fail).off('error', fail);
     };
     const take = (chunk: Buffer<ArrayBuffer>) => {
@@ -133,6 +113,13 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer<A
         request.pause();
         reject(tooLarge(maxBytes));
       } else chunks.push(chunk);
+    };
+    const checkPace = () => {
+      if (bytes - bytesBefore < PACE_BYTES) {
+        stop();
+        reject(new GatewayError('request_timeout', 'The body arrives too slowly.'));
+      }
+      bytesBefore = bytes;
     };
     const finish = () => {
       stop();

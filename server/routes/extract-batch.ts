@@ -19,9 +19,10 @@ export function addExtractBatchRoute(
 
   router.post('/v1/extract/batch', markLinkData, authenticate, async (context: RequestContext) => {
     const { req: request, res: response } = context;
-    const body = checkBatchBody(await readJsonBody(request, response, { maxBytes: MAX_BATCH_BYTES, budget: bodies }));
-    const { urls, force_async: refresh } = body;
     const key = keyOf(context);
+    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, keyId: key.id };
+    const body = checkBatchBody(await readJsonBody(request, response, limits));
+    const { urls, force_async: refresh } = body;
     const { accountId } = key;
     const batch = { ...decodeOptions(body), urls, refresh, accountId, signal: clientSignal(response) };
     await gateway.checkQueue(batch);

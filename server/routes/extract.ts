@@ -3,7 +3,8 @@ import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway, Windows } f
 import { clientSignal } from '../client-signal.js';
 import { acceptSlot, slotRequest, takeSlot } from '../limits.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
-import { type BodyBudget, readJsonBody } from '../middleware/body.js';
+import { readJsonBody } from '../middleware/body.js';
+import type { BodyBudget } from '../middleware/body-budget.js';
 import { markLinkData } from '../middleware/link-data.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
@@ -42,7 +43,8 @@ export function addExtractRoutes(
 
   router.post('/v1/extract', markLinkData, authenticate, async (context: RequestContext) => {
     const { req: request, res: response, state } = context;
-    const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies });
+    const { id: keyId } = keyOf(context);
+    const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = checkExtractBody(sent);
     const wanted = decodeExtract(body, clientSignal(response));

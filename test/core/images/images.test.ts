@@ -16,6 +16,7 @@ import {
 } from 'mediagate';
 import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
+import { sampleImage } from '../../support/sample-images.js';
 
 const ACCOUNT = 'local';
 const REQUEST: ImageSubmitRequest = {
@@ -80,6 +81,32 @@ describe('the image service', () => {
     expect((await ended(failing)).state).to.equal('failed');
     await submit({ quota });
     expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
+  });
+
+  it('writes no input image of what is refused or was asked before', async () => {
+    let written = 0;
+    write = (file) => {
+      written += 1;
+      return state.files.write(file);
+    };
+    const png = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
+    const references = [{ value: `data:image/png;base64,${png.toString('base64')}`, param: 'image_url' }];
+    const slot = { keyId: 'one', family: 'image', slots: 1, limit: 1 } as const;
+    const idempotency = { scope: 'one', key: 'k', fingerprint: 'tug' };
+    const id = await submit({ references, slot, idempotency });
+    expect(written).to.equal(1);
+
+    expect(await submit({ references, slot, idempotency })).to.equal(id);
+    const other = { ...idempotency, fingerprint: 'ferry' };
+    expect(await rejection(submit({ references, idempotency: other }))).to.include({ code: 'idempotency_key_reused' });
+    const refused = await gateway.images.submit({ ...REQUEST, references, slot });
+    expect(refused).to.have.all.keys('slot');
+    expect(refused.slot).to.include({ accepted: false, remaining: 0 });
+    const quota = { limit: 0 };
+    expect(await rejection(submit({ references, quota }))).to.include({ code: 'daily_image_limit_reached' });
+    expect(written).to.equal(1);
+    await darkroom.develop();
+    expect((await ended(id)).state).to.equal('completed');
   });
 
   it('tries again to store a picture, since it was paid for', async () => {

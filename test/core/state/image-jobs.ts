@@ -18,6 +18,7 @@ export interface ImageJobs {
   /** Opens the same state once more. */
   open(jobLeaseMs?: number): Promise<State>;
   accept(wish?: Wish): Promise<Accepted>;
+  peek(wish?: Wish): Promise<Accepted>;
   /** The job of an acceptance that has to be one. */
   submit(wish?: Wish): Promise<JobRecord>;
   look(job: JobRecord): Promise<JobRecord>;
@@ -37,9 +38,12 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
   const open = (jobLeaseMs?: number) => place.open({ windowClock: clock, logger, jobLeaseMs });
   const state = await open();
 
+  function whole(job?: Partial<NewJob>): NewJob {
+    return { kind, accountId: 'one', keyId: 'one', input: null, maxActive: 10_000, ...job };
+  }
+
   async function accept({ job, from = state, ...wish }: Wish = {}): Promise<Accepted> {
-    const whole = { kind, accountId: 'one', keyId: 'one', input: null, maxActive: 10_000, ...job } satisfies NewJob;
-    return from.jobs.accept({ ...wish, job: whole });
+    return from.jobs.accept({ ...wish, job: whole(job) });
   }
 
   async function look({ id }: JobRecord): Promise<JobRecord> {
@@ -64,6 +68,7 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
     state,
     open,
     accept,
+    peek: ({ job, from = state, ...wish } = {}) => from.jobs.peek({ ...wish, job: whole(job) }),
     look,
     async submit(wish) {
       const { job } = await accept(wish);

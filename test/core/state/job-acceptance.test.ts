@@ -107,6 +107,26 @@ for (const engine of engines) {
       expect(await jobs.state.windows.peek(slot(1))).to.include({ accepted: true });
     });
 
+    it('foresees what becomes of a request, taking and storing nothing', async () => {
+      const terms = { slot: slot(1), quota: { limit: 2 }, idempotency: idempotency('k') };
+      const foreseen = await jobs.peek({ ...terms, job: { maxActive: 1 } });
+      expect(foreseen).to.deep.include({ replayed: false, active: 0 });
+      expect(foreseen.job).to.equal(undefined);
+      expect(foreseen.slot).to.include({ accepted: true, remaining: 1 });
+      expect(await jobs.used('2026-06-15')).to.equal(0);
+
+      const first = await jobs.accept({ ...terms, job: { maxActive: 1 } });
+      expect(await jobs.peek(terms)).to.deep.equal({ job: first.job, replayed: true, active: 1 });
+      expect(await rejection(jobs.peek({ idempotency: idempotency('k', 'dog') }))).to.include({
+        code: 'idempotency_key_reused',
+      });
+      const refused = await jobs.peek({ slot: slot(1) });
+      expect(refused.slot).to.include({ accepted: false, retryAfterMs: 60_000 });
+      expect(await rejection(jobs.peek({ job: { maxActive: 1 } }))).to.include({ code: 'queue_full' });
+      expect(await rejection(jobs.peek({ quota: { limit: 1 } }))).to.include({ code: 'daily_image_limit_reached' });
+      expect(await jobs.state.jobs.active(kind)).to.equal(1);
+    });
+
     it('answers it as the job stands by then, whatever became of that', async () => {
       const job = await jobs.submit({ idempotency: idempotency('done') });
       const failing = await jobs.submit({ idempotency: idempotency('failing') });
