@@ -8,6 +8,8 @@ const DATABASE_NOW = sql<number>`floor(extract(epoch from clock_timestamp()) * 1
 export interface JobClock {
   /** The time when the statement runs, in milliseconds since 1970. */
   readonly now: RawBuilder<number>;
+  /** Parameters of `now` in a statement that was compiled before. */
+  parameters(): readonly number[];
   read(queries: Kysely<Tables>): Promise<number>;
 }
 
@@ -18,6 +20,7 @@ export function createJobClock(clock?: Clock): JobClock {
     get now() {
       return now();
     },
+    parameters: () => (clock ? [Math.floor(clock.now())] : []),
     async read(queries) {
       if (clock) return Math.floor(clock.now());
       const { rows } = await sql<{ now: number }>`select ${DATABASE_NOW} as now`.execute(queries);

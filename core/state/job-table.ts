@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
@@ -25,6 +25,21 @@ export type JobTable = ReturnType<typeof createJobTable>;
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
   const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
+  // Built once, since each poll looks: building it costs as much as running it.
+  const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
+    extraction: compileLook('extraction'),
+    image: compileLook('image'),
+  };
+
+  function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
+    return compiler
+      .selectFrom('jobs')
+      .select(SHOWN)
+      .where('id', '=', '')
+      .where(ownedBy(''))
+      .where(sql<boolean>`(finished_at is null or finished_at > ${clock.now} - ${sql.lit(keptMs(kind))})`)
+      .compile();
+  }
 
   return {
     /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
@@ -67,15 +82,10 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
         .execute();
     },
 
-    find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
-      const kept = sql.lit(keptMs(kindOfJob(id) ?? 'extraction'));
-      return queries
-        .selectFrom('jobs')
-        .select(SHOWN)
-        .where('id', '=', id)
-        .where(ownedBy(accountId))
-        .where(sql<boolean>`(finished_at is null or finished_at > ${clock.now} - ${kept})`)
-        .executeTakeFirst();
+    async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
+      const parameters = [id, accountId, accountId, ...clock.parameters()];
+      const { rows } = await queries.executeQuery<ShownRow>({ ...looks[kindOfJob(id) ?? 'extraction'], parameters });
+      return rows[0];
     },
 
     /** Which of the jobs have ended, or are gone. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import { encodeAround } from '../base64-body.js';
@@ -14,6 +13,7 @@ import {
   encodeFirstSubmitted,
   encodeImageJob,
   encodeSubmitted,
+  imageJobTag,
   isOpen,
   POLL_AFTER_SECONDS,
   pollAfterSeconds,
@@ -89,8 +89,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     const { res: response } = context;
     const now = clock.now();
     const answer = { baseUrl: baseUrl(), now };
-    const text = JSON.stringify(encodeImageJob(job, answer));
-    const etag = `"${createHash('sha1').update(text).digest('base64url')}"`;
+    const etag = imageJobTag(job, answer);
     response.setHeader('ETag', etag);
     response.setHeader('Cache-Control', 'private, no-cache');
     if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, now));
@@ -102,7 +101,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     const { image } = job;
     const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
     if (!file) {
-      context.body = text;
+      context.body = JSON.stringify(encodeImageJob(job, answer));
       return;
     }
     const { bytes, length } = encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { ImageJob, JobState } from 'mediagate';
+import { PACKAGE_VERSION } from '../version.js';
 import { describeFailure } from './errors.js';
 import { encodeImageEntry } from './image-entry.js';
 
@@ -95,6 +97,18 @@ export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswe
     expires_at: timeOf(job.expiresAt),
     ...(queuePosition !== undefined && { queue_position: queuePosition }),
   };
+}
+
+/**
+ * ETag of the poll form, made without the form: of all that changes in it while the job lives. Error and picture come with the
+ * end and stay as they are.
+ */
+export function imageJobTag(job: ImageJob, { baseUrl, now }: Pick<JobAnswer, 'baseUrl' | 'now'>): string {
+  const { id, state, attempts, queuePosition, startedAt, finishedAt } = job;
+  const times = [startedAt, finishedAt, pollAfterSeconds(job, now)];
+  // Another version may write the form in another way.
+  const changing = [id, state, attempts, queuePosition, ...times, baseUrl, PACKAGE_VERSION];
+  return `"${hash('sha1', changing.join(' '), 'base64url')}"`;
 }
 
 function timeOf(ms: number | null): string | null {

@@ -217,6 +217,33 @@ describe('image jobs over HTTP', () => {
     expect([changed.status, changed.json.status]).to.deep.equal([200, 'completed']);
   });
 
+  it('answers a poll anew whenever what it shows has changed', async () => {
+    await app.close();
+    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1 } });
+    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    for (let count = 0; count < 2; count += 1) await client.submit();
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    const second = await client.poll(job.id);
+    expect(second.json.queue_position).to.equal(2);
+    let etag = second.headers.get('etag') ?? '';
+    expect((await client.poll(job.id, '', { 'if-none-match': `W/${etag}` })).status).to.equal(304);
+
+    await darkroom.develop();
+    await darkroom.asked(2);
+    const next = await client.poll(job.id, '', { 'if-none-match': etag });
+    expect([next.status, next.json.queue_position]).to.deep.equal([200, 1]);
+    etag = next.headers.get('etag') ?? '';
+    await darkroom.develop();
+    await darkroom.asked(3);
+    const running = await client.poll(job.id, '', { 'if-none-match': etag });
+    expect([running.status, running.json.status]).to.deep.equal([200, 'generating']);
+    etag = running.headers.get('etag') ?? '';
+    await client.cancel(job.id);
+    const cancelled = await client.poll(job.id, '', { 'if-none-match': etag });
+    expect([cancelled.status, cancelled.json.status]).to.deep.equal([200, 'cancelled']);
+  });
+
   it('gives the picture in base64 to those who look at the job, and to nobody else', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     await darkroom.develop();
