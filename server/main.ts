@@ -47,6 +47,7 @@ async function startServing(options: ServeOptions): Promise<Serving> {
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
   const { settings, environment, firstRun = false } = options;
+  const { dataDir, siteUrl } = settings;
   const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
@@ -64,19 +65,11 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   opened.add(() => keys.close());
 
   const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
-  const checks = { database: () => state.ping(), data_folder: () => stat(settings.dataDir) };
+  const checks = { database: () => state.ping(), data_folder: () => stat(dataDir) };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks });
   opened.add(() => health.close());
-  const app = createApp({
-    gateway,
-    windows: state.windows,
-    keys,
-    health,
-    logger,
-    clock: systemClock,
-    siteUrl: settings.siteUrl,
-  });
+  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, siteUrl });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {
