@@ -24,9 +24,13 @@ export {
 } from './services/fail-over.js';
 export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
+export type * from './state/admissions.js';
 export type * from './state/api-keys.js';
+export type * from './state/budgets.js';
 export { type Files, openFiles, openState, type State, type StateSettings } from './state/index.js';
 export type * from './state/jobs.js';
 export { loadSecret } from './state/secrets.js';
+export type * from './state/stored-responses.js';
+export type * from './state/usage.js';
 export type * from './state/windows.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

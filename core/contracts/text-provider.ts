@@ -1,18 +1,20 @@
-import type { Usage } from './media.js';
-
 export type TextRoute = 'chat_completions' | 'responses';
 
 /**
- * Passes text requests to a model. The open wire format is the domain here: the body goes in and comes out as it is, so
- * nothing an upstream adds is lost in translation.
+ * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out as they are, so
+ * nothing an upstream adds is lost in translation. What the bytes say of usage, and how a stream has to end, the gateway
+ * reads for itself while they go by; a provider only sends.
  */
 export interface TextProvider {
   readonly models: readonly TextModel[];
   /**
-   * Resolves when the upstream has answered with a status; the body then flows.
-   * @throws GatewayError `upstream_*` before the first byte, never after.
+   * Resolves when the upstream has answered with a status and its first bytes are here, so that another upstream may be
+   * tried before anything reached the client. The body then flows; what it throws ends the stream.
+   * @throws GatewayError `upstream_*`, or the caller's fault as the upstream names it, before the first byte; never after.
    */
   send(call: TextCall): Promise<TextReply>;
+  /** Asks for a response that was stored where it was made. Default: the model stores none. */
+  stored?(call: StoredResponseCall): Promise<TextReply>;
 }
 
 export interface TextModel {
@@ -25,18 +27,42 @@ export interface TextModel {
 
 export interface TextCall {
   route: TextRoute;
+  /** Public model id. */
   model: string;
-  /** The caller's JSON, with `model` still the public id. */
-  body: Readonly<Record<string, unknown>>;
+  /** The caller's JSON object as it is to be sent, but for `model`, which is still the public id. See `replaceMembers`. */
+  body: Uint8Array;
+  /** The same, parsed. */
+  parsed: Readonly<Record<string, unknown>>;
   stream: boolean;
+  /** Where an earlier response of this conversation was made: {@link TextReply.upstream} of then. Default: anywhere. */
+  upstream?: string;
   /** Aborting closes the upstream request within 100 ms. */
   signal: AbortSignal;
 }
 
+export type StoredResponseAction = 'retrieve' | 'delete' | 'cancel' | 'input_items';
+
+export interface StoredResponseCall {
+  action: StoredResponseAction;
+  /** Public model id. */
+  model: string;
+  /** As the upstream named it. */
+  responseId: string;
+  /** {@link TextReply.upstream} of the call that made it. */
+  upstream: string;
+  /** Query of the caller's request, without `?`. */
+  query: string;
+  signal: AbortSignal;
+}
+
 export interface TextReply {
+  /** 200 to 299. Whatever else an upstream says is thrown. */
   status: number;
+  /** Those of the upstream that concern its client, names in lower case; `content-type` at least. */
   headers: Readonly<Record<string, string>>;
   body: AsyncIterable<Uint8Array>;
-  /** Read while the bytes go by, never by buffering; undefined where the upstream said nothing. */
-  usage: Promise<Usage | undefined>;
+  /** Which upstream answered, by a name that stays the same over restarts and says nothing about it to clients. */
+  upstream: string;
+  /** What the model is called there: the gateway puts the public id in its place. */
+  upstreamModel: string;
 }

@@ -1,0 +1,62 @@
+import type { Usage } from '../contracts/media.js';
+import type { SlotAnswer, SlotRequest } from './windows.js';
+
+/** One request of a model route that asks to be let in. */
+export interface AdmissionRequest {
+  keyId: string;
+  accountId: string;
+  /** Default: the key has no window. */
+  slot?: SlotRequest;
+  /** Default: the key has no budget. */
+  reserve?: { budgetId: string; tokens: number };
+  /** Template: `/v1/chat/completions`. */
+  route: string;
+  model: string;
+}
+
+export interface Admission {
+  /** To be settled once. Undefined where there is no budget, whose request is then settled without. */
+  reservation?: string;
+  /** Where a slot was asked for. Not accepted: nothing was reserved either. */
+  slot?: SlotAnswer;
+}
+
+/** How an admitted request ended: a row of the usage ledger. */
+export interface Settlement {
+  /** Of the request; a second settlement of the same id changes nothing. */
+  requestId: string;
+  keyId: string;
+  accountId: string;
+  reservation?: string;
+  route: string;
+  model: string;
+  /** HTTP status of the answer; 499 where the client hung up before there was one. */
+  status: number;
+  /** Milliseconds from the request to the end of its answer. */
+  latencyMs: number;
+  /** Absent: nothing was used, as where the upstream refused. `estimated` travels in it. */
+  usage?: Usage;
+  /** Milliseconds since 1970, when it ended. */
+  at: number;
+}
+
+/**
+ * Lets requests of model routes in and writes down what they used. Window and budget are asked in one transaction, so that
+ * parallel requests cannot overspend; what a request reserved is held until it is settled, or until the process that
+ * admitted it is gone, and then it is settled as estimated.
+ */
+export interface Admissions {
+  /**
+   * Resolves when the slot and the reservation are durable.
+   * @throws GatewayError `insufficient_quota` where the budget does not hold that much, `upstream_unavailable` where the
+   * database does not answer.
+   */
+  admit(request: AdmissionRequest): Promise<Admission>;
+  /**
+   * Takes it down; never throws and never waits. Written with others within 100 ms, again and again while the database is
+   * away; beyond 100,000 the oldest without a reservation are counted together.
+   */
+  settle(settlement: Settlement): void;
+  /** Resolves when everything settled so far is durable. */
+  flush(): Promise<void>;
+}
