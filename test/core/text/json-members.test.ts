@@ -7,6 +7,8 @@ type Changes = Readonly<Record<string, JsonValue | undefined>>;
 const changed = (text: string, changes: Changes) =>
   Buffer.from(replaceMembers(Buffer.from(text), changes)).toString('utf8');
 
+const sorted = (members: Iterable<[string, unknown]>) => [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+
 describe('replaceMembers', () => {
   it('gives a member its new value where it stands and leaves every other byte alone', () => {
     const body = '{ "id" : 12345678901234567890, "model":"m-5.5" ,\n\t"x":[1, 2],"temperature":1.0 }\n';
@@ -108,7 +110,7 @@ describe('replaceMembers', () => {
           else expected.set(name, JSON.parse(JSON.stringify(value)));
         }
         const result = JSON.parse(changed(text, wanted as Changes));
-        expect(new Map(Object.entries(result))).to.deep.equal(expected);
+        expect(sorted(Object.entries(result))).to.deep.equal(sorted(expected));
       }),
       { numRuns: 500 },
     );
