@@ -1,5 +1,4 @@
-import type { ImageCall, Media } from 'mediagate';
-import { encodeForm, type FilePart } from './multipart.js';
+import { encodeForm, type FilePart, type ImageCall, type Media } from 'mediagate';
 import type { Upstream } from './upstream.js';
 
 /** A request in the upstream's format, without its credentials. */
