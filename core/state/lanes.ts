@@ -11,7 +11,9 @@ export interface Lanes<Item, Answer> {
 }
 
 /** Several group commits side by side where the engine has a use for that. */
-export function createLanes<Item, Answer>(options: Omit<GroupCommitOptions<Item, Answer>, 'most'>): Lanes<Item, Answer> {
+export function createLanes<Item, Answer>(
+  options: Omit<GroupCommitOptions<Item, Answer>, 'most'>,
+): Lanes<Item, Answer> {
   const lanes = Array.from({ length: options.database.engine === 'postgres' ? POSTGRES_LANES : 1 }, () =>
     createGroupCommit({ ...options, most: MAX_GROUP }),
   );
