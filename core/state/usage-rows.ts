@@ -41,7 +41,7 @@ export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   };
 }
 
-export function countsOf(usage: Usage | undefined): Counts {
+function countsOf(usage: Usage | undefined): Counts {
   if (!usage) return NOTHING;
   const input = whole(usage.inputTokens);
   const total = whole(usage.totalTokens);
@@ -55,6 +55,12 @@ export function countsOf(usage: Usage | undefined): Counts {
     seconds: positive(usage.seconds),
     images: null,
   };
+}
+
+/** For totals, where unknown adds nothing. */
+export function knownCounts(usage: Usage | undefined): Record<keyof Counts, number> {
+  const counts = countsOf(usage);
+  return Object.fromEntries(COUNTS.map((count) => [count, counts[count] ?? 0])) as Record<keyof Counts, number>;
 }
 
 const NOTHING: Counts = {
