@@ -20,11 +20,17 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addMessageRoutes } from './routes/messages.js';
+import { addModelRoutes } from './routes/models.js';
+import { addStoredResponseRoutes } from './routes/stored-responses.js';
+import { addTextRoutes } from './routes/text.js';
+import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
+  usage: UsageDesk;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -58,7 +64,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
+  const { gateway, windows, usage, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } =
+    dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
@@ -73,6 +80,10 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  addTextRoutes(router, { gateway, auth, bodies, usage });
+  addStoredResponseRoutes(router, { gateway, auth, polls });
+  addModelRoutes(router, { gateway, auth });
+  addMessageRoutes(router, { auth });
   return router;
 }
 
@@ -81,6 +92,7 @@ function receive({ clock, health, logger }: AppDependencies) {
     const startedAt = clock.monotonic();
     const requestId = requestIdOf(context.req);
     context.state.requestId = requestId;
+    context.state.startedAt = startedAt;
     context.res.setHeader('x-request-id', requestId);
     setSecurityHeaders(context.res);
     await next();
