@@ -13,9 +13,9 @@ const TYPES: Readonly<Record<SpeechFormat, string>> = {
   pcm: 'audio/pcm',
 };
 
-/** How long the tone is that stands for words: a twentieth of a second a character. */
+/** How long the tone is that stands for words: a twentieth of a second a character, and five at most. */
 export function spokenSeconds(input: string): number {
-  return Math.max(0.5, input.length / 20);
+  return Math.min(5, Math.max(0.5, input.length / 20));
 }
 
 /** Speech as the vendor makes it, its checks included. */
