@@ -1,4 +1,5 @@
 import assert from 'node:assert';
+import type { AudioProvider } from '../contracts/audio-provider.js';
 import type { Extractor } from '../contracts/extractor.js';
 import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
@@ -81,5 +82,11 @@ export function extractorOf({ contributions }: TestSetup): Extractor {
 export function imageProviderOf({ contributions }: TestSetup): ImageProvider {
   const [provider] = contributions.imageProviders ?? [];
   assert(provider, 'setup returned no image provider');
+  return provider;
+}
+
+export function audioProviderOf({ contributions }: TestSetup): AudioProvider {
+  const [provider] = contributions.audioProviders ?? [];
+  assert(provider, 'setup returned no audio provider');
   return provider;
 }
