@@ -72,7 +72,7 @@ describe("README's tables equal the code", () => {
   it('plugins: those of plugins.config.json', async () => {
     const entries = await readPluginConfig(CONFIG, {});
     const rows = await Promise.all(
-      entries.map(async ({ use }) => {
+      [...new Set(entries.map(({ use }) => use))].map(async (use) => {
         const { default: plugin }: { default: Plugin } = await import(String(use));
         const schema: { properties?: object } = plugin.options ?? {};
         const options = Object.keys(schema.properties ?? {}).map((name) => `\`${name}\``);
