@@ -37,4 +37,5 @@ export { loadSecret } from './state/secrets.js';
 export type * from './state/stored-responses.js';
 export type * from './state/usage.js';
 export type * from './state/windows.js';
+export { type JsonValue, replaceMembers } from './text/json-members.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';
