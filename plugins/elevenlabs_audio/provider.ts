@@ -16,10 +16,12 @@ import { encodeEffect, encodeSpeech, encodeVoiceChange, type WireRequest } from 
 
 /** More than an hour without compression; the body flows, so this is no memory of ours. */
 const MAX_SOUND_BYTES = 256 * 1024 * 1024;
+/** Clients know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
 
 export async function createElevenlabsAudioProvider(context: PluginContext<Options>): Promise<AudioProvider> {
   const { options, http, clock, logger } = context;
-  const { models, voices, budgetMs, restMs, apiKey } = options;
+  const { models, voices, budgetMs, idleMs, restMs, apiKey } = options;
   const url = options.url.replace(/\/+$/, '');
   const failOver = await createFailOver({ upstreams: [url], clock, restMs });
 
@@ -36,6 +38,7 @@ export async function createElevenlabsAudioProvider(context: PluginContext<Optio
       body,
       signal,
       timeoutMs: Math.max(1, remainingMs),
+      idleMs,
       maxBytes: MAX_SOUND_BYTES,
     });
     if (answer.status !== 200) {
@@ -61,6 +64,7 @@ export async function createElevenlabsAudioProvider(context: PluginContext<Optio
     const request = encode(model);
     return failOver.run({
       budgetMs,
+      longestWaitMs: LONGEST_WAIT_MS,
       signal,
       work: (_url, remainingMs) =>
         tryUpstream({ logger, clock, model: model.id, member: 'url', signal, lost: 'nowhere' }, () =>

@@ -9,7 +9,7 @@ export interface Exchange {
   /** Public name of the model. */
   model: string;
   signal: AbortSignal;
-  /** Monotonic milliseconds by which the last byte has to be here. */
+  /** Monotonic milliseconds by which it has to be done, or to flow. */
   end: number;
 }
 
@@ -28,7 +28,7 @@ export function namesOf(exchange: Exchange): UpstreamNames {
 export async function send(
   { context, upstream, signal, end }: Exchange,
   { path, contentType, body }: WireRequest,
-  maxBytes: number,
+  limits: { maxBytes: number; idleMs?: number },
 ): Promise<{ answer: HttpStream } | { refusal: UpstreamRefusal }> {
   const answer = await context.http.stream({
     url: upstream.url.replace(/\/+$/, '') + path,
@@ -40,7 +40,7 @@ export async function send(
     body,
     signal,
     timeoutMs: Math.max(1, end - context.clock.monotonic()),
-    maxBytes,
+    ...limits,
   });
   return answer.status === 200 ? { answer } : { refusal: await readRefusal(answer, context.clock) };
 }

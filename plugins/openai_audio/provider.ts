@@ -4,6 +4,9 @@ import { askForSpeech } from './speech.js';
 import { createTranscription, noWords, type Task } from './transcription.js';
 import type { Options, Upstream } from './upstream.js';
 
+/** Clients of the format know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
+
 interface Call {
   model: string;
   signal: AbortSignal;
@@ -22,6 +25,7 @@ export async function createOpenaiAudioProvider(context: PluginContext<Options>)
   ): Promise<Result> {
     return failOver.run({
       budgetMs,
+      longestWaitMs: LONGEST_WAIT_MS,
       signal,
       suits,
       work(upstream, remainingMs) {

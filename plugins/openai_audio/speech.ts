@@ -9,7 +9,9 @@ const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
 /** One try. @throws TryFailure, or what the request threw, before the first byte; never after. */
 export async function askForSpeech(exchange: Exchange, call: SpeakCall): Promise<SoundStream> {
   const format = askedFormat(call.format, exchange.upstream);
-  const sent = await send(exchange, encodeSpeech(call, modelName(exchange), format), MAX_SPEECH_BYTES);
+  const { idleMs } = exchange.context.options;
+  const request = encodeSpeech(call, modelName(exchange), format);
+  const sent = await send(exchange, request, { maxBytes: MAX_SPEECH_BYTES, idleMs });
   if ('refusal' in sent) {
     throw refusalFailure(sent.refusal, namesOf(exchange), exchange.context.clock.now());
   }

@@ -35,11 +35,8 @@ export function createTranscription(): Transcription {
   async function ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
     const { upstream, model, context } = exchange;
     const format = formatOf(upstream, model);
-    const sent = await send(
-      exchange,
-      encodeTranscription(task, call, modelName(exchange), format),
-      MAX_TRANSCRIPT_BYTES,
-    );
+    const request = encodeTranscription(task, call, modelName(exchange), format);
+    const sent = await send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES });
     if ('refusal' in sent) {
       if (format === 'json' || !refusesTimes(sent.refusal)) {
         throw refusalFailure(sent.refusal, namesOf(exchange), context.clock.now());

@@ -248,11 +248,18 @@ describe('openai_audio over sockets', () => {
       await first.requests[0]?.abandoned;
     });
 
+    it('lets a sound take longer than the first byte may, as long as it flows', async () => {
+      first.behave([{ does: 'work', pieceBytes: 4_000, pauseMs: 300 }]);
+      const bytes = await readAll(await say([one()], {}, { budgetMs: 1_000, idleMs: 5_000 }));
+      expect(bytes.equals(await makeSound('mp3', spokenSeconds(speech().input)))).to.equal(true);
+      expect(bytes.length).to.be.greaterThan(16_000);
+    });
+
     it('ends in its own time where the upstream does not', async () => {
       for (const answer of [{ does: 'stall' }, { does: 'half', after: 'silence' }] satisfies OpenaiAudioAnswer[]) {
         first.reset();
         first.behave([answer]);
-        const error = await failureOf(say([one()], {}, { budgetMs: 1_000 }).then(readAll));
+        const error = await failureOf(say([one()], {}, { budgetMs: 1_000, idleMs: 500 }).then(readAll));
         expect(error).to.include({ code: 'upstream_timeout', retryable: true });
         expect(first.requests).to.have.length(1);
       }
@@ -278,6 +285,13 @@ describe('openai_audio over sockets', () => {
       const error = await failureOf(hear([one()]));
       expect(error).to.include({ code: 'upstream_rate_limited', retryable: true, retryAfterSeconds: 1 });
       expect(first.requests).to.have.length(3);
+    });
+
+    it('leaves a long wait to the caller', async () => {
+      first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '20' } }));
+      const error = await failureOf(say([one()]));
+      expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 20 });
+      expect(first.requests).to.have.length(1);
     });
 
     const paid: Record<string, [OpenaiAudioAnswer, string]> = {
