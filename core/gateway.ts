@@ -1,4 +1,6 @@
 import { tmpdir } from 'node:os';
+import { createAudio } from './audio/audio.js';
+import type { Audio } from './audio/audio-requests.js';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
@@ -40,6 +42,7 @@ import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
 import type { Jobs } from './state/jobs.js';
 
+export type * from './audio/audio-requests.js';
 export type * from './images/image-jobs.js';
 export type { ImagesOptions } from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
@@ -186,6 +189,8 @@ export interface Gateway extends AsyncDisposable {
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
   /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
+  /** Speech and sounds: hearing them, and making them. */
+  readonly audio: Audio;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -238,6 +243,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     baseFolder: options.baseFolder ?? process.cwd(),
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
+  const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
+  const media = { scratch, ...(options.ffmpegPath && { ffmpeg: createFfmpeg(options.ffmpegPath) }) };
   const links = options.audioLinks && createAudioLinks(options.audioLinks);
   const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
   const audioFiles =
@@ -248,8 +255,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       host,
       storage: services.storage ?? absentStorage,
       http,
-      ...(options.ffmpegPath && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
-      scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
+      ...media,
       clock,
       logger,
     });
@@ -266,6 +272,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
+
+  const audio = createAudio({ registry, host, ...media, logger });
 
   const referencesEnd = new AbortController();
   const images = openImages();
@@ -327,6 +335,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return audioFiles.open(request);
     },
     images: images ?? absentImages,
+    audio,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };

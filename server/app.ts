@@ -20,7 +20,13 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addSpeechRoutes } from './routes/speech.js';
+import { addTranscriptionRoutes } from './routes/transcriptions.js';
 import { createWaitingRoom } from './waiting.js';
+
+/** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
+const UPLOADS = 32;
+const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 
 export interface AppDependencies {
   gateway: Gateway;
@@ -35,6 +41,8 @@ export interface AppDependencies {
   anyImageSize: boolean;
   /** Images that an account may ask for on one day (UTC). Default: any number. */
   imageDailyLimit?: number;
+  /** Bytes of one sound that is sent. Default 26,214,400. */
+  audioMaxBytes?: number;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -73,6 +81,10 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  const { audioMaxBytes = AUDIO_MAX_BYTES } = dependencies;
+  const audio = { gateway, windows, auth, bodies, uploads: createBodyBudget({ bigBodies: UPLOADS }), audioMaxBytes };
+  addTranscriptionRoutes(router, audio);
+  addSpeechRoutes(router, audio);
   return router;
 }
 

@@ -77,10 +77,10 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
   const { windows } = state;
-  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
   const clock = systemClock;
   const images = { anyImageSize, imageDailyLimit };
-  const app = createApp({ gateway, windows, keys, health, logger, clock, baseUrl, siteUrl, ...images });
+  const app = createApp({ gateway, windows, keys, health, logger, clock, baseUrl, siteUrl, audioMaxBytes, ...images });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

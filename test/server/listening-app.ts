@@ -50,6 +50,8 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Default 25 MiB. */
+  audioMaxBytes?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -122,6 +124,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
