@@ -25,6 +25,7 @@ export interface Registry {
   /** Ids of those that do this. */
   audioModels(operation: AudioOperation): string[];
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
+  readonly texts: readonly Registered<TextProvider>[];
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   /** Platform keys and model ids of one entry. */
   servedBy(entry: string): string[];
@@ -116,6 +117,9 @@ export function createRegistry(logger: Logger): Registry {
         if (known) return { ...registered, model: known };
       }
       return undefined;
+    },
+    get texts() {
+      return text;
     },
     models: () => [
       ...images.flatMap(({ entry, contribution }) =>

@@ -24,6 +24,19 @@ export interface UploadedSound extends SoundFile {
   remove(): Promise<void>;
 }
 
+/** One call of a model. */
+export interface AudioExchange<Answer> {
+  answer: Promise<Answer>;
+  /** What was used; undefined where nothing was. Resolves when all has ended; never rejects. */
+  used: Promise<Usage | undefined>;
+}
+
+/** Who does a piece of work. */
+export interface AudioModelMatch {
+  /** Plugin that only stands for something better that is not configured, where it does. */
+  standIn?: string;
+}
+
 export interface Heard extends Transcript {
   durationSeconds: number;
   usage: Usage;
@@ -45,9 +58,9 @@ export interface SoundingEnd {
 }
 
 /**
- * What audio models do. Each call rejects with GatewayError: `model_not_found`, `model_not_supported` for a model of
- * another kind of work, what the model said, `upstream_timeout`, `queue_full`, `plugin_unavailable` where ffmpeg is needed
- * and not there; or with the reason of its signal.
+ * What audio models do. Answers reject with GatewayError: `model_not_found`, `model_not_supported` for a model of another
+ * kind of work, what the model said, `upstream_timeout`, `queue_full`, `plugin_unavailable` where ffmpeg is needed and not
+ * there; or with the reason of the call's signal.
  */
 export interface Audio {
   /**
@@ -56,13 +69,13 @@ export interface Audio {
    *   `request_too_large`, `upstream_unavailable` where the disk is full; what the chunks throw.
    */
   receive(upload: SoundUpload): Promise<UploadedSound>;
-  /** The plugin entry that does it, without any I/O. */
-  entryOf(model: string, operation: AudioOperation): string;
-  transcribe(call: TranscribeCall): Promise<Heard>;
+  /** Without any I/O. @throws GatewayError `model_not_found`, `model_not_supported`. */
+  match(model: string, operation: AudioOperation): AudioModelMatch;
+  transcribe(call: TranscribeCall): AudioExchange<Heard>;
   /** To English. */
-  translate(call: TranscribeCall): Promise<Heard>;
-  /** Resolves with the first bytes; so do the others that make sound. */
-  speak(call: SpeakCall): Promise<Sounding>;
-  changeVoice(call: ChangeVoiceCall): Promise<Sounding>;
-  generateSound(call: GenerateSoundCall): Promise<Sounding>;
+  translate(call: TranscribeCall): AudioExchange<Heard>;
+  /** Answers with the first bytes; so do the others that make sound. */
+  speak(call: SpeakCall): AudioExchange<Sounding>;
+  changeVoice(call: ChangeVoiceCall): AudioExchange<Sounding>;
+  generateSound(call: GenerateSoundCall): AudioExchange<Sounding>;
 }

@@ -1,9 +1,9 @@
 import type {
   AudioOperation,
   AudioProvider,
+  SoundStream,
   SpeechFormat,
   TranscribeCall,
-  Transcript,
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { Logger } from '../contracts/services.js';
@@ -12,7 +12,7 @@ import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
-import type { Audio, Heard, Sounding } from './audio-requests.js';
+import type { Audio, AudioExchange, Heard, Sounding } from './audio-requests.js';
 import { createSoundUploads } from './sound-uploads.js';
 import { openSounding } from './sounding.js';
 import { checkTranscript } from './transcript-check.js';
@@ -26,48 +26,78 @@ export interface AudioServiceOptions {
   logger: Logger;
 }
 
-interface Call {
+interface SoundCall {
   model: string;
+  format: SpeechFormat;
   signal: AbortSignal;
 }
 
 export function createAudio({ registry, host, scratch, ffmpeg, logger }: AudioServiceOptions): Audio {
-  /** The model's provider and its method. */
-  function find<Operation extends AudioOperation>(model: string, operation: Operation) {
-    const { entry, contribution } = findModel(registry, model, operation);
-    const method = contribution[operation] as NonNullable<AudioProvider[Operation]>;
-    return { entry, ask: method.bind(contribution) as NonNullable<AudioProvider[Operation]> };
+  const media = ffmpeg && { ffmpeg };
+
+  function hear(operation: 'transcribe' | 'translate', call: TranscribeCall): AudioExchange<Heard> {
+    const { model, sound } = call;
+    const ask = async (): Promise<Heard> => {
+      const { entry, contribution } = findModel(registry, model, operation);
+      const transcript = await host.call(entry, call.signal, async (signal) =>
+        checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
+      );
+      return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
+    };
+    const answer = ask();
+    return { answer, used: usedBy(answer, async ({ usage }) => usage, call.signal, countSeconds(sound.seconds)) };
   }
 
-  async function hear(
-    call: TranscribeCall,
-    { entry, ask }: { entry: string; ask(call: TranscribeCall): Promise<Transcript> },
-  ): Promise<Heard> {
-    const transcript = await host.call(entry, call.signal, async (signal) =>
-      checkTranscript(await ask({ ...call, signal }), call.sound),
-    );
-    return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
-  }
-
-  async function sound<Wanted extends Call & { format: SpeechFormat }>(
-    call: Wanted,
+  function sound(
+    operation: 'speak' | 'changeVoice' | 'generateSound',
+    { model, format, signal }: SoundCall,
     counted: Usage,
-    { entry, ask }: { entry: string; ask(call: Wanted): ReturnType<NonNullable<AudioProvider['speak']>> },
-  ): Promise<Sounding> {
-    const { format, signal } = call;
-    const asked = (life: AbortSignal) => ask({ ...call, signal: life });
-    return openSounding({ host, entry, format, ask: asked, counted, logger, signal, ...(ffmpeg && { ffmpeg }) });
+    make: (provider: AudioProvider, signal: AbortSignal) => Promise<SoundStream> | undefined,
+  ): AudioExchange<Sounding> {
+    const open = async (): Promise<Sounding> => {
+      const { entry, contribution } = findModel(registry, model, operation);
+      const ask = async (life: AbortSignal) => offered(await make(contribution, life));
+      return openSounding({ host, entry, format, ask, counted, logger, signal, ...media });
+    };
+    const answer = open();
+    return { answer, used: usedBy(answer, async ({ ended }) => (await ended).usage, signal, counted) };
   }
 
   return {
-    receive: createSoundUploads({ scratch, ...(ffmpeg && { ffmpeg }) }),
-    entryOf: (model, operation) => findModel(registry, model, operation).entry,
-    transcribe: async (call) => hear(call, find(call.model, 'transcribe')),
-    translate: async (call) => hear(call, find(call.model, 'translate')),
-    speak: async (call) => sound(call, countCharacters(call.input), find(call.model, 'speak')),
-    changeVoice: async (call) => sound(call, countSeconds(call.sound.seconds), find(call.model, 'changeVoice')),
-    generateSound: async (call) => sound(call, countCharacters(call.text), find(call.model, 'generateSound')),
+    receive: createSoundUploads({ scratch, ...media }),
+    match(model, operation) {
+      const standIn = host.standIn(findModel(registry, model, operation).entry);
+      return standIn === undefined ? {} : { standIn };
+    },
+    transcribe: (call) => hear('transcribe', call),
+    translate: (call) => hear('translate', call),
+    speak: (call) =>
+      sound('speak', call, countCharacters(call.input), (provider, signal) => provider.speak?.({ ...call, signal })),
+    changeVoice: (call) =>
+      sound('changeVoice', call, countSeconds(call.sound.seconds), (provider, signal) =>
+        provider.changeVoice?.({ ...call, signal }),
+      ),
+    generateSound: (call) =>
+      sound('generateSound', call, countCharacters(call.text), (provider, signal) =>
+        provider.generateSound?.({ ...call, signal }),
+      ),
   };
+}
+
+/** The registry finds a provider for an operation only where it has the method. */
+function offered<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('a provider answered nothing');
+  return value;
+}
+
+/** A model that was told to stop has worked all the same; one that failed has not. */
+function usedBy<Answer>(
+  answer: Promise<Answer>,
+  usageOf: (answer: Answer) => Promise<Usage>,
+  signal: AbortSignal,
+  counted: Usage,
+): Promise<Usage | undefined> {
+  return answer.then(usageOf, () => (signal.aborted ? counted : undefined));
 }
 
 function countCharacters(text: string): Usage {

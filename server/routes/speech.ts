@@ -1,16 +1,21 @@
 import type Router from '@koa/router';
-import type { Sounding, Usage } from 'mediagate';
-import { type AudioRouteOptions, admitAudio, nameIgnored } from '../audio-work.js';
+import type { Sounding } from 'mediagate';
+import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
 import { clientSignal } from '../client-signal.js';
+import { sendEvents, sendStream } from '../event-stream.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJsonBody } from '../middleware/body.js';
 import { useSoundForm } from '../middleware/form.js';
+import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
-import { streamAnswer } from '../stream-answer.js';
 import { missing } from '../wire/form-fields.js';
 import { decodeSound, decodeVoiceChange } from '../wire/sound-request.js';
 import { encodeSpeechEvents } from '../wire/speech-events.js';
 import { decodeSpeech, MAX_SPEECH_BODY_BYTES } from '../wire/speech-request.js';
+
+const SPEECH = '/v1/audio/speech';
+const EFFECTS = '/v1/audio/sound-effects';
+const CHANGER = '/v1/audio/voice-changer';
 
 /** Sounds that models make: speech, a voice in the place of another, effects. */
 export function addSpeechRoutes(router: Router<RequestState>, options: AudioRouteOptions): void {
@@ -23,32 +28,31 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
       keyId: keyOf(context).id,
     });
 
-  async function send(context: RequestContext, sounding: Sounding, gone: AbortSignal, events = false): Promise<Usage> {
-    nameIgnored(context, sounding.ignored);
-    const answer = events
-      ? { body: encodeSpeechEvents(sounding, context.state.requestId), contentType: 'text/event-stream; charset=utf-8' }
-      : sounding;
-    await streamAnswer(context, { body: answer.body, contentType: answer.contentType, gone });
-    return (await sounding.ended).usage;
-  }
-
-  router.post('/v1/audio/speech', authenticate, async (context: RequestContext) => {
+  router.post(SPEECH, markModel, authenticate, async (context: RequestContext) => {
     const gone = clientSignal(context.res);
     const { call, events } = decodeSpeech(await readBody(context));
-    await admitAudio(context, options, { model: call.model, operation: 'speak' }, async () =>
-      send(context, await gateway.audio.speak({ ...call, signal: gone }), gone, events),
-    );
+    await workOnAudio(context, options, {
+      route: SPEECH,
+      model: call.model,
+      operation: 'speak',
+      ask: () => gateway.audio.speak({ ...call, signal: gone }),
+      send: (sounding) => send(context, sounding, events),
+    });
   });
 
-  router.post('/v1/audio/sound-effects', authenticate, async (context: RequestContext) => {
+  router.post(EFFECTS, markModel, authenticate, async (context: RequestContext) => {
     const gone = clientSignal(context.res);
     const call = decodeSound(await readBody(context));
-    await admitAudio(context, options, { model: call.model, operation: 'generateSound' }, async () =>
-      send(context, await gateway.audio.generateSound({ ...call, signal: gone }), gone),
-    );
+    await workOnAudio(context, options, {
+      route: EFFECTS,
+      model: call.model,
+      operation: 'generateSound',
+      ask: () => gateway.audio.generateSound({ ...call, signal: gone }),
+      send: (sounding) => send(context, sounding, false),
+    });
   });
 
-  router.post('/v1/audio/voice-changer', authenticate, async (context: RequestContext) => {
+  router.post(CHANGER, markModel, authenticate, async (context: RequestContext) => {
     const { req: request, res: response } = context;
     const gone = clientSignal(response);
     const form = {
@@ -61,9 +65,25 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
     };
     await useSoundForm(request, response, form, async ({ fields, sound = missing('audio', 'a sound') }) => {
       const call = decodeVoiceChange(fields);
-      await admitAudio(context, options, { model: call.model, operation: 'changeVoice' }, async () =>
-        send(context, await gateway.audio.changeVoice({ ...call, sound, signal: gone }), gone),
-      );
+      await workOnAudio(context, options, {
+        route: CHANGER,
+        model: call.model,
+        operation: 'changeVoice',
+        ask: () => gateway.audio.changeVoice({ ...call, sound, signal: gone }),
+        send: (sounding) => send(context, sounding, false),
+      });
     });
   });
+}
+
+/** Sends a sound while it is made. One that breaks off cuts the connection: that is how a client sees it is not whole. */
+async function send(context: RequestContext, sounding: Sounding, events: boolean): Promise<void> {
+  const { res: response, state } = context;
+  try {
+    if (events) await sendEvents(context, { status: 200, headers: {} }, encodeSpeechEvents(sounding, state.requestId));
+    else await sendStream(context, { status: 200, headers: { 'content-type': sounding.contentType } }, sounding.body);
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
 }

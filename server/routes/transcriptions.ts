@@ -1,11 +1,12 @@
 import type Router from '@koa/router';
-import { type AudioRouteOptions, admitAudio, nameIgnored } from '../audio-work.js';
+import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
 import { clientSignal } from '../client-signal.js';
 import { keyOf } from '../middleware/auth.js';
 import { useSoundForm } from '../middleware/form.js';
+import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { missing } from '../wire/form-fields.js';
-import { encodeTranscript, encodeTranscriptEvents } from '../wire/transcription-answer.js';
+import { encodeTranscript } from '../wire/transcription-answer.js';
 import { decodeTranscription } from '../wire/transcription-request.js';
 
 const ROUTES = [
@@ -18,7 +19,7 @@ export function addTranscriptionRoutes(router: Router<RequestState>, options: Au
   const { gateway, auth, uploads, audioMaxBytes } = options;
 
   for (const { path, operation } of ROUTES) {
-    router.post(path, auth({ grant: 'audio' }), async (context: RequestContext) => {
+    router.post(path, markModel, auth({ grant: 'audio' }), async (context: RequestContext) => {
       const { req: request, res: response } = context;
       const gone = clientSignal(response);
       const form = {
@@ -31,18 +32,16 @@ export function addTranscriptionRoutes(router: Router<RequestState>, options: Au
       };
       await useSoundForm(request, response, form, async ({ fields, sound = missing('file', 'a sound') }) => {
         const wish = decodeTranscription(fields, operation);
-        await admitAudio(context, options, { model: wish.call.model, operation }, async () => {
-          const heard = await gateway.audio[operation]({ ...wish.call, sound, signal: gone });
-          nameIgnored(context, heard.ignored);
-          if (wish.stream) {
-            response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
-            context.body = [...encodeTranscriptEvents(heard)].join('');
-          } else {
+        await workOnAudio(context, options, {
+          route: path,
+          model: wish.call.model,
+          operation,
+          ask: () => gateway.audio[operation]({ ...wish.call, sound, signal: gone }),
+          send(heard) {
             const { contentType, text } = encodeTranscript(heard, wish, operation);
             response.setHeader('Content-Type', contentType);
             context.body = text;
-          }
-          return heard.usage;
+          },
         });
       });
     });

@@ -9,8 +9,9 @@ export interface EncodedTranscript {
 
 type Task = 'transcribe' | 'translate';
 
-/** What was heard, in the format that was asked for. */
+/** What was heard, in the format that was asked for, or as events. */
 export function encodeTranscript(heard: Heard, wish: TranscriptionWish, task: Task): EncodedTranscript {
+  if (wish.stream) return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(heard)].join('') };
   return ENCODERS[wish.format](heard, wish, task);
 }
 
@@ -64,8 +65,8 @@ function describeSegment({ start, end, text, details = {} }: TranscriptSegment, 
   };
 }
 
-/** Events of a transcript that is streamed: its segments, then all of it. */
-export function* encodeTranscriptEvents(heard: Heard): Generator<string> {
+/** The segments, then all of it. */
+function* encodeEvents(heard: Heard): Generator<string> {
   for (const delta of deltasOf(heard)) yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
   yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: heard.text, usage: usageOf(heard) })}\n\n`;
 }

@@ -24,6 +24,7 @@ import {
   createHttpServer,
   createKeyRecord,
   createPepper,
+  createUsageDesk,
   type Health,
   type HttpServerOptions,
   type KeyTable,
@@ -114,6 +115,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
     ffmpegPath,
     scratchFolder: path.join(dataDir, 'scratch'),
+    text: { responses: state.storedResponses },
     ...options.gateway,
     services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
   });
@@ -126,7 +128,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     imageDailyLimit: options.imageDailyLimit,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
-  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
+  const usage = createUsageDesk({ admissions: state.admissions, clock });
+  const app = createApp({ gateway, windows: state.windows, usage, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -184,6 +187,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       server.close();
       server.closeAllConnections();
       health.close();
+      await usage.close();
       await keys.close();
       await gateway.close();
       await state.close();
