@@ -76,12 +76,17 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
   });
 }
 
-/** Sends a sound while it is made. One that breaks off cuts the connection: that is how a client sees it is not whole. */
+/** Sends a sound while it is made. One that breaks off says so in an event, or by a connection that is cut. */
 async function send(context: RequestContext, sounding: Sounding, events: boolean): Promise<void> {
   const { res: response, state } = context;
+  if (events) {
+    await sendEvents(context, { status: 200, headers: {} }, encodeSpeechEvents(sounding, state));
+    const { failure } = await sounding.ended;
+    if (failure) state.errorCode = failure.code;
+    return;
+  }
   try {
-    if (events) await sendEvents(context, { status: 200, headers: {} }, encodeSpeechEvents(sounding, state.requestId));
-    else await sendStream(context, { status: 200, headers: { 'content-type': sounding.contentType } }, sounding.body);
+    await sendStream(context, { status: 200, headers: { 'content-type': sounding.contentType } }, sounding.body);
   } catch (error) {
     response.destroy();
     throw error;

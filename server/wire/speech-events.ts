@@ -1,17 +1,17 @@
-import { type Sounding, type SoundingEnd, type Usage } from 'mediagate';
-import { encodeError, toGatewayError } from './errors.js';
+import type { Sounding, SoundingEnd, Usage } from 'mediagate';
+import { type ErrorContext, encodeError, toGatewayError } from './errors.js';
 
 /** A sound in server-sent events: its pieces in base64, then what was used; or why it broke off. */
-export async function* encodeSpeechEvents(sounding: Sounding, requestId: string): AsyncGenerator<Uint8Array> {
+export async function* encodeSpeechEvents(sounding: Sounding, request: ErrorContext): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of sounding.body) {
       const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
       yield event(`{"type":"speech.audio.delta","audio":"${audio}"}`);
     }
   } catch (error) {
-    const told = JSON.parse(encodeError(toGatewayError(error), { requestId }));
+    const told = JSON.parse(encodeError(toGatewayError(error), request));
     yield event(JSON.stringify({ type: 'error', ...told }));
-    throw error;
+    return;
   }
   yield event(encodeDone(await sounding.ended));
 }
