@@ -8,7 +8,16 @@ import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import { BROWSER, CACHE, CLOCK, HTTP, LOGGER, registerEntryServices, STORAGE } from './entry-services.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  HTTP,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './entry-services.js';
 import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
@@ -34,9 +43,10 @@ import { createReferences } from './images/references.js';
 import { createFfmpeg } from './media/ffmpeg.js';
 import { createImageFiles } from './media/image-file.js';
 import { createScratchFolders } from './media/scratch-folders.js';
+import { createSoundFilters } from './media/sound-filters.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
-import { absentStorage, silentLogger } from './services/absent.js';
+import { absentSoundFilters, absentStorage, silentLogger } from './services/absent.js';
 import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
@@ -237,7 +247,9 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   root.provide(LOGGER, logger);
   root.provide(CACHE, cache);
   root.provide(STORAGE, services.storage ?? absentStorage);
+  const ffmpeg = options.ffmpegPath === undefined ? undefined : createFfmpeg(options.ffmpegPath);
   root.provide(BROWSER, browser);
+  root.provide(SOUND_FILTERS, ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters);
   root.provide(HTTP, http);
   registerEntryServices(root);
 
@@ -252,7 +264,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
   const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
-  const media = { scratch, ...(options.ffmpegPath && { ffmpeg: createFfmpeg(options.ffmpegPath) }) };
+  const media = { scratch, ...(ffmpeg && { ffmpeg }) };
   const links = options.audioLinks && createAudioLinks(options.audioLinks);
   const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
   const audioFiles =

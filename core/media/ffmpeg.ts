@@ -42,6 +42,21 @@ export interface SpeechConversion {
   signal: AbortSignal;
 }
 
+export interface SampleMaking {
+  /** A file of ours and what it has been found to be. Default: none, and the filters begin with sources of their own. */
+  source?: { input: string; container: Container };
+  /** In ffmpeg's language, from one sound to one sound; `anull` leaves it as it is. */
+  filters: string;
+  /** Samples a second. */
+  rate: number;
+  /** Sound beyond so many seconds is left out. */
+  maxSeconds: number;
+  /** Takes 16 bits a sample, little-endian, of one channel; the next piece waits until it resolves. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Ends ffmpeg at once. */
+  signal: AbortSignal;
+}
+
 /** Runs ffmpeg: a few at a time, each in a process that reads one source, writes to us, and can reach nothing else. */
 export interface Ffmpeg {
   /**
@@ -60,6 +75,11 @@ export interface Ffmpeg {
    * @throws GatewayError as {@link toMp3}; what the source throws.
    */
   convertSpeech(conversion: SpeechConversion): Promise<ConversionReport>;
+  /**
+   * Makes samples, of a file or by filters alone.
+   * @throws GatewayError as {@link toMp3}.
+   */
+  makeSamples(making: SampleMaking): Promise<ConversionReport>;
 }
 
 /** Sound is decoded and encoded on one core each; more at a time would only slow each other down. */
@@ -97,6 +117,8 @@ export function createFfmpeg(path: string): Ffmpeg {
       streams(async () =>
         runFfmpeg({ ...conversion, path, parameters: await speechParameters(conversion), feed: source }),
       ),
+    makeSamples: (making) =>
+      streams(async () => runFfmpeg({ ...making, path, parameters: await sampleParameters(making) })),
   };
 }
 
@@ -185,4 +207,24 @@ async function speechParameters({ from, to }: Pick<SpeechConversion, 'from' | 't
       .output('pipe:1')
       ._getArguments()
   );
+}
+
+async function sampleParameters({ source, filters, rate, maxSeconds }: SampleMaking): Promise<readonly string[]> {
+  const command = await createCommand();
+  if (source) {
+    command.input(source.input).inputFormat(source.container).inputOptions(QUIET);
+    command.inputOptions(onlyThisFile(source.container)).noVideo().audioFilters(filters).outputOptions(['-sn', '-dn']);
+  } else {
+    command.input(filters).inputFormat('lavfi').inputOptions(QUIET);
+    command.inputOptions(['-protocol_whitelist', 'pipe', '-format_whitelist', 'lavfi']);
+  }
+  return command
+    .audioCodec('pcm_s16le')
+    .audioChannels(1)
+    .audioFrequency(rate)
+    .duration(maxSeconds)
+    .outputOptions(FIRST_SOUND)
+    .format('s16le')
+    .output('pipe:1')
+    ._getArguments();
 }

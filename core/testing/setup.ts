@@ -2,8 +2,9 @@ import assert from 'node:assert';
 import type { Extractor } from '../contracts/extractor.js';
 import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
-import type { Browser, Clock, HttpClient } from '../contracts/services.js';
+import type { Browser, Clock, HttpClient, SoundFilters } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { absentSoundFilters } from '../services/absent.js';
 import { systemClock } from '../services/clock.js';
 import { createMemoryCache } from '../services/memory-cache.js';
 import { createValidator } from '../validation.js';
@@ -47,11 +48,19 @@ export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> 
       return Promise.reject(new GatewayError('plugin_unavailable', 'There is no browser in this test.'));
     },
   };
+  const ffmpeg: SoundFilters = {
+    available: absentSoundFilters.available,
+    samples(call) {
+      if (!declared.includes('ffmpeg')) undeclared.push('ffmpeg');
+      return absentSoundFilters.samples(call);
+    },
+  };
   const context: PluginContext = {
     id: plugin.name,
     options: fillOptions(plugin, options) as PluginContext['options'],
     http,
     browser,
+    ffmpeg,
     cache: createMemoryCache(clock),
     storage: createMemoryStorage(clock),
     logger,
