@@ -1,4 +1,6 @@
 import { tmpdir } from 'node:os';
+import { createAudio } from './audio/audio.js';
+import type { Audio } from './audio/audio-requests.js';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
@@ -6,7 +8,16 @@ import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import { BROWSER, CACHE, CLOCK, HTTP, LOGGER, registerEntryServices, SOUND_FILTERS, STORAGE } from './entry-services.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  HTTP,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './entry-services.js';
 import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
@@ -40,11 +51,16 @@ import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
 import type { Jobs } from './state/jobs.js';
+import type { Texts } from './text/requests.js';
+import { createTexts, type TextsOptions } from './text/text.js';
 
+export type * from './audio/audio-requests.js';
 export type * from './images/image-jobs.js';
 export type { ImagesOptions } from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
 export type { BrowserExecutable } from './services/browser-process.js';
+export type * from './text/requests.js';
+export type { TextsOptions } from './text/text.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -117,6 +133,8 @@ export interface GatewayOptions {
   jobs?: JobsOptions;
   /** Images. They are offered where there are jobs and a storage. */
   images?: ImagesOptions;
+  /** Text models. */
+  text?: TextsOptions;
 }
 
 /** Where background jobs are kept, and how many there may be. */
@@ -187,6 +205,10 @@ export interface Gateway extends AsyncDisposable {
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
   /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
+  /** Speech and sounds: hearing them, and making them. */
+  readonly audio: Audio;
+  /** Text models. */
+  readonly text: Texts;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -241,6 +263,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     baseFolder: options.baseFolder ?? process.cwd(),
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
+  const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
+  const media = { scratch, ...(ffmpeg && { ffmpeg }) };
   const links = options.audioLinks && createAudioLinks(options.audioLinks);
   const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
   const audioFiles =
@@ -251,8 +275,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       host,
       storage: services.storage ?? absentStorage,
       http,
-      ...(ffmpeg && { ffmpeg }),
-      scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
+      ...media,
       clock,
       logger,
     });
@@ -269,6 +292,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
+
+  const audio = createAudio({ registry, host, ...media, logger });
 
   const referencesEnd = new AbortController();
   const images = openImages();
@@ -292,13 +317,15 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     });
   }
 
+  const text = createTexts({ ...options.text, registry, host, clock, logger });
+
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
     await Promise.all([jobs?.stop(), images?.stop()]);
     referencesEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     await audioFiles?.close();
     await host.dispose();
-    await Promise.all([browser.close(), http.close()]);
+    await Promise.all([browser.close(), http.close(), text.close()]);
   }
   let closing: Promise<void> | undefined;
   const close = () => {
@@ -330,6 +357,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return audioFiles.open(request);
     },
     images: images ?? absentImages,
+    audio,
+    text,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };

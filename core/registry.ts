@@ -22,7 +22,10 @@ export interface Registry {
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
+  /** Ids of those that do this. */
+  audioModels(operation: AudioOperation): string[];
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
+  readonly texts: readonly Registered<TextProvider>[];
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   /** Platform keys and model ids of one entry. */
   servedBy(entry: string): string[];
@@ -104,12 +107,19 @@ export function createRegistry(logger: Logger): Registry {
           typeof contribution[operation] === 'function' &&
           contribution.models.some((known) => known.id === model && known.operations.includes(operation)),
       ),
+    audioModels: (operation) =>
+      audio.flatMap(({ contribution }) =>
+        contribution.models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id),
+      ),
     textProvider(model) {
       for (const registered of text) {
         const known = registered.contribution.models.find((candidate) => candidate.id === model);
         if (known) return { ...registered, model: known };
       }
       return undefined;
+    },
+    get texts() {
+      return text;
     },
     models: () => [
       ...images.flatMap(({ entry, contribution }) =>

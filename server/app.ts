@@ -20,11 +20,23 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addMessageRoutes } from './routes/messages.js';
+import { addModelRoutes } from './routes/models.js';
+import { addSpeechRoutes } from './routes/speech.js';
+import { addStoredResponseRoutes } from './routes/stored-responses.js';
+import { addTextRoutes } from './routes/text.js';
+import { addTranscriptionRoutes } from './routes/transcriptions.js';
+import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
+
+/** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
+const UPLOADS = 32;
+const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
+  usage: UsageDesk;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -35,6 +47,8 @@ export interface AppDependencies {
   anyImageSize: boolean;
   /** Images that an account may ask for on one day (UTC). Default: any number. */
   imageDailyLimit?: number;
+  /** Bytes of one sound that is sent. Default 26,214,400. */
+  audioMaxBytes?: number;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -58,7 +72,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
+  const { gateway, windows, usage, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } =
+    dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
@@ -73,6 +88,14 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  const { audioMaxBytes = AUDIO_MAX_BYTES } = dependencies;
+  const audio = { gateway, usage, auth, bodies, uploads: createBodyBudget({ bigBodies: UPLOADS }), audioMaxBytes };
+  addTranscriptionRoutes(router, audio);
+  addSpeechRoutes(router, audio);
+  addTextRoutes(router, { gateway, auth, bodies, usage });
+  addStoredResponseRoutes(router, { gateway, auth, polls });
+  addModelRoutes(router, { gateway, auth });
+  addMessageRoutes(router, { auth });
   return router;
 }
 
@@ -81,6 +104,7 @@ function receive({ clock, health, logger }: AppDependencies) {
     const startedAt = clock.monotonic();
     const requestId = requestIdOf(context.req);
     context.state.requestId = requestId;
+    context.state.startedAt = startedAt;
     context.res.setHeader('x-request-id', requestId);
     setSecurityHeaders(context.res);
     await next();

@@ -4,6 +4,8 @@ const COLON = 0x3a;
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 /** Makes `[` a `{` and `]` a `}`. */
 const BRACKET_TO_BRACE = 0x20;
 /** Texts longer than this are searched for their end natively, which costs a call. */
@@ -27,14 +29,14 @@ export interface MemberRange {
 export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Readonly<MemberRange>) => void): number {
   const range: MemberRange = { nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0 };
   let at = skipSpace(bytes, start);
-  if (bytes[at] !== OPEN_BRACE) throw notAnObject();
+  if (bytes[at] !== OPEN_BRACE) throw notWhole();
   at = skipSpace(bytes, at + 1);
   while (bytes[at] !== CLOSE_BRACE) {
-    if (bytes[at] !== QUOTE) throw notAnObject();
+    if (bytes[at] !== QUOTE) throw notWhole();
     range.nameStart = at;
     range.nameEnd = endOfText(bytes, at);
     at = skipSpace(bytes, range.nameEnd);
-    if (bytes[at] !== COLON) throw notAnObject();
+    if (bytes[at] !== COLON) throw notWhole();
     range.valueStart = skipSpace(bytes, at + 1);
     range.valueEnd = endOfValue(bytes, range.valueStart);
     visit(range);
@@ -42,10 +44,26 @@ export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Rea
     if (bytes[at] === COMMA) {
       at = skipSpace(bytes, at + 1);
       // A comma announces a member.
-      if (bytes[at] === CLOSE_BRACE) throw notAnObject();
-    } else if (bytes[at] !== CLOSE_BRACE) throw notAnObject();
+      if (bytes[at] === CLOSE_BRACE) throw notWhole();
+    } else if (bytes[at] !== CLOSE_BRACE) throw notWhole();
   }
   return at;
+}
+
+/**
+ * Walks over the elements of the array that starts at `start`.
+ * @throws SyntaxError where there is no whole array.
+ */
+export function walkElements(bytes: Uint8Array, start: number, visit: (start: number, end: number) => void): void {
+  if (bytes[start] !== OPEN_BRACKET) throw notWhole();
+  let at = skipSpace(bytes, start + 1);
+  while (bytes[at] !== CLOSE_BRACKET) {
+    const end = endOfValue(bytes, at);
+    visit(at, end);
+    at = skipSpace(bytes, end);
+    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
+    else if (bytes[at] !== CLOSE_BRACKET) throw notWhole();
+  }
 }
 
 /** Whether the text with quotes from `start` to `end` says `name`, however it is escaped. `name` is ASCII. */
@@ -58,11 +76,11 @@ export function isText(bytes: Uint8Array, start: number, end: number, name: stri
   }
   // Escapes only make a text longer.
   if (length < name.length || bytes.subarray(start, end).indexOf(BACKSLASH) === -1) return false;
-  return readText(bytes, start, end) === name;
+  return readValue(bytes, start, end) === name;
 }
 
-/** What the text with quotes from `start` to `end` says. @throws SyntaxError where an escape is none. */
-export function readText(bytes: Uint8Array, start: number, end: number): string {
+/** The value from `start` to `end`. @throws SyntaxError where it is no JSON. */
+export function readValue(bytes: Uint8Array, start: number, end: number): unknown {
   return JSON.parse(decoder.decode(bytes.subarray(start, end)));
 }
 
@@ -75,7 +93,7 @@ function endOfValue(bytes: Uint8Array, start: number): number {
   if ((first | BRACKET_TO_BRACE) === OPEN_BRACE) return endOfNest(bytes, start);
   let at = start;
   while (at < bytes.length && !isDelimiter(bytes[at] ?? 0)) at += 1;
-  if (at === start) throw notAnObject();
+  if (at === start) throw notWhole();
   return at;
 }
 
@@ -90,7 +108,7 @@ function endOfNest(bytes: Uint8Array, start: number): number {
       if (depth === 0) return at + 1;
     }
   }
-  throw notAnObject();
+  throw notWhole();
 }
 
 /** @returns Index behind the closing quote of the text whose opening quote stands at `start`. */
@@ -109,7 +127,7 @@ function endOfText(bytes: Uint8Array, start: number): number {
     if (backslashes % 2 === 0) return quote + 1;
     at = quote + 1;
   }
-  throw notAnObject();
+  throw notWhole();
 }
 
 function skipSpace(bytes: Uint8Array, start: number): number {
@@ -126,6 +144,6 @@ function isDelimiter(byte: number): boolean {
   return byte === COMMA || (byte | BRACKET_TO_BRACE) === CLOSE_BRACE || isSpace(byte);
 }
 
-function notAnObject(): SyntaxError {
-  return new SyntaxError('These bytes are not a whole JSON object.');
+function notWhole(): SyntaxError {
+  return new SyntaxError('These bytes are not whole JSON.');
 }

@@ -24,6 +24,7 @@ import {
   createHttpServer,
   createKeyRecord,
   createPepper,
+  createUsageDesk,
   type Health,
   type HttpServerOptions,
   type KeyTable,
@@ -50,6 +51,8 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Default 25 MiB. */
+  audioMaxBytes?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -112,6 +115,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
     ffmpegPath,
     scratchFolder: path.join(dataDir, 'scratch'),
+    text: { responses: state.storedResponses },
     ...options.gateway,
     services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
   });
@@ -122,8 +126,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
-  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
+  const usage = createUsageDesk({ admissions: state.admissions, clock });
+  const app = createApp({ gateway, windows: state.windows, usage, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -181,6 +187,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       server.close();
       server.closeAllConnections();
       health.close();
+      await usage.close();
       await keys.close();
       await gateway.close();
       await state.close();
