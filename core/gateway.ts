@@ -6,7 +6,16 @@ import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import { BROWSER, CACHE, CLOCK, HTTP, LOGGER, registerEntryServices, SOUND_FILTERS, STORAGE } from './entry-services.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  HTTP,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './entry-services.js';
 import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
