@@ -26,9 +26,8 @@ const NO_MODEL = /^(?:model_|invalid_model)/;
 const NO_VOICE = /^(?:voice_not_found|invalid_voice_id|voice_does_not_exist)$/;
 const TOO_LONG = /^(?:max_character_limit_exceeded|text_too_long)$/;
 const CALLER_FAULTS = new Set([400, 413, 415, 422]);
-/** Members by what the caller calls them. */
+/** The vendor's members by what the caller calls them; of others the caller knows nothing. */
 const PARAMS: Readonly<Record<string, string>> = {
-  text: 'input',
   voice_id: 'voice',
   speed: 'speed',
   audio: 'file',
@@ -42,7 +41,10 @@ const PARAMS: Readonly<Record<string, string>> = {
 };
 
 /** What a refusal means. It says nothing of the vendor's body but, for a caller's fault, its message without names. */
-export function refusalFailure(refusal: UpstreamRefusal, names: UpstreamNames, now: number): TryFailure {
+export function refusalFailure(
+  refusal: UpstreamRefusal,
+  { names, textParam, now }: { names: UpstreamNames; textParam: string; now: number },
+): TryFailure {
   const { status } = refusal;
   const detail = readDetail(refusal.json);
   const { code, message } = detail;
@@ -54,9 +56,12 @@ export function refusalFailure(refusal: UpstreamRefusal, names: UpstreamNames, n
     return callerFailure(new GatewayError('moderation_blocked', words, { reason }));
   }
   if (NO_VOICE.test(code)) return refused('The model does not know this voice.', 'voice', reason);
-  if (TOO_LONG.test(code)) return refused('The text is too long for the model.', 'input', reason);
+  if (TOO_LONG.test(code)) return refused('The text is too long for the model.', textParam, reason);
   if (NO_MODEL.test(code) || detail.param === 'model_id') return modelFailure();
-  if (CALLER_FAULTS.has(status)) return refused('The model refused the request.', PARAMS[detail.param ?? ''], reason);
+  if (CALLER_FAULTS.has(status)) {
+    const param = detail.param === 'text' ? textParam : PARAMS[detail.param ?? ''];
+    return refused('The model refused the request.', param, reason);
+  }
   // What comes back after a reset or a proxy's time-out was perhaps made, and paid for.
   return statusFailure(refusal, now, 'nowhere');
 }

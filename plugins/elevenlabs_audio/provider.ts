@@ -26,7 +26,7 @@ export async function createElevenlabsAudioProvider(context: PluginContext<Optio
   const failOver = await createFailOver({ upstreams: [url], clock, restMs });
 
   async function ask(
-    { path, contentType, body, format, ignored }: WireRequest,
+    { path, contentType, body, format, textParam, ignored }: WireRequest,
     model: Model,
     signal: AbortSignal,
     remainingMs: number,
@@ -43,7 +43,7 @@ export async function createElevenlabsAudioProvider(context: PluginContext<Optio
     });
     if (answer.status !== 200) {
       const names = { url, apiKey, model: model.upstreamModel, publicModel: model.id };
-      throw refusalFailure(await readRefusal(answer, clock), names, clock.now());
+      throw refusalFailure(await readRefusal(answer, clock), { names, textParam, now: clock.now() });
     }
     // A page of a proxy would pass for samples.
     const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(answer.headers['content-type'] ?? '');

@@ -18,6 +18,8 @@ export interface WireRequest {
   contentType: string;
   body: string | BodySource;
   format: VendorFormat['format'];
+  /** What the caller calls the text. */
+  textParam: 'input' | 'text';
   /** Members of the call that the vendor does not know. */
   ignored: readonly string[];
 }
@@ -52,6 +54,7 @@ export function encodeSpeech(call: SpeakCall, model: Model, voices: Voices): Wir
     contentType: 'application/json',
     body: JSON.stringify(members),
     format,
+    textParam: 'input',
     ignored: instructions === undefined ? [] : ['instructions'],
   };
 }
@@ -71,6 +74,7 @@ export function encodeVoiceChange(call: ChangeVoiceCall, model: Model, voices: V
     path: `/speech-to-speech/${encodeURIComponent(voiceId(call.voice, voices))}/stream?output_format=${name}`,
     ...encodeForm(fields, [file]),
     format,
+    textParam: 'text',
     ignored: Object.keys(others),
   };
 }
@@ -107,6 +111,7 @@ export function encodeEffect(call: GenerateSoundCall, model: Model): WireRequest
     contentType: 'application/json',
     body: JSON.stringify(members),
     format,
+    textParam: 'text',
     ignored: Object.keys(others),
   };
 }

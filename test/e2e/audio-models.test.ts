@@ -5,7 +5,7 @@ import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../support/o
 
 const HEARING = ['stt-large-v3', 'stt-large-v3-turbo'];
 const SPEAKING = ['tts_multilingual_v2', 'tts_v3', 'tts_flash_v2_5', 'tts_turbo_v2_5'];
-const VENDOR_ONLY = ['tts_multilingual_sts_v2', 'tts_text_to_sound_v2'];
+const SOUNDING = ['tts_multilingual_sts_v2', 'tts_text_to_sound_v2'];
 
 describe('audio models of a running gateway', () => {
   let gateway: GatewayProcess;
@@ -33,17 +33,19 @@ describe('audio models of a running gateway', () => {
   const each = (models: readonly string[], plugin: string) => Object.fromEntries(models.map((id) => [id, plugin]));
 
   it('are stood in for where no upstream is set', async () => {
-    expect(await plugins({})).to.include({
+    expect(await plugins({})).to.deep.equal({
       ...each(HEARING, 'offline_speech'),
       ...each(SPEAKING, 'offline_speech'),
+      ...each(SOUNDING, 'ffmpeg_audio'),
     });
   });
 
   it('are those of upstreams that are set', async () => {
     const url = upstream.baseUrl;
-    expect(await plugins({ TRANSCRIPTION_UPSTREAM_URL: url, SPEECH_UPSTREAM_URL: url })).to.include({
+    expect(await plugins({ TRANSCRIPTION_UPSTREAM_URL: url, SPEECH_UPSTREAM_URL: url })).to.deep.equal({
       ...each(HEARING, 'openai_audio'),
       ...each(SPEAKING, 'openai_audio'),
+      ...each(SOUNDING, 'ffmpeg_audio'),
     });
   });
 
@@ -52,7 +54,7 @@ describe('audio models of a running gateway', () => {
     expect(await plugins({ ...environment, SPEECH_UPSTREAM_URL: upstream.baseUrl })).to.deep.equal({
       ...each(HEARING, 'offline_speech'),
       ...each(SPEAKING, 'elevenlabs_audio'),
-      ...each(VENDOR_ONLY, 'elevenlabs_audio'),
+      ...each(SOUNDING, 'elevenlabs_audio'),
     });
   });
 });

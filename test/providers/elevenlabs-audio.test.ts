@@ -232,6 +232,11 @@ describe('elevenlabs_audio over sockets', () => {
       expect(came).to.deep.equal(['mp3', 'mp3', 'mp3', 'mp3', 'opus']);
     });
 
+    it('tells what is wrong with the words by the name that the route has for them', async () => {
+      vendor.behave([{ does: 'list', issues: [{ loc: ['body', 'text'], msg: 'No.' }] }]);
+      expect(await failureOf(effect())).to.include({ code: 'invalid_value', param: 'text' });
+    });
+
     it('refuses settings that are none before it asks', async () => {
       for (const [name, value] of Object.entries({ prompt_influence: 1.1, loop: 'yes' })) {
         const error = await failureOf(effect({ options: { [name]: value } }));
