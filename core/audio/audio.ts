@@ -7,7 +7,7 @@ import type {
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { Logger } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, isGatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -90,14 +90,17 @@ function offered<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** A model that was told to stop has worked all the same; one that failed has not. */
+/** A model that was told to stop, or was too slow, has worked all the same; one that failed has not. */
 function usedBy<Answer>(
   answer: Promise<Answer>,
   usageOf: (answer: Answer) => Promise<Usage>,
   signal: AbortSignal,
   counted: Usage,
 ): Promise<Usage | undefined> {
-  return answer.then(usageOf, () => (signal.aborted ? counted : undefined));
+  return answer.then(usageOf, (error: unknown) => {
+    const isLate = isGatewayError(error) && error.code === 'upstream_timeout';
+    return signal.aborted || isLate ? counted : undefined;
+  });
 }
 
 function countCharacters(text: string): Usage {

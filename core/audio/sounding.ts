@@ -98,7 +98,9 @@ async function* limited(
   let bytes = 0;
   try {
     for (;;) {
-      const next = await withinTime(unlessAborted(signal, pieces.next()), idleMs);
+      const coming = unlessAborted(signal, pieces.next());
+      // The first has as long as the call has.
+      const next = await (bytes === 0 ? coming : withinTime(coming, idleMs));
       if (next.done) return;
       bytes += next.value.length;
       if (bytes > MAX_BYTES) throw new GatewayError('upstream_changed', 'The sound of the model does not end.');
