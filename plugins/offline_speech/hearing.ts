@@ -1,4 +1,10 @@
-import { GatewayError, type SoundFilters, type TranscribeCall, type Transcript, type TranscriptSegment } from 'mediagate';
+import {
+  GatewayError,
+  type SoundFilters,
+  type TranscribeCall,
+  type Transcript,
+  type TranscriptSegment,
+} from 'mediagate';
 import type { Engines } from './engines.js';
 import { createPlaces } from './places.js';
 import { createSpeechCutter, type SpeechPiece } from './speech-pieces.js';

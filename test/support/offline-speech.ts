@@ -51,8 +51,7 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
       for await (const chunk of body) chunks.push(chunk);
       return Buffer.concat(chunks);
     },
-    hear: async (samples, call) =>
-      transcribe({ model: 'stt-large-v3', sound: await keep(samples), signal, ...call }),
+    hear: async (samples, call) => transcribe({ model: 'stt-large-v3', sound: await keep(samples), signal, ...call }),
     keep,
     async close() {
       await gateway.close();
