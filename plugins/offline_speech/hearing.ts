@@ -62,6 +62,33 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
   };
 }
 
+/**
+ * Likeliness below which it is hardly English: clear speech has -0.01 to -0.35 on average, and the same played backwards
+ * -0.6 and less.
+ */
+const HARDLY_ENGLISH = -0.5;
+
+/**
+ * English speech in English words is its transcript. Other languages cannot be told from it for certain, but what they
+ * are heard as makes little sense to the engine itself.
+ * @throws GatewayError `unsupported_value` where that is so.
+ */
+export function refuseForeign(transcript: Transcript): Transcript {
+  let [sum, length] = [0, 0];
+  for (const { text, details } of transcript.segments) {
+    sum += (details?.averageLogProbability ?? 0) * text.length;
+    length += text.length;
+  }
+  if (length === 0 || sum / length >= HARDLY_ENGLISH) return transcript;
+  throw new GatewayError(
+    'unsupported_value',
+    `This is hardly English, and the offline engine translates nothing. ${ELSEWHERE}`,
+    {
+      param: 'file',
+    },
+  );
+}
+
 function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {
   if (language !== undefined && !LANGUAGES.includes(language.toLowerCase())) {
     throw new GatewayError('unsupported_value', `The offline engine hears English alone. ${ELSEWHERE}`, {
