@@ -20,7 +20,7 @@ export interface HearingOptions {
 const CALLS = 16;
 const RATE = 16_000;
 const LANGUAGES = ['en', 'eng', 'english'];
-const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model that does.';
+const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model without that limit.';
 
 /** Writes down English speech. */
 export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
@@ -28,9 +28,13 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);
-    const tooLong = new GatewayError('invalid_value', `The sound is longer than ${maxSeconds} seconds.`, {
-      param: 'file',
-    });
+    const tooLong = new GatewayError(
+      'invalid_value',
+      `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`,
+      {
+        param: 'file',
+      },
+    );
     if ((call.sound.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
     try {

@@ -76,7 +76,7 @@ describe('ffmpeg_audio with ffmpeg', function () {
     for (const name of ['thunder', 'heartbeat', 'engine', 'explosion']) expect(of(name).low, name).to.be.above(0.5);
     for (const name of ['rain', 'static', 'click', 'birds']) expect(of(name).low, name).to.be.below(0.1);
     for (const name of ['static', 'click', 'birds']) expect(of(name).high, name).to.be.above(0.4);
-    expect(pitchOf(of('beep').samples.subarray(0, 5_000))).to.be.closeTo(1_000, 20);
+    expect(pitchOf(of('beep').samples.subarray(500, 5_500))).to.be.closeTo(1_000, 20);
     // A siren goes up and down, a telephone has its two tones and its pauses, a bell fades, an explosion too.
     const siren = [0, 0.5, 1, 1.5].map((second) => pitchOf(partOf(of('siren'), second, 0.1)));
     expect(Math.max(...siren) - Math.min(...siren)).to.be.above(300);
