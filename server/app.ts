@@ -1,6 +1,14 @@
 import Router from '@koa/router';
 import Koa from 'koa';
-import { type Clock, type Gateway, GatewayError, type Logger, type Windows } from 'mediagate';
+import {
+  type Budgets,
+  type Clock,
+  type Gateway,
+  GatewayError,
+  type Logger,
+  type UsageLedger,
+  type Windows,
+} from 'mediagate';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -20,11 +28,14 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addUsageRoute } from './routes/usage.js';
 import { createWaitingRoom } from './waiting.js';
 
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
+  budgets: Budgets;
+  usage: UsageLedger;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -58,7 +69,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
+  const { gateway, windows, budgets, usage, keys, health, clock } = dependencies;
+  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
@@ -73,6 +85,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  addUsageRoute(router, { windows, budgets, usage, auth, polls, clock });
   return router;
 }
 

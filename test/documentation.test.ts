@@ -42,6 +42,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
   'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'GET /v1/usage': ['any', 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.'],
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
 
@@ -94,9 +95,19 @@ describe("README's tables equal the code", () => {
   it('routes: those of the router', () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { windows } = state;
+    const { windows, budgets, usage } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-    const router = createRouter({ gateway, windows, keys, health, logger, clock: systemClock, ...links });
+    const router = createRouter({
+      gateway,
+      windows,
+      budgets,
+      usage,
+      keys,
+      health,
+      logger,
+      clock: systemClock,
+      ...links,
+    });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

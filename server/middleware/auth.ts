@@ -12,7 +12,8 @@ export interface AuthOptions {
 }
 
 export interface RouteAuth {
-  grant: Grant;
+  /** Default: any good key will do. */
+  grant?: Grant;
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   allowApiKeyHeader?: boolean;
 }
@@ -46,7 +47,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         throw error;
       }
       const { grants, rpm } = context.state.key;
-      if (!grants.includes(grant) || rpm === 0) {
+      if (grant && (!grants.includes(grant) || rpm === 0)) {
         throw new GatewayError('route_not_allowed', `This API key is not granted this route (${grant}).`);
       }
       await next();
