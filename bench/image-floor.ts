@@ -42,8 +42,8 @@ const keys = await openKeyTable({
 const gateway = withoutStorage(await createGateway({ plugins: [], services: { logger, clock: systemClock } }));
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-const { windows, budgets, usage } = state;
-const app = createApp({ gateway, windows, budgets, usage, keys, health, logger, clock: systemClock, ...links });
+const { windows, budgets, usage: ledger } = state;
+const app = createApp({ gateway, windows, budgets, ledger, keys, health, logger, clock: systemClock, ...links });
 
 const router = new Router();
 router.get('/v1/images/jobs/:id', (context) => {

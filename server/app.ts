@@ -35,7 +35,7 @@ export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
   budgets: Budgets;
-  usage: UsageLedger;
+  ledger: UsageLedger;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -69,7 +69,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, budgets, usage, keys, health, clock } = dependencies;
+  const { gateway, windows, budgets, ledger, keys, health, clock } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -85,7 +85,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
-  addUsageRoute(router, { windows, budgets, usage, auth, polls, clock });
+  addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   return router;
 }
 

@@ -76,11 +76,23 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
-  const { windows, budgets, usage } = state;
+  const { windows, budgets, usage: ledger } = state;
   const { anyImageSize, imageDailyLimit, siteUrl } = settings;
   const clock = systemClock;
   const images = { anyImageSize, imageDailyLimit };
-  const app = createApp({ gateway, windows, budgets, usage, keys, health, logger, clock, baseUrl, siteUrl, ...images });
+  const app = createApp({
+    gateway,
+    windows,
+    budgets,
+    ledger,
+    keys,
+    health,
+    logger,
+    clock,
+    baseUrl,
+    siteUrl,
+    ...images,
+  });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

@@ -22,21 +22,21 @@ export interface DayRangeProblem {
 /** A range as it was asked for; the last 30 days where nothing was. */
 export function readDayRange(asked: Partial<DayRange>, now: number): DayRange | DayRangeProblem {
   const today = dayOf(now);
+  for (const [member, day] of Object.entries(asked)) {
+    if (day !== undefined && !isDay(day)) return { member: member as keyof DayRange, problem: NO_DAY };
+  }
   const { to = asked.from !== undefined && asked.from > today ? asked.from : today } = asked;
-  if (!isDay(to)) return wrong({ to: NO_DAY });
   const { from = dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS) } = asked;
-  if (!isDay(from)) return wrong({ from: NO_DAY });
-  if (from > to) return wrong({ from: `must not be after ${to}` });
+  if (from > to) return badStart(`must not be after ${to}`);
   const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
-  if (days > MAX_DAYS) return wrong({ from: `must be less than ${MAX_DAYS} days before ${to}` });
+  if (days > MAX_DAYS) return badStart(`must be less than ${MAX_DAYS} days before ${to}`);
   return { from, to };
 }
 
 const NO_DAY = 'must be a day such as 2026-06-15';
 
-function wrong(problems: Partial<DayRange>): DayRangeProblem {
-  const [[member, problem]] = Object.entries(problems) as [[keyof DayRange, string]];
-  return { member, problem };
+function badStart(problem: string): DayRangeProblem {
+  return { member: 'from', problem };
 }
 
 /** What totals of any sort have in common. */

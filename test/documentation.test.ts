@@ -95,13 +95,13 @@ describe("README's tables equal the code", () => {
   it('routes: those of the router', () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { windows, budgets, usage } = state;
+    const { windows, budgets, usage: ledger } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const router = createRouter({
       gateway,
       windows,
       budgets,
-      usage,
+      ledger,
       keys,
       health,
       logger,

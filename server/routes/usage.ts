@@ -20,7 +20,7 @@ import { encodeKeyUsage } from '../wire/usage.js';
 export interface UsageRoutes {
   windows: Windows;
   budgets: Budgets;
-  usage: UsageLedger;
+  ledger: UsageLedger;
   auth: ReturnType<typeof createAuth>;
   polls: PollGuard;
   clock: Clock;
@@ -35,7 +35,7 @@ const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
 
 /** What the key itself used, and what it has left. Costs no slot. */
 export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes): void {
-  const { windows, budgets, usage, auth, polls, clock } = options;
+  const { windows, budgets, ledger, auth, polls, clock } = options;
 
   router.get('/v1/usage', auth({ allowApiKeyHeader: true }), async (context: RequestContext) => {
     const key = keyOf(context);
@@ -44,7 +44,7 @@ export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes
     const [looked, budget, totals] = await Promise.all([
       lookAtWindows(windows, key),
       key.budgetId === null ? undefined : budgets.find(key.budgetId),
-      usage.totals({ keyId: key.id, ...range }),
+      ledger.totals({ keyId: key.id, ...range }),
     ]);
     context.res.setHeader('Cache-Control', 'no-store');
     context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });

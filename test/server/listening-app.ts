@@ -123,8 +123,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
   };
-  const { windows, budgets, usage } = state;
-  const app = createApp({ gateway, windows, budgets, usage, keys, health, logger, clock, siteUrl, ...links });
+  const { windows, budgets, usage: ledger } = state;
+  const app = createApp({ gateway, windows, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
