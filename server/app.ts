@@ -28,12 +28,18 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addMessageRoutes } from './routes/messages.js';
+import { addModelRoutes } from './routes/models.js';
+import { addStoredResponseRoutes } from './routes/stored-responses.js';
+import { addTextRoutes } from './routes/text.js';
 import { addUsageRoute } from './routes/usage.js';
+import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
+  usage: UsageDesk;
   budgets: Budgets;
   ledger: UsageLedger;
   keys: KeyTable;
@@ -69,7 +75,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, budgets, ledger, keys, health, clock } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -85,6 +91,10 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  addTextRoutes(router, { gateway, auth, bodies, usage });
+  addStoredResponseRoutes(router, { gateway, auth, polls });
+  addModelRoutes(router, { gateway, auth });
+  addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   return router;
 }
@@ -94,6 +104,7 @@ function receive({ clock, health, logger }: AppDependencies) {
     const startedAt = clock.monotonic();
     const requestId = requestIdOf(context.req);
     context.state.requestId = requestId;
+    context.state.startedAt = startedAt;
     context.res.setHeader('x-request-id', requestId);
     setSecurityHeaders(context.res);
     await next();

@@ -13,6 +13,7 @@ import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
 import { loadPeppers, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
+import { createUsageDesk } from './usage.js';
 
 const FIRST_KEY_RPM = 30;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
@@ -58,7 +59,8 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   let address = '';
   const services = { cache: state.cache, storage: state.files };
   const baseUrl = () => settings.baseUrl ?? address;
-  const gateway = await openGateway({ settings, environment, logger, services, jobs: state.jobs, baseUrl });
+  const { jobs, storedResponses: responses } = state;
+  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses, baseUrl });
   opened.add(() => gateway.close());
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });
@@ -76,23 +78,14 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
-  const { windows, budgets, usage: ledger } = state;
-  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
+  const { windows, budgets, admissions, usage: ledger } = state;
   const clock = systemClock;
+  const usage = createUsageDesk({ admissions, clock });
+  opened.add(() => usage.close());
+  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
+  const counting = { windows, usage, budgets, ledger };
   const images = { anyImageSize, imageDailyLimit };
-  const app = createApp({
-    gateway,
-    windows,
-    budgets,
-    ledger,
-    keys,
-    health,
-    logger,
-    clock,
-    baseUrl,
-    siteUrl,
-    ...images,
-  });
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, baseUrl, siteUrl, ...images });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

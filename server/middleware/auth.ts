@@ -12,8 +12,8 @@ export interface AuthOptions {
 }
 
 export interface RouteAuth {
-  /** Default: any good key will do. */
-  grant?: Grant;
+  /** Any of several will do. Default: any good key will. */
+  grant?: Grant | readonly Grant[];
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   allowApiKeyHeader?: boolean;
 }
@@ -22,8 +22,9 @@ export interface RouteAuth {
 export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
   const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
 
-  return ({ grant, allowApiKeyHeader = false }: RouteAuth) =>
-    async (context: RequestContext, next: Next): Promise<void> => {
+  return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
+    const wanted = typeof grant === 'string' ? [grant] : grant;
+    return async (context: RequestContext, next: Next): Promise<void> => {
       const address = context.req.socket.remoteAddress ?? '';
       const blockedFor = failures.blockedFor(address);
       try {
@@ -47,11 +48,12 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         throw error;
       }
       const { grants, rpm } = context.state.key;
-      if (grant && (!grants.includes(grant) || rpm === 0)) {
-        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${grant}).`);
+      if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
+        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
       }
       await next();
     };
+  };
 }
 
 /** The key that stands behind {@link createAuth}. */

@@ -24,6 +24,7 @@ import {
   createHttpServer,
   createKeyRecord,
   createPepper,
+  createUsageDesk,
   type Health,
   type HttpServerOptions,
   type KeyTable,
@@ -112,6 +113,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
     ffmpegPath,
     scratchFolder: path.join(dataDir, 'scratch'),
+    text: { responses: state.storedResponses },
     ...options.gateway,
     services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
   });
@@ -123,8 +125,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
   };
-  const { windows, budgets, usage: ledger } = state;
-  const app = createApp({ gateway, windows, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
+  const { windows, budgets, admissions, usage: ledger } = state;
+  const usage = createUsageDesk({ admissions, clock });
+  const app = createApp({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -182,6 +185,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       server.close();
       server.closeAllConnections();
       health.close();
+      await usage.close();
       await keys.close();
       await gateway.close();
       await state.close();
