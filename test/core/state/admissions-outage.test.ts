@@ -107,6 +107,7 @@ describe('admissions on a SQLite that another process holds', () => {
       state.admissions.settle(settlement({ requestId: `${index}`, status, keyId: `key${index % 3}` }));
     }
     expect(await refused).to.include({ code: 'upstream_unavailable' });
+    await until(() => logger.lines.some(({ message }) => message.startsWith('settlements')));
     other.exec('rollback');
     other.close();
     await state.admissions.flush();
