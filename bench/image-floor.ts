@@ -49,9 +49,10 @@ const keys = await openKeyTable({
 const gateway = withoutStorage(await createGateway({ plugins: [], services: { logger, clock: systemClock } }));
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-const { windows, admissions } = state;
+const { windows, budgets, admissions, usage: ledger } = state;
 const usage = createUsageDesk({ admissions, clock: systemClock });
-const app = createApp({ gateway, windows, usage, keys, health, logger, clock: systemClock, ...links });
+const services = { gateway, windows, budgets, usage, ledger, keys, health, logger, clock: systemClock };
+const app = createApp({ ...services, ...links });
 
 const router = new Router();
 router.get('/v1/images/jobs/:id', (context) => {

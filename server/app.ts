@@ -1,6 +1,14 @@
 import Router from '@koa/router';
 import Koa from 'koa';
-import { type Clock, type Gateway, GatewayError, type Logger, type Windows } from 'mediagate';
+import {
+  type Budgets,
+  type Clock,
+  type Gateway,
+  GatewayError,
+  type Logger,
+  type UsageLedger,
+  type Windows,
+} from 'mediagate';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -26,6 +34,7 @@ import { addSpeechRoutes } from './routes/speech.js';
 import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
 import { addTranscriptionRoutes } from './routes/transcriptions.js';
+import { addUsageRoute } from './routes/usage.js';
 import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
@@ -37,6 +46,8 @@ export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
   usage: UsageDesk;
+  budgets: Budgets;
+  ledger: UsageLedger;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -72,8 +83,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } =
-    dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
+  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
@@ -96,6 +107,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addStoredResponseRoutes(router, { gateway, auth, polls });
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
+  addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   return router;
 }
 

@@ -37,6 +37,7 @@ function createProgram(): Command {
     });
 
   addKeyCommands(program);
+  addUsageCommands(program);
 
   program
     .command('extract')
@@ -107,8 +108,13 @@ function addKeyCommands(program: Command): void {
     .command('create')
     .description('make a key; it is shown this once')
     .option('--name <name>', 'what the key is for', 'key')
-    .option('--grant <grant>', 'images, extract, text or audio; once for each (default: extract)', collect)
-    .option('--rpm <number>', 'requests per minute and route family, or unlimited', '30')
+    .option('--plan <plan>', 'what it may use, and how much: one that "plans" lists (default: no limits)')
+    .option(
+      '--grant <grant>',
+      'images, extract, text or audio; once for each (default: extract, or those of the plan)',
+      collect,
+    )
+    .option('--rpm <number>', 'requests per minute and route family, or unlimited (default: 30, or that of the plan)')
     .option('--expires <date>', 'when it ends, e.g. 2030-12-31 (default: never)')
     .option('--json', 'print JSON')
     .action((options) =>
@@ -128,6 +134,26 @@ function addKeyCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./commands/keys.js')).revokeKeyCommand(settings, id, options)),
+    );
+}
+
+function addUsageCommands(program: Command): void {
+  program
+    .command('plans')
+    .description('list the plans that keys can be made for')
+    .option('--json', 'print JSON: all of each plan')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/plans.js')).plansCommand(settings, options)),
+    );
+  program
+    .command('usage')
+    .description('show what was used, by day, key, route and model')
+    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows')
+    .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
+    .option('--to <day>', 'last day (default: today)')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./commands/usage.js')).usageCommand(settings, options)),
     );
 }
 

@@ -78,13 +78,14 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
-  const { windows, admissions } = state;
-  const usage = createUsageDesk({ admissions, clock: systemClock });
+  const { windows, budgets, admissions, usage: ledger } = state;
+  const clock = systemClock;
+  const usage = createUsageDesk({ admissions, clock });
   opened.add(() => usage.close());
   const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
-  const clock = systemClock;
+  const counting = { windows, usage, budgets, ledger };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
-  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, baseUrl, siteUrl, ...limits });
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, baseUrl, siteUrl, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { FreeTierPeriod } from './plan-key.js';
 import { hostName, list, oneOf, origin, secrets, urlOf, webAddress, wholeNumber } from './setting-values.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -48,6 +49,9 @@ export interface Settings {
   imageRestartPolicy: 'requeue' | 'fail';
   /** Bytes of one sound that is sent. */
   audioMaxBytes: number;
+  /** Default: the plans of the service document. */
+  plansFile?: string;
+  freeTierPeriod: FreeTierPeriod;
   maxConnections: number;
   shutdownSeconds: number;
 }
@@ -247,6 +251,19 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
   },
   {
+    name: 'PLANS_FILE',
+    default: 'none',
+    description: 'JSON file of plans that differ from those of the service document, or are added to them.',
+    read: (text) => ({ plansFile: path.resolve(text) }),
+  },
+  {
+    name: 'FREE_TIER_PERIOD',
+    default: 'lifetime',
+    description:
+      'After which the requests of keys of the free tier count anew: `lifetime` (never), `month` or `day` (UTC).',
+    read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
     name: 'MAX_CONNECTIONS',
     default: '10000',
     description: 'Client connections open at the same time; more are closed at once.',
@@ -293,6 +310,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
     audioMaxBytes: 26_214_400,
+    freeTierPeriod: 'lifetime',
     maxConnections: 10_000,
     shutdownSeconds: 25,
   };

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { isGatewayError, PluginConfigError } from 'mediagate';
+import { PlansFileError } from './plans-file.js';
 import { type Settings, SettingsError } from './settings.js';
 
 /** A failure to start in words for the person at the terminal; `exitCode` 2 means "fix the settings". */
@@ -12,7 +13,8 @@ export interface StartFailure {
 export function describeStartFailure(error: unknown, settings?: Settings): StartFailure | undefined {
   if (error instanceof SettingsError)
     return { message: `The settings are not usable:\n${indent(error.message)}`, exitCode: 2 };
-  if (error instanceof PluginConfigError) return { message: error.message, exitCode: 2 };
+  if (error instanceof PluginConfigError || error instanceof PlansFileError)
+    return { message: error.message, exitCode: 2 };
   if (isGatewayError(error)) return { message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const file = error instanceof Error && 'path' in error ? String(error.path) : settings?.dataDir;

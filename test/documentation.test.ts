@@ -58,6 +58,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
   'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
   'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
+  'GET /v1/usage': ['any', 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.'],
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
 
@@ -110,10 +111,11 @@ describe("README's tables equal the code", () => {
   it('routes: those of the router', () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { windows, admissions } = state;
+    const { windows, budgets, admissions, usage: ledger } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-    const usage = createUsageDesk({ admissions, clock: systemClock });
-    const router = createRouter({ gateway, windows, usage, keys, health, logger, clock: systemClock, ...links });
+    const clock = systemClock;
+    const usage = createUsageDesk({ admissions, clock });
+    const router = createRouter({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, ...links });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

@@ -5,6 +5,7 @@ import { startRounds } from './rounds.js';
 import { hasEnded, nameRunner } from './runner.js';
 import type { ReservationsTable, Tables } from './schema.js';
 import { filled } from './statements.js';
+import type { UsageSweeper } from './usage-sweep.js';
 
 /*
  * Whose reservations are whose. As jobs do it (see job-leases.ts): a process that holds reservations counts its row's `beat`
@@ -16,6 +17,8 @@ import { filled } from './statements.js';
 export interface AdmissionLeasesOptions {
   database: Database;
   leaseMs: number;
+  /** Has its turn after each look at the leases. */
+  sweeper: UsageSweeper;
   /** Reservations that this process holds or asks for. */
   held: ReadonlySet<string>;
   /** Settles what a dead process held, in the transaction that deleted it. */
@@ -43,7 +46,7 @@ interface Runner {
 }
 
 export function createAdmissionLeases(options: AdmissionLeasesOptions): AdmissionLeases {
-  const { database, leaseMs, held, cutOff, giveBack, report } = options;
+  const { database, leaseMs, sweeper, held, cutOff, giveBack, report } = options;
   const id = randomUUID();
   const runner = nameRunner();
   const insert = database.queries
@@ -61,6 +64,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
     if (held.size > 0) await beat();
     if (doubtedAt !== undefined) await endDoubts(doubtedAt);
     await endTheDead();
+    await sweeper.sweep();
   }
 
   async function beat(): Promise<void> {

@@ -6,9 +6,11 @@ import { createAdmissionLeases } from './admission-leases.js';
 import type { Admission, Admissions } from './admissions.js';
 import { createBudgetTable } from './budget-table.js';
 import type { Database } from './database.js';
+import { createJobClock } from './job-clock.js';
 import { createLanes } from './lanes.js';
 import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
 import type { SlotTable } from './slots.js';
+import { createUsageSweeper } from './usage-sweep.js';
 import { createUsageTable } from './usage-table.js';
 import { createWriteBehind } from './write-behind.js';
 
@@ -52,12 +54,13 @@ export function createAdmissions({
   function report(error: unknown): void {
     if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
     loggedAt = performance.now();
-    logger.warn('reservations of other processes cannot be looked at', { error });
+    logger.warn('reservations and old usage wait for the database', { error });
   }
 
   const leases = createAdmissionLeases({
     database,
     leaseMs,
+    sweeper: createUsageSweeper(database, createJobClock(clock)),
     held,
     cutOff: (transaction, reservations) => writeCutOffs(transaction, reservations, tables),
     giveBack: (transaction, reservations) => writeUnheard(transaction, reservations, tables),

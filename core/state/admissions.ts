@@ -23,14 +23,20 @@ export interface Admission {
 
 /** How an admitted request ended: a row of the usage ledger. */
 export interface Settlement {
-  /** Of the request; a second settlement of the same id changes nothing. */
+  /**
+   * Of the request, and not its caller's choice alone: settlements of the same id, key and time are one, and so are those of
+   * the same reservation.
+   */
   requestId: string;
   keyId: string;
   accountId: string;
   reservation?: string;
   route: string;
   model: string;
-  /** HTTP status of the answer; 499 where the client hung up before there was one. */
+  /**
+   * HTTP status of the answer; 499 where the client hung up before there was one. A failure without usage gives its request
+   * back to the budget, unless it is 499.
+   */
   status: number;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
@@ -43,11 +49,12 @@ export interface Settlement {
 /**
  * Lets requests of model routes in and writes down what they used. Window and budget are asked in one transaction, so that
  * parallel requests cannot overspend; what a request reserved is held until it is settled, or until the process that
- * admitted it is gone, and then it is settled as estimated.
+ * admitted it is gone, and then it is settled as used to the last token (status 500, estimated, its tokens as output).
  */
 export interface Admissions {
   /**
-   * Resolves when the slot and the reservation are durable.
+   * Resolves when the slot and the reservation survive the end of this process; on SQLite a power cut may forget those since
+   * the last settlement was written, whose requests it has ended as well.
    * @throws GatewayError `insufficient_quota` where the budget does not hold that much, `upstream_unavailable` where the
    * database does not answer.
    */

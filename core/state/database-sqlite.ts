@@ -11,6 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 
 /** How long another process may hold the write lock before callers are told so. */
 const LOCK_PATIENCE_MS = 2_000;
@@ -34,7 +35,7 @@ export async function openSqlite(file: string): Promise<Dialect> {
   const sqlite = new Sqlite(file, { timeout: LOCK_PATIENCE_MS });
   try {
     sqlite.pragma('journal_mode = WAL');
-    sqlite.pragma('synchronous = FULL');
+    sqlite.exec(SYNC_ALWAYS.sql);
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     // From here on locks are waited for in SqliteConnection, which leaves the thread free.
@@ -98,6 +99,9 @@ class SqliteConnection implements DatabaseConnection {
   readonly #statements = new Map<string, BetterSqlite3.Statement>();
   /** Since when the database has been found locked, in milliseconds of `performance.now()`. */
   #lockedSince: number | undefined;
+  /** How the database syncs, and how it is to: changed only before something is written, since a change costs as much. */
+  #synced = SYNC_ALWAYS.sql;
+  #wanted = SYNC_ALWAYS.sql;
 
   constructor(sqlite: BetterSqlite3.Database) {
     this.#sqlite = sqlite;
@@ -127,15 +131,21 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   #runOnce<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+    if (sql === SYNC_LATER.sql || sql === SYNC_ALWAYS.sql) {
+      this.#wanted = sql;
+      return { rows: [] };
+    }
     const statement = this.#prepare(sql);
+    if (this.#wanted !== this.#synced && !statement.readonly && !this.#sqlite.inTransaction) {
+      this.#sqlite.exec(this.#wanted);
+      this.#synced = this.#wanted;
+    }
     if (statement.reader) return { rows: statement.all(parameters) as Row[] };
     const { changes } = statement.run(parameters);
     return { numAffectedRows: BigInt(changes), rows: [] };
   }
 
   #prepare(sql: string): BetterSqlite3.Statement {
-    // A pragma takes effect when it is prepared: one that was kept would do nothing.
-    if (sql.startsWith('pragma ')) return this.#sqlite.prepare(sql);
     const known = this.#statements.get(sql);
     if (known) return known;
     if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();

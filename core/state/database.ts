@@ -1,12 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely';
+import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { GatewayError } from '../errors.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
 import { migrations } from './migrations/index.js';
 import type { Tables } from './schema.js';
+import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 
 export type Engine = 'sqlite' | 'postgres';
 
@@ -16,8 +17,6 @@ const STATEMENT_MS = 2_000;
 /** A migration may rewrite a table, or wait for another process that does. */
 const MIGRATION_STATEMENT_MS = 600_000;
 const CONNECTIONS = 10;
-const SYNC_LATER = CompiledQuery.raw('pragma synchronous = normal');
-const SYNC_ALWAYS = CompiledQuery.raw('pragma synchronous = full');
 
 export interface DatabaseSettings {
   dataDir: string;

@@ -11,7 +11,6 @@ import { createJobs } from './jobs-sql.js';
 import { createSlotTable } from './slots.js';
 import { createStoredResponses } from './stored-responses-sql.js';
 import { createUsageLedger } from './usage-sql.js';
-import { startUsageSweep } from './usage-sweep.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
@@ -33,18 +32,12 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const { reservationLeaseMs: leaseMs } = settings;
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
-    const tableClock = createJobClock(sharedClock);
-    const sweep = startUsageSweep({
-      database,
-      clock: tableClock,
-      report: (error) => logger.warn('old usage could not be deleted', { error }),
-    });
     return {
       engine,
       keys: createApiKeys(database, clock),
       windows: createWindows({ database, slots }),
       admissions,
-      budgets: createBudgets(database, tableClock),
+      budgets: createBudgets(database, createJobClock(sharedClock)),
       usage: createUsageLedger(database),
       storedResponses,
       jobs,
@@ -54,7 +47,6 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       pingFiles: () => files.ping(),
       async close() {
         await jobs.close();
-        await sweep.stop();
         await admissions.close();
         await storedResponses.close();
         await dispatcher.close();

@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
-import { type Rounds, startRounds } from './rounds.js';
 import type { Tables } from './schema.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -9,30 +8,26 @@ const ENTRIES_KEPT_MS = 90 * DAY_MS;
 const RESPONSES_KEPT_MS = 30 * DAY_MS;
 /** By then nobody writes them again. */
 const SUMS_KEPT_MS = DAY_MS;
-const ROUND_MS = 5_000;
 const INTERVAL_MS = 10 * 60_000;
 /** Rows of one statement. */
 const ROWS = 1_000;
 
-export interface UsageSweepOptions {
-  database: Database;
-  clock: JobClock;
-  report(error: unknown): void;
+export interface UsageSweeper {
+  /** Does nothing where it is too early for that. */
+  sweep(): Promise<void>;
 }
 
 /** Deletes what is kept for a time: entries of the ledger and stored responses. The totals stay. */
-export function startUsageSweep({ database, clock, report }: UsageSweepOptions): Rounds {
+export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
-  return startRounds({
-    intervalMs: ROUND_MS,
-    async work() {
+  return {
+    async sweep() {
       if (performance.now() - sweptAt < INTERVAL_MS) return;
       const deleted = await database.run((queries) => sweep(queries, clock));
       // A full batch means that there are more: the next round goes on.
       if (deleted.every((count) => count < ROWS)) sweptAt = performance.now();
     },
-    report,
-  });
+  };
 }
 
 async function sweep(queries: Kysely<Tables>, clock: JobClock): Promise<number[]> {

@@ -1,17 +1,27 @@
-import { type ApiKeyRecord, type Grant, type State, systemClock } from 'mediagate';
+import { type ApiKeyRecord, type BudgetState, type Grant, systemClock } from 'mediagate';
+import { leftOf, renderLeft } from '../budget-text.js';
 import { createKeyRecord, GRANTS } from '../keys.js';
-import { openStateOf } from '../open-state.js';
+import { type PlanKey, planKey } from '../plan-key.js';
+import { readCatalogue } from '../plans-file.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
-import { openCommandLogger } from './command-logger.js';
+import { withState } from './command-state.js';
 import { CommandFailure, print, printJson } from './output.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
 
+const HEAD = ['ID', 'NAME', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+
+interface Listed {
+  record: ApiKeyRecord;
+  budget: BudgetState | undefined;
+}
+
 export interface CreateKeyOptions {
   name?: string;
+  plan?: string;
   grant?: readonly string[];
   rpm?: string;
   expires?: string;
@@ -20,30 +30,45 @@ export interface CreateKeyOptions {
 
 /** Makes a key and prints it: the only time it is shown. */
 export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
+  const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan);
   const wanted = {
     name: nameOf(options.name),
-    grants: grantsOf(options.grant),
-    rpm: rpmOf(options.rpm),
-    expiresAt: expiryOf(options.expires),
+    grants: grantsOf(options.grant, ofPlan),
+    rpm: rpmOf(options.rpm, ofPlan),
+    expiresAt: expiryOf(options.expires) ?? ofPlan?.expiresAt ?? null,
+    ...(ofPlan && { plan: ofPlan.plan }),
   };
   const [pepper] = await loadPeppers(settings);
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await withState(settings, (state) => state.keys.insert(record));
-  const { id, name, grants, rpm } = record;
-  if (options.json) printJson({ id, key, name, grants, rpm, expires_at: isoTime(record.expiresAt) });
-  else {
+  await withState(settings, async (state) => {
+    // First: a key must never be there without its limits.
+    if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
+    await state.keys.insert(record);
+  });
+  const { id, name, grants, rpm, planId, models } = record;
+  if (options.json) {
+    printJson({ id, key, name, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
+  } else {
     print(`${key}\n`);
-    process.stderr.write(`Key ${id} (${name}) may use: ${grants.join(', ')}. It is shown this once.\n`);
+    const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
+    process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is shown this once.\n`);
   }
   return 0;
 }
 
 /** Prints every key without its secret. */
 export async function listKeysCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const records = await withState(settings, (state) => state.keys.list());
-  if (json) printJson(records.map(describe));
-  else if (records.length === 0) print('There are no keys; "mediagate keys create" makes one.\n');
-  else print(`${renderTable(['ID', 'NAME', 'GRANTS', 'RPM', 'STATE', 'CREATED', 'LAST USED'], records.map(row))}\n`);
+  const listed = await withState(settings, async (state) => {
+    const all: Listed[] = [];
+    for (const record of await state.keys.list()) {
+      const budget = record.budgetId === null ? undefined : await state.budgets.find(record.budgetId);
+      all.push({ record, budget });
+    }
+    return all;
+  });
+  if (json) printJson(listed.map(describe));
+  else if (listed.length === 0) print('There are no keys; "mediagate keys create" makes one.\n');
+  else print(`${renderTable(HEAD, listed.map(row))}\n`);
   return 0;
 }
 
@@ -59,39 +84,38 @@ export async function revokeKeyCommand(settings: Settings, id: string, { json }:
   return 0;
 }
 
-async function withState<Result>(settings: Settings, work: (state: State) => Promise<Result>): Promise<Result> {
-  const logger = openCommandLogger(settings);
-  try {
-    const state = await openStateOf(settings, logger);
-    try {
-      return await work(state);
-    } finally {
-      await state.close();
-    }
-  } finally {
-    await logger.close();
-  }
-}
-
 function nameOf(name = 'key'): string {
   const trimmed = name.trim();
   if (trimmed === '' || trimmed.length > 100) throw new CommandFailure('--name must have 1 to 100 characters.', 2);
   return trimmed;
 }
 
-function grantsOf(names: readonly string[] = ['extract']): Grant[] {
-  const known = GRANTS.filter((grant) => names.includes(grant));
+async function planOf(settings: Settings, id: string): Promise<PlanKey> {
+  const catalogue = await readCatalogue(settings.plansFile);
+  const { freeTierPeriod } = settings;
+  const found = planKey(id, { catalogue, freeTierPeriod, accountId: 'local', now: systemClock.now() });
+  if (found) return found;
+  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
+  throw new CommandFailure(`--plan ${id} is not known; there are ${ids.join(', ')}.`, 2);
+}
+
+/** Those of the plan, and whatever is granted beside it. */
+function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
+  const names = given ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
     throw new CommandFailure(`--grant ${unknown} is not known; there are ${GRANTS.join(', ')}.`, 2);
-  return known;
+  return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
-function rpmOf(text = String(DEFAULT_RPM)): number | null {
-  if (text === 'unlimited') return null;
+function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
+  if (text === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
+  if (text === 'unlimited' && !ofPlan) return null;
+  const most = ofPlan?.maxRpm ?? MAX_RPM;
   const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 0 && value <= MAX_RPM) return value;
-  throw new CommandFailure(`--rpm must be a whole number from 0 to ${MAX_RPM}, or unlimited.`, 2);
+  if (value >= 0 && value <= most) return value;
+  const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
+  throw new CommandFailure(`--rpm must be a whole number from 0 to ${most}${otherwise}.`, 2);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -116,13 +140,16 @@ function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {
   return 'good';
 }
 
-function describe(record: ApiKeyRecord) {
-  const { id, name, grants, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
+function describe({ record, budget }: Listed) {
+  const { id, name, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
   return {
     id,
     name,
+    plan: planId,
     grants,
+    models,
     rpm,
+    left: budget ? leftOf(budget) : null,
     state: stateOf(record),
     created_at: isoTime(createdAt),
     expires_at: isoTime(expiresAt),
@@ -131,16 +158,17 @@ function describe(record: ApiKeyRecord) {
   };
 }
 
-function row(record: ApiKeyRecord): string[] {
-  const { id, name, grants, rpm, createdAt, lastUsedAt } = record;
-  const used = isoTime(lastUsedAt) ?? 'never';
+function row({ record, budget }: Listed): string[] {
+  const { id, name, planId, grants, rpm, createdAt, lastUsedAt } = record;
   return [
     id,
     name,
+    planId ?? '-',
     grants.join(','),
     rpm === null ? 'unlimited' : String(rpm),
+    renderLeft(budget, systemClock.now()),
     stateOf(record),
     isoTime(createdAt) ?? '',
-    used,
+    isoTime(lastUsedAt) ?? 'never',
   ];
 }

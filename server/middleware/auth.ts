@@ -12,8 +12,8 @@ export interface AuthOptions {
 }
 
 export interface RouteAuth {
-  /** Any of several will do. */
-  grant: Grant | readonly Grant[];
+  /** Any of several will do. Default: any good key will. */
+  grant?: Grant | readonly Grant[];
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   allowApiKeyHeader?: boolean;
 }
@@ -48,7 +48,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         throw error;
       }
       const { grants, rpm } = context.state.key;
-      if (!wanted.some((one) => grants.includes(one)) || rpm === 0) {
+      if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
         throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
       }
       await next();

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import { createLogger, openState, systemClock } from 'mediagate';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
 import { until } from '../support/until.js';
 
@@ -63,8 +64,8 @@ describe('the command line', () => {
     );
     expect(made.code, made.stderr).to.equal(0);
     const key = JSON.parse(made.stdout);
-    expect(key).to.have.all.keys('id', 'key', 'name', 'grants', 'rpm', 'expires_at');
-    expect(key).to.include({ name: 'one', rpm: 7, expires_at: '2999-01-31T00:00:00.000Z' });
+    expect(key).to.have.all.keys('id', 'key', 'name', 'plan', 'grants', 'models', 'rpm', 'expires_at');
+    expect(key).to.include({ name: 'one', plan: null, models: null, rpm: 7, expires_at: '2999-01-31T00:00:00.000Z' });
     expect(key.grants).to.deep.equal(['extract', 'text']);
 
     const bare = await run('keys', 'create', '--rpm', 'unlimited');
@@ -89,6 +90,61 @@ describe('the command line', () => {
     expect(unknown.stderr).to.contain('no key with the id nobody00');
   });
 
+  it('makes keys of plans, and says what of them is left and what was used', async () => {
+    const own = { ...environment, DATA_DIR: path.join(folder, 'plans') };
+    const made = await runCommand(['keys', 'create', '--plan', 'free', '--grant', 'extract', '--json'], own);
+    expect(made.code, made.stderr).to.equal(0);
+    const key = JSON.parse(made.stdout);
+    expect(key).to.deep.include({ plan: 'free', grants: ['extract', 'text'], models: ['m-5.5'], rpm: 30 });
+    const paid = await runCommand(['keys', 'create', '--plan', 'token_30m', '--rpm', '7'], own);
+    expect(paid.stderr).to.contain('may use: text, audio.');
+    const nothing = await runCommand(['usage'], own);
+    expect(nothing.stdout).to.match(/^Nothing was used from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\.\n$/);
+
+    const logger = createLogger({ level: 'silent' });
+    const state = await openState({ dataDir: own.DATA_DIR, clock: systemClock, logger });
+    const [free] = await state.keys.list();
+    const request = { keyId: key.id, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };
+    const reserve = { budgetId: free?.budgetId ?? '', tokens: 100 };
+    for (const at of [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]) {
+      const { reservation } = await state.admissions.admit({ ...request, reserve });
+      const usage = { inputTokens: 1_200, outputTokens: 34, seconds: 2.5 };
+      state.admissions.settle({ ...request, requestId: `${at}`, reservation, status: 200, latencyMs: 5, usage, at });
+    }
+    await state.close();
+
+    const list = await runCommand(['keys', 'list'], own);
+    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +good/);
+    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +good/);
+    const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
+    expect(listed[0]).to.deep.include({ plan: 'free', models: ['m-5.5'], left: { requests: 48 } });
+
+    const days = ['--from', '2026-01-01', '--to', '2026-01-31'];
+    const table = await runCommand(['usage', '--key', key.id, ...days], own);
+    expect(table.stdout).to.match(/2026-01-02 +\w{8} +\/v1\/chat\/completions +m-5\.5 +1 +0 +1,200 +34 +2\.5 s +0\n/);
+    expect(table.stdout).to.match(/\nall +2 +0 +2,400 +68 +5 s +0\n$/);
+    const rows = JSON.parse((await runCommand(['usage', ...days, '--json'], own)).stdout);
+    expect(rows[0]).to.include({ day: '2026-01-02', key: key.id, requests: 1, input_tokens: 1_200, seconds: 2.5 });
+    expect((await runCommand(['usage', '--key', 'nobody00'], own)).stderr).to.contain('no key with the id nobody00');
+  });
+
+  it('lists the plans of the service document and of the operator', async () => {
+    const file = path.join(folder, 'plans.json');
+    await writeFile(file, JSON.stringify({ plans: [{ id: 'pictures', imageOnly: true, durationDays: 30 }] }));
+    const own = { ...environment, PLANS_FILE: file };
+    const { stdout } = await runCommand(['plans'], own);
+    expect(stdout).to.match(/token_30m +30M tokens +30,000,000 +any +any +30 +text,audio +all/);
+    expect(stdout).to.match(/pictures +pictures +any +any +30 +30 +images +all/);
+    expect(stdout).to.match(/free +Free +any +50 +any +30 +text +m-5\.5/);
+    const catalogue = JSON.parse((await runCommand(['plans', '--json'], own)).stdout);
+    expect(catalogue.plans).to.have.length(4);
+    expect(catalogue.freeTier).to.include({ requestLimit: 50 });
+    await writeFile(file, '{"plans": {}}');
+    const refused = await runCommand(['plans'], own);
+    expect([refused.code, refused.stdout]).to.deep.equal([2, '']);
+    expect(refused.stderr).to.equal(`mediagate: ${file}: plans must be array.\n`);
+  });
+
   it('says what is wrong with a command and ends with 2', async () => {
     const cases: [string[], string][] = [
       [['frobnicate'], 'frobnicate'],
@@ -96,6 +152,11 @@ describe('the command line', () => {
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
       [['keys', 'create', '--expires', 'tomorrow'], '--expires'],
       [['keys', 'create', '--expires', '2001-01-01'], 'past'],
+      [['keys', 'create', '--plan', 'gold'], 'free'],
+      [['keys', 'create', '--plan', 'free', '--rpm', '31'], '--rpm'],
+      [['keys', 'create', '--plan', 'free', '--rpm', 'unlimited'], '--rpm'],
+      [['usage', '--from', 'monday'], '--from'],
+      [['usage', '--from', '2026-02-02', '--to', '2026-02-01'], '--from'],
       [['keys', 'list', '--nonsense'], '--nonsense'],
       [['extract'], 'url'],
       [['keys', 'mend'], '(mediagate keys --help says more)'],

@@ -128,8 +128,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     imageDailyLimit: options.imageDailyLimit,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
-  const usage = createUsageDesk({ admissions: state.admissions, clock });
-  const app = createApp({ gateway, windows: state.windows, usage, keys, health, logger, clock, siteUrl, ...links });
+  const { windows, budgets, admissions, usage: ledger } = state;
+  const usage = createUsageDesk({ admissions, clock });
+  const app = createApp({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -53,6 +53,7 @@ describe('settings', () => {
       AUDIO_LINK_HOURS: '1.5',
       MAX_CONNECTIONS: '0',
       SHUTDOWN_SECONDS: 'soon',
+      FREE_TIER_PERIOD: 'year',
     };
     let message = '';
     try {

@@ -192,11 +192,10 @@ describe('state on a PostgreSQL that has troubles', () => {
   });
 
   it('tells callers in time when a connection is silent or a window locked, and recovers', async function () {
+    await state.ping();
+    const stopped = await backends();
     const other = await place.open();
     await other.windows.take({ ...request, keyId: 'held' });
-    const inUse = await backends();
-    await state.ping();
-    const stopped = (await backends()).filter((pid) => !inUse.includes(pid));
     expect(stopped).not.to.deep.equal([]);
     await observer.query('begin');
     await observer.query(`select * from rate_windows where key_id = 'held' for update`);
@@ -216,7 +215,10 @@ describe('state on a PostgreSQL that has troubles', () => {
       expect(performance.now() - begun).to.be.below(5_000);
       await observer.query('rollback');
       expect(await other.windows.take({ ...request, keyId: 'held' })).to.include({ accepted: true, remaining: 3 });
-      expect(await state.windows.take(request)).to.include({ accepted: true, remaining: 4 });
+      // Each silent connection is found out by whoever gets it.
+      const answers: unknown[] = [];
+      for (const _pid of stopped) answers.push(await state.windows.take(request).catch(() => undefined));
+      expect(answers.find(Boolean)).to.include({ accepted: true, remaining: 4 });
     } finally {
       for (const pid of stopped) process.kill(pid, 'SIGCONT');
     }

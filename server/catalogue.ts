@@ -1,0 +1,110 @@
+/** A plan as the service document describes it. Null: not limited, or not said. */
+export interface Plan {
+  id: string;
+  name: string;
+  /** Days that a key made for it is good; 0 is for ever. */
+  durationDays: number;
+  /** Model requests. */
+  requestLimit: number | null;
+  /** Tokens in and out together. */
+  tokenLimit: number | null;
+  /** Tokens of one day by UTC. */
+  dailyTokenLimit: number | null;
+  imageLimit: number | null;
+  imageMonthlyLimit: number | null;
+  opusRequestLimit: number | null;
+  imageLimitText: string | null;
+  imageDailyLimit: number | null;
+  maxImagesPerRequest: number | null;
+  /** False: only the models of the free tier. */
+  allModels: boolean;
+  includesAudio: boolean;
+  includesImage: boolean;
+  /** Good for images alone. */
+  imageOnly: boolean;
+  note: string | null;
+  /** Requests per minute and route family, unless the key has others. */
+  includedRpm: number;
+  maxRpm: number;
+}
+
+export interface FreeTier {
+  id: 'free';
+  name: string;
+  /** Accepted model requests. */
+  requestLimit: number;
+  /** Per minute and route family. */
+  rpm: number;
+  /** Ids of the models it opens. */
+  modelAccess: readonly string[];
+}
+
+export interface Catalogue {
+  plans: readonly Plan[];
+  freeTier: FreeTier;
+}
+
+/** Everything of a plan that needs no saying. */
+export const PLAIN_PLAN: Omit<Plan, 'id' | 'name'> = {
+  durationDays: 0,
+  requestLimit: null,
+  tokenLimit: null,
+  dailyTokenLimit: null,
+  imageLimit: null,
+  imageMonthlyLimit: null,
+  opusRequestLimit: null,
+  imageLimitText: null,
+  imageDailyLimit: null,
+  maxImagesPerRequest: null,
+  allModels: true,
+  includesAudio: true,
+  includesImage: false,
+  imageOnly: false,
+  note: null,
+  includedRpm: 30,
+  maxRpm: 30,
+};
+
+/** As long as an operator has no plans of their own. */
+export const DEFAULT_CATALOGUE: Catalogue = {
+  plans: [
+    { ...PLAIN_PLAN, id: 'token_30m', name: '30M tokens', tokenLimit: 30_000_000 },
+    { ...PLAIN_PLAN, id: 'token_100m', name: '100M tokens', tokenLimit: 100_000_000 },
+    { ...PLAIN_PLAN, id: 'token_300m', name: '300M tokens', tokenLimit: 300_000_000 },
+  ],
+  freeTier: { id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] },
+};
+
+/** What the service document says of its models, besides what their plugins know. */
+export const MODEL_NOTES = {
+  chat: {
+    routes: ['/v1/chat/completions', '/v1/responses'],
+    reasoningEfforts: ['low', 'medium', 'high', 'xhigh'],
+    recommended: { first: 'm-5.5', coding: 'm-5.4-mini', longWorkEffort: 'high' },
+    models: [
+      'm-5.5',
+      'm-5.4',
+      'm-5.4-mini',
+      'm-5.3-code',
+      'm-5.2-code',
+      'm-5.2',
+      'm-5.1-code-max',
+      'm-5.1-code-mini',
+      'm-5-code',
+      'm-5-code-mini',
+      'm-5.3-code-spark',
+      'code-auto-review',
+    ],
+  },
+  audio: [
+    { model: 'stt-large-v3', routes: ['/v1/audio/transcriptions', '/v1/audio/translations'] },
+    { model: 'stt-large-v3-turbo', routes: ['/v1/audio/transcriptions'] },
+    { model: 'tts_multilingual_v2', routes: ['/v1/audio/speech'] },
+    { model: 'tts_v3', routes: ['/v1/audio/speech'] },
+    { model: 'tts_flash_v2_5', routes: ['/v1/audio/speech'] },
+    { model: 'tts_turbo_v2_5', routes: ['/v1/audio/speech'] },
+    { model: 'tts_multilingual_sts_v2', routes: ['/v1/audio/voice-changer'] },
+    { model: 'tts_text_to_sound_v2', routes: ['/v1/audio/sound-effects'] },
+  ],
+  image: { listed: 'gen-image-2', model: 'gen-img-2', routes: ['/v1/images/jobs', '/v1/images/generations'] },
+} as const;

@@ -1,0 +1,124 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { type Plan, planKey, readCatalogue } from 'mediagate/server';
+import { rejection } from '../support/rejection.js';
+
+const NULLS = [
+  'requestLimit',
+  'dailyTokenLimit',
+  'imageLimit',
+  'imageMonthlyLimit',
+  'opusRequestLimit',
+  'imageLimitText',
+  'imageDailyLimit',
+  'maxImagesPerRequest',
+] as const;
+
+describe('the catalogue of plans', () => {
+  let folder: string;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plans-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  async function write(content: unknown): Promise<string> {
+    const file = path.join(folder, `${Math.random()}.json`);
+    await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+    return file;
+  }
+
+  it('is that of the service document, with every field', async () => {
+    const { plans, freeTier } = await readCatalogue(undefined);
+    expect(plans.map(({ id, name, tokenLimit }) => [id, name, tokenLimit])).to.deep.equal([
+      ['token_30m', '30M tokens', 30_000_000],
+      ['token_100m', '100M tokens', 100_000_000],
+      ['token_300m', '300M tokens', 300_000_000],
+    ]);
+    for (const plan of plans) {
+      expect(Object.keys(plan)).to.have.length(19);
+      for (const member of NULLS) expect(plan[member], member).to.equal(null);
+      expect(plan).to.include({ durationDays: 0, allModels: true, includesAudio: true, includesImage: false });
+      expect(plan).to.include({ imageOnly: false, includedRpm: 30, maxRpm: 30 });
+    }
+    expect(freeTier).to.deep.equal({ id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] });
+  });
+
+  it("takes an operator's changes and further plans", async () => {
+    const file = await write({
+      plans: [
+        { id: 'token_30m', includedRpm: 60, maxRpm: 90 },
+        { id: 'pictures', imageOnly: true, durationDays: 30, imageDailyLimit: 20, maxRpm: 60 },
+      ],
+      freeTier: { requestLimit: 5 },
+    });
+    const { plans, freeTier } = await readCatalogue(file);
+    expect(plans.map(({ id }) => id)).to.deep.equal(['token_30m', 'token_100m', 'token_300m', 'pictures']);
+    expect(plans[0]).to.include({ name: '30M tokens', tokenLimit: 30_000_000, includedRpm: 60, maxRpm: 90 });
+    expect(plans[3]).to.include({ name: 'pictures', tokenLimit: null, imageOnly: true, imageDailyLimit: 20 });
+    expect(freeTier).to.include({ name: 'Free', requestLimit: 5, rpm: 30 });
+  });
+
+  it('says what is wrong with a file', async () => {
+    const cases: [content: unknown, said: string][] = [
+      ['{', 'is not JSON'],
+      [[], 'the file must be object'],
+      [{ plans: [{ name: 'nameless' }] }, 'plans.0.id'],
+      [{ plans: [{ id: 'one', tokenLimit: -1 }] }, 'plans.0.tokenLimit'],
+      [{ plans: [{ id: 'one', tokens: 1 }] }, 'plans.0 must NOT have additional properties'],
+      [{ plans: [{ id: 'one' }, { id: 'one' }] }, 'plans.1.id one is there twice'],
+      [{ plans: [{ id: 'free' }] }, 'plans.0.id is that of the free tier'],
+      [{ plans: [{ id: 'one', includedRpm: 31 }] }, 'plans.0.includedRpm is more than maxRpm (30)'],
+      [{ freeTier: { modelAccess: [] } }, 'freeTier.modelAccess'],
+    ];
+    for (const [content, said] of cases) {
+      const file = await write(content);
+      const error = await rejection(readCatalogue(file));
+      expect(error).to.have.property('name', 'PlansFileError');
+      expect(error).to.have.property('message').that.contains(said).and.contains(file);
+    }
+    const missing = await rejection(readCatalogue(path.join(folder, 'none.json')));
+    expect(missing).to.have.property('message').that.contains('PLANS_FILE');
+  });
+
+  it('makes keys with the grants, the limits and the time of their plan', async () => {
+    const plain = (await readCatalogue(undefined)).plans[0] as Plan;
+    const { freeTier } = await readCatalogue(undefined);
+    const plans: Plan[] = [
+      plain,
+      { ...plain, id: 'all', includesImage: true, durationDays: 7, dailyTokenLimit: 9 },
+      { ...plain, id: 'narrow', tokenLimit: null, includesAudio: false, allModels: false },
+      { ...plain, id: 'pictures', imageOnly: true, tokenLimit: 5, durationDays: 30 },
+    ];
+    const now = Date.UTC(2026, 5, 15);
+    const make = (id: string, freeTierPeriod: 'lifetime' | 'month' | 'day' = 'lifetime') =>
+      planKey(id, { catalogue: { plans, freeTier }, freeTierPeriod, accountId: 'local', now });
+
+    const tokens = make('token_30m');
+    expect(tokens).to.deep.include({ grants: ['text', 'audio'], rpm: 30, maxRpm: 30, expiresAt: null });
+    expect(tokens?.plan).to.deep.equal({ planId: 'token_30m', budgetId: tokens?.budget?.id, models: null });
+    expect(tokens?.budget).to.include({ tokenLimit: 30_000_000, requestLimit: null, resets: 'never', expiresAt: null });
+
+    const week = Date.UTC(2026, 5, 22);
+    const all = make('all');
+    expect(all).to.deep.include({ grants: ['images', 'text', 'audio'], expiresAt: week });
+    expect(all?.budget).to.include({ dailyTokenLimit: 9, expiresAt: week });
+
+    expect(make('narrow')).to.deep.include({
+      grants: ['text'],
+      plan: { planId: 'narrow', budgetId: null, models: ['m-5.5'] },
+    });
+    const pictures = make('pictures');
+    expect(pictures).to.deep.include({ grants: ['images'], expiresAt: Date.UTC(2026, 6, 15) });
+    expect(pictures?.plan).to.deep.equal({ planId: 'pictures', budgetId: null, models: null });
+
+    const free = make('free', 'month');
+    expect(free).to.deep.include({ grants: ['text'], rpm: 30 });
+    expect(free?.plan.models).to.deep.equal(['m-5.5']);
+    expect(free?.budget).to.include({ planId: 'free', requestLimit: 50, tokenLimit: null, resets: 'month' });
+    expect(make('free')?.budget).to.include({ resets: 'never' });
+    expect(make('none')).to.equal(undefined);
+  });
+});
