@@ -7,7 +7,16 @@ import { importsOf } from './support/import-statements.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Packages of the web server and the command line: the core must run without them. */
-const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'typebox', 'range-parser', 'fresh'];
+const SERVER_PACKAGES = [
+  'koa',
+  '@koa/router',
+  'commander',
+  'nanospinner',
+  'typebox',
+  'range-parser',
+  'fresh',
+  'prom-client',
+];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
 const PLACES: Readonly<Record<string, string | readonly string[]>> = {
@@ -25,6 +34,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
+  'prom-client': 'server/metrics.ts',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',
@@ -45,6 +55,7 @@ const LAZY_PACKAGES = [
   'fluent-ffmpeg',
   'cockatiel',
   's3mini',
+  'prom-client',
 ];
 
 interface Layer {

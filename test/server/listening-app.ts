@@ -23,6 +23,7 @@ import {
   createHealth,
   createHttpServer,
   createKeyRecord,
+  createMetrics,
   createPepper,
   type Health,
   type HttpServerOptions,
@@ -50,6 +51,8 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Counts, and serves what it counts at `/metrics`. Default false. */
+  publicMetrics?: boolean;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -123,7 +126,12 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
   };
-  const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock, siteUrl, ...links });
+  const { publicMetrics = false } = options;
+  const models = gateway.models().map(({ id }) => id);
+  const metrics = publicMetrics ? await createMetrics({ jobs: state.jobs, models, clock }) : undefined;
+  const { windows } = state;
+  const counting = { metrics, publicMetrics };
+  const app = createApp({ gateway, windows, keys, health, logger, clock, siteUrl, ...links, ...counting });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
