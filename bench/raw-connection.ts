@@ -20,32 +20,36 @@ export function createRawConnection(origin: string): RawConnection {
 
   function open(): Socket {
     const opened = connect({ host: hostname, port: Number(port), noDelay: true });
+    const fail = (error: unknown) => {
+      // One that was let go says nothing of what is under way on its successor.
+      if (socket !== opened) return;
+      socket = undefined;
+      opened.destroy();
+      settle?.reject(error);
+    };
     opened.on('data', (bytes) => {
       try {
-        if (reader?.take(bytes)) finish(opened, reader.answer);
+        if (socket === opened && reader?.take(bytes)) finish(reader.answer);
       } catch (error) {
         fail(error);
       }
     });
-    opened.on('error', fail).on('close', () => {
-      if (socket === opened) socket = undefined;
-      fail(new Error('the connection ended before the answer did'));
-    });
+    opened.on('error', fail).on('close', () => fail(new Error('the connection ended before the answer did')));
     return opened;
   }
 
-  function finish(of: Socket, answer: RawAnswer): void {
+  function finish(answer: RawAnswer): void {
     const { resolve } = settle ?? {};
     settle = undefined;
-    if (answer.closes) {
-      socket = undefined;
-      of.destroy();
-    }
+    if (answer.closes) destroy();
     resolve?.(answer);
   }
 
-  function fail(error: unknown): void {
-    settle?.reject(error);
+  function destroy(): void {
+    const gone = socket;
+    socket = undefined;
+    gone?.destroy();
+    settle?.reject(new Error('the connection was hung up'));
     settle = undefined;
   }
 
@@ -57,9 +61,6 @@ export function createRawConnection(origin: string): RawConnection {
       socket.write(request);
       return settle.promise;
     },
-    destroy() {
-      socket?.destroy();
-      socket = undefined;
-    },
+    destroy,
   };
 }
