@@ -48,6 +48,7 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
+  'previous_response_not_found',
   'bad_request',
   // Keys and grants
   'missing_api_key',
@@ -61,6 +62,7 @@ export const ERROR_CODES = [
   // Things that are not there
   'model_not_found',
   'job_not_found',
+  'response_not_found',
   'file_not_found',
   'route_not_found',
   'method_not_allowed',

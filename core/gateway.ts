@@ -39,11 +39,15 @@ import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
 import type { Jobs } from './state/jobs.js';
+import type { Texts } from './text/requests.js';
+import { createTexts, type TextsOptions } from './text/text.js';
 
 export type * from './images/image-jobs.js';
 export type { ImagesOptions } from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
 export type { BrowserExecutable } from './services/browser-process.js';
+export type * from './text/requests.js';
+export type { TextsOptions } from './text/text.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -116,6 +120,8 @@ export interface GatewayOptions {
   jobs?: JobsOptions;
   /** Images. They are offered where there are jobs and a storage. */
   images?: ImagesOptions;
+  /** Text models. */
+  text?: TextsOptions;
 }
 
 /** Where background jobs are kept, and how many there may be. */
@@ -186,6 +192,8 @@ export interface Gateway extends AsyncDisposable {
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
   /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
+  /** Text models. */
+  readonly text: Texts;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
@@ -289,13 +297,15 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     });
   }
 
+  const text = createTexts({ ...options.text, registry, host, clock });
+
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
     await Promise.all([jobs?.stop(), images?.stop()]);
     referencesEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     await audioFiles?.close();
     await host.dispose();
-    await Promise.all([browser.close(), http.close()]);
+    await Promise.all([browser.close(), http.close(), text.close()]);
   }
   let closing: Promise<void> | undefined;
   const close = () => {
@@ -327,6 +337,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return audioFiles.open(request);
     },
     images: images ?? absentImages,
+    text,
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };

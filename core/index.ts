@@ -24,6 +24,9 @@ export {
 } from './services/fail-over.js';
 export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
+export { encodeForm, type FilePart, type Form } from './services/multipart-form.js';
+export * from './services/upstream-failures.js';
+export * from './services/upstream-refusal.js';
 export type * from './state/admissions.js';
 export type * from './state/api-keys.js';
 export type * from './state/budgets.js';
@@ -33,4 +36,5 @@ export { loadSecret } from './state/secrets.js';
 export type * from './state/stored-responses.js';
 export type * from './state/usage.js';
 export type * from './state/windows.js';
+export { type JsonValue, replaceMembers } from './text/json-members.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

@@ -40,6 +40,8 @@ export interface PluginHost {
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>;
+  /** Name of the entry's plugin, where it only stands for something better that is not configured. */
+  standIn(entry: string): string | undefined;
   /** Private origins that this entry may reach. */
   trustedOriginsOf(entry: string): readonly string[];
   /** In reverse order of the configuration. */
@@ -165,6 +167,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           cause: error,
         });
       }
+    },
+
+    standIn(entry) {
+      const plugin = all.find(({ id }) => id === entry)?.plugin;
+      return plugin?.standIn ? plugin.name : undefined;
     },
 
     trustedOriginsOf: (entry) => all.filter(({ id }) => id === entry).flatMap((loaded) => trustedBy(loaded.entry)),

@@ -23,6 +23,7 @@ export interface Registry {
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
+  readonly texts: readonly Registered<TextProvider>[];
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   /** Platform keys and model ids of one entry. */
   servedBy(entry: string): string[];
@@ -110,6 +111,9 @@ export function createRegistry(logger: Logger): Registry {
         if (known) return { ...registered, model: known };
       }
       return undefined;
+    },
+    get texts() {
+      return text;
     },
     models: () => [
       ...images.flatMap(({ entry, contribution }) =>

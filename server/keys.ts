@@ -61,14 +61,23 @@ export interface NewKey {
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
+  /** Default: none, and then neither a budget nor a bound of models. */
+  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models'>;
 }
+
+const NO_PLAN = { planId: null, budgetId: null, models: null } as const;
 
 /** A key and the record to store for it. The key itself is in no record. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
   const { id, key } = createKey();
+  const { name, grants, rpm, expiresAt, plan = NO_PLAN } = wanted;
   const record: ApiKeyRecord = {
-    ...wanted,
     id,
+    name,
+    grants,
+    rpm,
+    expiresAt,
+    ...plan,
     hash: hashKey(key, pepper),
     pepperVersion: pepper.version,
     accountId: 'local',

@@ -1,17 +1,8 @@
-/** A whole image or sound in memory. */
+/** A whole image in memory. */
 export interface Media {
   bytes: Uint8Array;
   /** Media type by the content, e.g. `image/png`. */
   contentType: string;
-}
-
-/** A sound on its way. */
-export interface MediaStream {
-  body: AsyncIterable<Uint8Array>;
-  contentType: string;
-  /** What was used, where the upstream says. */
-  usage?: Promise<Usage | undefined>;
-  warnings?: readonly string[];
 }
 
 /** What a call consumed. Absent members are unknown, which is not zero. */

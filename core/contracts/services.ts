@@ -23,7 +23,7 @@ export interface HttpRequest {
   /** Names in lower case. `host`, `content-length`, `connection` and `transfer-encoding` are ours. */
   headers?: Readonly<Record<string, string>>;
   /** A string is sent as UTF-8. The content type is the caller's to set. */
-  body?: string | Uint8Array;
+  body?: string | Uint8Array | BodySource;
   signal?: AbortSignal;
   /** Milliseconds for everything, redirects and body included. Default and maximum: the plugin's deadline. */
   timeoutMs?: number;
@@ -31,6 +31,14 @@ export interface HttpRequest {
   maxBytes?: number;
   /** Redirects to follow, 0 to 5; each hop is guarded anew and drops `authorization` and `cookie` across origins. Default 0. */
   maxRedirects?: number;
+}
+
+/** A body that is not in memory as a whole. */
+export interface BodySource {
+  /** Bytes. */
+  size: number;
+  /** From its beginning, exactly `size` bytes. Asked anew each time the request is sent. */
+  read(): AsyncIterable<Uint8Array>;
 }
 
 export interface HttpResponse {

@@ -1,6 +1,8 @@
 import type { CircuitBreakerPolicy } from 'cockatiel';
 import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { createRetryBudget } from './retry-budget.js';
+import { createWeightedTurns } from './weighted-turns.js';
 
 /** What follows from a try that failed. */
 export interface TryConsequence {
@@ -29,11 +31,23 @@ export interface FailOverOptions<Upstream> {
   clock: Clock;
   /** Milliseconds of an upstream's first rest; each further one in a row is twice as long, up to six times this. Default 10,000. */
   restMs?: number;
+  /**
+   * Share of the work that an upstream gets among those that are ready, e.g. 3 against 1; 0 for one that only steps in.
+   * Default: the best that is ready gets all.
+   */
+  weightOf?(upstream: Upstream): number;
+  /**
+   * Further tries for each call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: no bound
+   * but that of each call.
+   */
+  retryShare?: number;
 }
 
 export interface FailOverCall<Upstream, Result> {
   /** Milliseconds for all tries and the waiting between them; nothing is waited for that would end later. */
   budgetMs: number;
+  /** Longest wait before one of the tries, in milliseconds. Default: as long as there is time. */
+  longestWaitMs?: number;
   signal: AbortSignal;
   /** Whether the upstream can do this work at all. Default: each can. */
   suits?(upstream: Upstream): boolean;
@@ -44,8 +58,8 @@ export interface FailOverCall<Upstream, Result> {
 /** Several upstreams that do the same work; keeps, for as long as it lives, which of them rest. */
 export interface FailOver<Upstream> {
   /**
-   * Tries upstreams in their order until one does the work: three tries, or as many as there are upstreams. Before an
-   * upstream is tried again, a random part of a growing delay passes, or what it asked for.
+   * Tries upstreams in their order, or by weight, until one does the work: three tries, or as many as there are upstreams.
+   * Before an upstream is tried again, a random part of a growing delay passes, or what it asked for.
    * @throws GatewayError of the last try; `upstream_unavailable` where all upstreams rest; what else the work threw; the
    * signal's reason.
    */
@@ -68,7 +82,9 @@ interface Circuit<Upstream> {
 
 /** Loads cockatiel; the only place that does. */
 export async function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Promise<FailOver<Upstream>> {
-  const { clock, restMs = REST_MS } = options;
+  const { clock, restMs = REST_MS, weightOf, retryShare } = options;
+  const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
+  const turns = weightOf && createWeightedTurns<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
   const cockatiel = await import('cockatiel');
   const counted = cockatiel.handleWhen((error) => error instanceof TryFailure && error.consequence.counts);
   const backOff = new cockatiel.ExponentialBackoff({ ...BACK_OFF, generator: cockatiel.fullJitterGenerator });
@@ -80,8 +96,10 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     return { upstream, breaker: cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker }), limitedUntil: 0 };
   });
 
-  async function run<Result>({ budgetMs, signal, suits, work }: FailOverCall<Upstream, Result>): Promise<Result> {
+  async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
+    const { budgetMs, longestWaitMs = budgetMs, signal, suits, work } = call;
     const end = clock.monotonic() + budgetMs;
+    retries?.earn();
     let candidates = circuits.filter(({ upstream }) => suits?.(upstream) ?? true);
     const most = Math.max(MIN_TRIES, candidates.length);
     const notBefore = new Map<Circuit<Upstream>, number>();
@@ -92,14 +110,16 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
       signal.throwIfAborted();
       const now = clock.monotonic();
       const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
-      // Sorting is stable: of those that are ready, the best comes first.
-      const [chosen] = candidates.toSorted((one, other) => readyAt(one) - readyAt(other));
+      const soonest = Math.min(...candidates.map(readyAt));
+      const ready = candidates.filter((circuit) => readyAt(circuit) === soonest);
+      const chosen = turns ? turns.next(ready) : ready[0];
       if (!chosen) break;
-      const waitMs = readyAt(chosen) - now;
-      if (now + waitMs >= end) {
+      const waitMs = soonest - now;
+      if (now + waitMs >= end || waitMs > longestWaitMs) {
         last ??= limited(waitMs);
         break;
       }
+      if (tries > 0 && retries?.spend() === false) break;
       if (waitMs > 0) await clock.sleep(waitMs, signal);
       // While one call tries whether it works again, the others need not wait for what comes of it.
       if (chosen.breaker.state === cockatiel.CircuitState.HalfOpen) {

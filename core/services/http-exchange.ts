@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpRequest } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
@@ -49,10 +50,15 @@ async function dispatch(hop: Hop, { limits, lifetime, guard, open }: Exchange): 
     origin: hop.url.origin,
     path: hop.url.pathname + hop.url.search,
     method: hop.method,
-    headers: hop.headers,
-    body: hop.body,
+    ...contentOf(hop),
     signal: lifetime.signal,
   });
   // undici notices an abort only once it has a connection, which may take longer than the request has.
   return lifetime.race(response);
+}
+
+function contentOf({ headers, body }: Hop): Pick<Dispatcher.RequestOptions, 'headers' | 'body'> {
+  if (typeof body !== 'object' || body instanceof Uint8Array) return { headers, body };
+  // With its length told, a body that is read piece by piece needs no chunked coding, which some upstreams refuse.
+  return { headers: { ...headers, 'content-length': String(body.size) }, body: Readable.from(body.read()) };
 }

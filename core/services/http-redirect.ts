@@ -1,3 +1,4 @@
+import type { HttpRequest } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type HeaderFields, withoutContentFields, withoutCredentials } from './http-headers.js';
 
@@ -6,7 +7,7 @@ export interface Hop {
   url: URL;
   method: string;
   headers: HeaderFields;
-  body?: string | Uint8Array;
+  body?: HttpRequest['body'];
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);

@@ -72,6 +72,9 @@ function toRow(record: ApiKeyRecord): Omit<ApiKeysTable, 'changed_at'> {
     expires_at: record.expiresAt,
     revoked_at: record.revokedAt,
     last_used_at: record.lastUsedAt,
+    plan_id: record.planId,
+    budget_id: record.budgetId,
+    models: record.models && JSON.stringify(record.models),
   };
 }
 
@@ -84,6 +87,9 @@ function toRecord(row: Selectable<ApiKeysTable>): ApiKeyRecord {
     grants: JSON.parse(row.grants) as Grant[],
     rpm: row.rpm,
     accountId: row.account_id,
+    planId: row.plan_id,
+    budgetId: row.budget_id,
+    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,

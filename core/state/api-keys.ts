@@ -13,6 +13,12 @@ export interface ApiKeyRecord {
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
   accountId: string;
+  /** Of the catalogue; null where the key was made without a plan. */
+  planId: string | null;
+  /** What model requests are counted against; null is unlimited. */
+  budgetId: string | null;
+  /** Ids of the models it may use; null is all. */
+  models: readonly string[] | null;
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;

@@ -134,6 +134,8 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   #prepare(sql: string): BetterSqlite3.Statement {
+    // A pragma takes effect when it is prepared: one that was kept would do nothing.
+    if (sql.startsWith('pragma ')) return this.#sqlite.prepare(sql);
     const known = this.#statements.get(sql);
     if (known) return known;
     if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();

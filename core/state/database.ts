@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
+import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { GatewayError } from '../errors.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
@@ -16,6 +16,8 @@ const STATEMENT_MS = 2_000;
 /** A migration may rewrite a table, or wait for another process that does. */
 const MIGRATION_STATEMENT_MS = 600_000;
 const CONNECTIONS = 10;
+const SYNC_LATER = CompiledQuery.raw('pragma synchronous = normal');
+const SYNC_ALWAYS = CompiledQuery.raw('pragma synchronous = full');
 
 export interface DatabaseSettings {
   dataDir: string;
@@ -25,6 +27,15 @@ export interface DatabaseSettings {
 export interface Patience {
   /** Milliseconds until the caller is told that the database did not answer. Default {@link DATABASE_PATIENCE_MS}. */
   patienceMs?: number;
+}
+
+export interface TransactionOptions extends Patience {
+  /**
+   * What a committed transaction survives for certain: the end of this process, or a power cut as well. The former is for
+   * what is worth less than waiting for the disk; the next transaction of the other sort makes it as safe. PostgreSQL, which
+   * keeps others waiting for no disk, commits all alike. Default `power-cut`.
+   */
+  survives?: 'process-end' | 'power-cut';
 }
 
 /**
@@ -40,7 +51,7 @@ export interface Database {
   /** Rolled back where `work` throws, or where the caller has been told by then that it failed. */
   transaction<Result>(
     work: (transaction: Transaction<Tables>) => Promise<Result>,
-    patience?: Patience,
+    options?: TransactionOptions,
   ): Promise<Result>;
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -101,6 +112,21 @@ async function migrate(queries: Kysely<Tables>): Promise<void> {
   if (error) throw error;
 }
 
+/** SQLite writes as always, but lets the operating system choose when that reaches the disk. */
+function unsynced<Result>(
+  queries: Kysely<Tables>,
+  work: (connection: Kysely<Tables>) => Promise<Result>,
+): Promise<Result> {
+  return queries.connection().execute(async (connection) => {
+    await connection.executeQuery(SYNC_LATER);
+    try {
+      return await work(connection);
+    } finally {
+      await connection.executeQuery(SYNC_ALWAYS);
+    }
+  });
+}
+
 function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
   let closing: Promise<void> | undefined;
   const active = new Set<Promise<unknown>>();
@@ -146,16 +172,16 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
     engine,
     queries,
     run: (work, patience) => answer(async () => work(queries), patience),
-    transaction: (work, patience) =>
-      answer(
-        async (signal) =>
-          queries.transaction().execute(async (transaction) => {
+    transaction: (work, options) =>
+      answer(async (signal) => {
+        const begin = (connection: Kysely<Tables>) =>
+          connection.transaction().execute(async (transaction) => {
             const result = await work(transaction);
             signal.throwIfAborted();
             return result;
-          }),
-        patience,
-      ),
+          });
+        return engine === 'sqlite' && options?.survives === 'process-end' ? unsynced(queries, begin) : begin(queries);
+      }, options),
     async ping() {
       await answer(async () => sql`select 1`.execute(queries), { patienceMs: STATEMENT_MS });
     },

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely';
 import { GatewayError, isGatewayError } from '../errors.js';
-import { DATABASE_PATIENCE_MS, type Database } from './database.js';
+import { DATABASE_PATIENCE_MS, type Database, type TransactionOptions } from './database.js';
 import { databaseAway } from './database-errors.js';
 import type { Tables } from './schema.js';
 
@@ -19,6 +19,7 @@ export interface GroupCommitOptions<Item, Answer> {
   database: Database;
   /** Items of one transaction. Default 100. */
   most?: number;
+  survives?: TransactionOptions['survives'];
   /** Answers in the order of the items. An error is the refusal of one item, thrown to whoever submitted that. */
   work(transaction: Transaction<Tables>, items: readonly Item[]): Promise<readonly (Answer | GatewayError)[]>;
 }
@@ -33,7 +34,7 @@ interface Waiter<Item, Answer> {
 
 /** What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { database, most = MAX_GROUP, work } = options;
+  const { database, most = MAX_GROUP, survives, work } = options;
   let waiting: Waiter<Item, Answer>[] = [];
   let running = false;
 
@@ -62,7 +63,10 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     const patienceMs = Math.max(LEAST_PATIENCE_MS, DATABASE_PATIENCE_MS - (performance.now() - oldest));
     try {
       const items = group.map(({ item }) => item);
-      const answers = await database.transaction((transaction) => work(transaction, items), { patienceMs });
+      const answers = await database.transaction((transaction) => work(transaction, items), {
+        patienceMs,
+        survives,
+      });
       for (const [index, waiter] of group.entries()) {
         const given = answers[index] as Answer | GatewayError;
         if (isGatewayError(given)) waiter.reject(given);

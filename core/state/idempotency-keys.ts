@@ -31,7 +31,7 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
     queries,
     table: 'idempotency_keys',
     sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0 },
-    conflict: (rows) =>
+    finish: (rows) =>
       rows.onConflict((conflict) =>
         conflict.column('hash').doUpdateSet(({ ref }) => ({
           fingerprint: ref('excluded.fingerprint'),
@@ -60,8 +60,8 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
     },
 
     /** In the place of what was remembered of the same keys before; each key once. */
-    remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
-      return insert(transaction, rows);
+    async remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
+      await insert(transaction, rows);
     },
   };
 }

@@ -1,7 +1,11 @@
 import path from 'node:path';
 import type { Cache, Clock, Logger, Storage } from '../contracts/services.js';
+import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
+import type { Budgets } from './budgets.js';
 import type { Jobs } from './jobs.js';
+import type { StoredResponses } from './stored-responses.js';
+import type { UsageLedger } from './usage.js';
 import type { Windows } from './windows.js';
 
 export interface StateSettings {
@@ -24,6 +28,8 @@ export interface StateSettings {
   windowClock?: Clock;
   /** Milliseconds after which a job whose worker shows no life is given to another. Default 15,000. Given by tests. */
   jobLeaseMs?: number;
+  /** Milliseconds after which what a process without a sign of life reserved is settled. Default 15,000. Given by tests. */
+  reservationLeaseMs?: number;
   logger: Logger;
 }
 
@@ -40,6 +46,10 @@ export interface State {
   readonly engine: 'sqlite' | 'postgres';
   readonly keys: ApiKeys;
   readonly windows: Windows;
+  readonly admissions: Admissions;
+  readonly budgets: Budgets;
+  readonly usage: UsageLedger;
+  readonly storedResponses: StoredResponses;
   readonly jobs: Jobs;
   readonly cache: Cache;
   readonly files: Storage;
@@ -47,7 +57,7 @@ export interface State {
   ping(): Promise<void>;
   /** Resolves where what keeps the files answers; an object store is asked at most every 15 s. */
   pingFiles(): Promise<void>;
-  /** Stops the workers of jobs, finishes what was begun, then lets go of databases and sockets. Idempotent. */
+  /** Stops the workers of jobs, finishes what was begun, writes what was settled, then lets go of databases and sockets. Idempotent. */
   close(): Promise<void>;
 }
 

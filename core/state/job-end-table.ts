@@ -1,15 +1,18 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { countUse } from './daily-quotas.js';
+import { countUse, dayOf } from './daily-quotas.js';
 import type { Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
+import { routeOfJobs } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
 import { ownedBy } from './job-table.js';
 import { ACTIVE } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
-import type { LedgerTable, Tables } from './schema.js';
+import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
+import { createTotals, knownCounts } from './usage-rows.js';
+import type { UsageTable } from './usage-table.js';
 
-export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'finished_at'] as const;
+export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'created_at', 'finished_at'] as const;
 
 /** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. */
 export const ENDED = { runner: null, input: 'null' } as const;
@@ -33,7 +36,7 @@ export interface Expiry {
 export type JobEndTable = ReturnType<typeof createJobEndTable>;
 
 /** The statements that end jobs. Each ends a job that has not ended, so whatever goes with that happens once. */
-export function createJobEndTable(engine: Engine, clock: JobClock) {
+export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: UsageTable) {
   return {
     /** Undefined where the run was no longer the job's. */
     finish(queries: Kysely<Tables>, { id, attempts }: RunKey, outcome: Outcome): Promise<Ended | undefined> {
@@ -95,12 +98,16 @@ export function createJobEndTable(engine: Engine, clock: JobClock) {
       await countUse(transaction, taken, -1);
     },
 
-    /** In the transaction that completed them. The table has one row for each job. */
+    /** In the transaction that completed them. The table has one row for each job, so totals count each once as well. */
     async writeCharges(
       transaction: Transaction<Tables>,
       charges: readonly (readonly [Ended, Charge])[],
     ): Promise<void> {
-      if (charges.length > 0) await transaction.insertInto('ledger').values(charges.map(toLedgerRow)).execute();
+      if (charges.length === 0) return;
+      await transaction.insertInto('ledger').values(charges.map(toLedgerRow)).execute();
+      const totals = createTotals();
+      for (const charge of charges) totals.addTotal(toTotalsRow(charge));
+      await usageTable.addTotals(transaction, totals);
     },
   };
 }
@@ -116,5 +123,23 @@ function toLedgerRow([{ id, kind, account_id, key_id, finished_at }, charge]: re
     units,
     usage: usage === undefined ? null : toJson(usage),
     at: finished_at as number,
+  };
+}
+
+function toTotalsRow([ended, { model, units, usage }]: readonly [Ended, Charge]): UsageTotalsTable {
+  const { kind, key_id, account_id, created_at, finished_at } = ended;
+  const at = finished_at as number;
+  return {
+    key_id,
+    day: dayOf(at),
+    account_id,
+    route: routeOfJobs(kind),
+    model,
+    requests: 1,
+    failed: 0,
+    estimated: usage?.estimated ? 1 : 0,
+    ...knownCounts(usage),
+    images: kind === 'image' ? units : 0,
+    latency_ms_sum: Math.max(0, at - created_at),
   };
 }

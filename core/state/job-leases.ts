@@ -5,6 +5,7 @@ import type { JobRunTable, RunSeen } from './job-run-table.js';
 import type { Sweeper } from './job-sweep.js';
 import type { Run } from './job-workers.js';
 import type { JobKind } from './jobs.js';
+import { startRounds } from './rounds.js';
 import { hasEnded } from './runner.js';
 
 /*
@@ -29,13 +30,6 @@ export interface LeaseWatchOptions {
   runs: ReadonlyMap<string, Run>;
   report(error: unknown): void;
   logger: Logger;
-}
-
-interface Rounds {
-  /** Of the first round, whatever came of it. */
-  first: Promise<void>;
-  /** Waits for the round under way. */
-  stop(): Promise<void>;
 }
 
 export interface LeaseWatch {
@@ -111,35 +105,9 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     if (count > 0) logger.warn('background jobs waited too long for their turn and have failed', { count });
   }
 
-  /** One after the other: a database that is slow does not pile them up. */
-  function startRounds(work: () => Promise<void>): Rounds {
-    let timer: NodeJS.Timeout | undefined;
-    let stopped = false;
-    async function round(): Promise<void> {
-      try {
-        await work();
-      } catch (error) {
-        report(error);
-      }
-      if (!stopped) timer = setTimeout(begin, intervalMs);
-    }
-    function begin(): void {
-      current = round();
-    }
-    const first = round();
-    let current = first;
-    return {
-      first,
-      stop() {
-        stopped = true;
-        clearTimeout(timer);
-        return current;
-      },
-    };
-  }
-
-  const looking = startRounds(endTheDead);
-  const rounds = [looking, startRounds(renew), startRounds(expire), startRounds(sweeper.sweep)];
+  const start = (work: () => Promise<void>) => startRounds({ intervalMs, work, report });
+  const looking = start(endTheDead);
+  const rounds = [looking, start(renew), start(expire), start(sweeper.sweep)];
   return {
     looked: looking.first,
     async stop() {

@@ -17,6 +17,7 @@ import { createJobWaits } from './job-waits.js';
 import { startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs, JobWorkers } from './jobs.js';
 import type { SlotTable } from './slots.js';
+import { createUsageTable } from './usage-table.js';
 
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;
@@ -52,7 +53,7 @@ export function createJobs({
   const table = createJobTable(database, clock);
   const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database.engine, clock);
-  const endTable = createJobEndTable(database.engine, clock);
+  const endTable = createJobEndTable(database.engine, clock, createUsageTable(database.queries));
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
   const waits = createJobWaits({ database, table, dispatcher, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();

@@ -1,3 +1,4 @@
+import type { Usage } from '../contracts/media.js';
 import type { Attempt, ErrorCode } from '../errors.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
@@ -115,8 +116,8 @@ export interface Accepted {
 export interface Charge {
   model: string;
   units: number;
-  /** As the upstream counted it; JSON. */
-  usage?: unknown;
+  /** As the upstream counted it. */
+  usage?: Usage;
 }
 
 export interface WorkOptions {

@@ -1,11 +1,17 @@
+import { createAdmissions } from './admissions-sql.js';
 import { createApiKeys } from './api-keys-sql.js';
+import { createBudgets } from './budgets-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import type { Dispatcher } from './dispatcher.js';
 import { openFiles, type State, type StateSettings } from './index.js';
+import { createJobClock } from './job-clock.js';
 import { createJobs } from './jobs-sql.js';
 import { createSlotTable } from './slots.js';
+import { createStoredResponses } from './stored-responses-sql.js';
+import { createUsageLedger } from './usage-sql.js';
+import { startUsageSweep } from './usage-sweep.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
@@ -24,10 +30,23 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const dispatcher =
       databaseUrl === undefined ? createEmbeddedDispatcher() : await openPostgresDispatcher(databaseUrl);
     const jobs = createJobs({ database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, logger });
+    const { reservationLeaseMs: leaseMs } = settings;
+    const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
+    const storedResponses = createStoredResponses(database, logger);
+    const tableClock = createJobClock(sharedClock);
+    const sweep = startUsageSweep({
+      database,
+      clock: tableClock,
+      report: (error) => logger.warn('old usage could not be deleted', { error }),
+    });
     return {
       engine,
       keys: createApiKeys(database, clock),
       windows: createWindows({ database, slots }),
+      admissions,
+      budgets: createBudgets(database, tableClock),
+      usage: createUsageLedger(database),
+      storedResponses,
       jobs,
       cache,
       files,
@@ -35,6 +54,9 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       pingFiles: () => files.ping(),
       async close() {
         await jobs.close();
+        await sweep.stop();
+        await admissions.close();
+        await storedResponses.close();
         await dispatcher.close();
         await files.close();
         await cache.close();

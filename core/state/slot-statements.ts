@@ -1,6 +1,7 @@
-import { type CompiledQuery, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Engine } from './database.js';
 import type { RateWindowsTable, Tables } from './schema.js';
+import { filled, first } from './statements.js';
 
 /** What the clocks said. */
 export interface Reading {
@@ -19,7 +20,7 @@ export interface WindowChange extends Reading {
   lastAt: number;
 }
 
-/** Every statement is built once; what is run is its text with other parameters, in the order of the text. */
+/** Every statement is built once; see statements.ts. */
 export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
   const databaseNow = postgres
@@ -112,11 +113,3 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
 
 /** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
 const EMPTY_WINDOW = { time: 0, reader: '', wall: 0, steady: 0, next_seq: 0, tail_seq: 0, tail_at: 0, last_at: -1 };
-
-function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unknown[]): CompiledQuery<Row> {
-  return { ...query, parameters };
-}
-
-function first<Row>({ rows }: { rows: readonly Row[] }): Row | undefined {
-  return rows[0];
-}

@@ -1,14 +1,9 @@
 import type { Transaction } from 'kysely';
 import type { Database } from './database.js';
-import { createGroupCommit, type GroupCommit } from './group-commit.js';
+import { createLanes } from './lanes.js';
 import type { Tables } from './schema.js';
 import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
 import type { SlotAnswer, SlotRequest, Windows } from './windows.js';
-
-/** An answer costs far less than a commit. */
-const MAX_GROUP = 1_000;
-/** PostgreSQL commits side by side; SQLite has one writer. */
-const POSTGRES_LANES = 4;
 
 export interface WindowsOptions {
   database: Database;
@@ -38,19 +33,10 @@ export function createWindows({ database, slots }: WindowsOptions): Windows {
     return wishes.map((wish) => answers.get(wish) as SlotAnswer);
   }
 
-  const lanes = Array.from({ length: database.engine === 'postgres' ? POSTGRES_LANES : 1 }, () =>
-    createGroupCommit({ database, most: MAX_GROUP, work: answer }),
-  );
-
-  /** One key is always in the same lane, so that lanes do not wait for each other's locks. */
-  function laneOf(keyId: string): GroupCommit<Wish, SlotAnswer> {
-    let sum = 0;
-    for (let index = 0; index < keyId.length; index += 1) sum = (sum * 31 + keyId.charCodeAt(index)) >>> 0;
-    return lanes[sum % lanes.length] as GroupCommit<Wish, SlotAnswer>;
-  }
+  const lanes = createLanes<Wish, SlotAnswer>({ database, work: answer });
 
   return {
-    take: (request) => laneOf(request.keyId).submit({ ...request, take: true }),
-    peek: (request) => laneOf(request.keyId).submit({ ...request, take: false }),
+    take: (request) => lanes.submit(request.keyId, { ...request, take: true }),
+    peek: (request) => lanes.submit(request.keyId, { ...request, take: false }),
   };
 }

@@ -1,6 +1,5 @@
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
 import { type ErrorCode, GatewayError } from '../errors.js';
-import { oneChunk } from './memory-services.js';
 
 /** What a scripted upstream does with one request. */
 export type FakeReply =
@@ -11,6 +10,8 @@ export type FakeReply =
       headers?: Readonly<Record<string, string>>;
       /** An object is sent as JSON, with its content type. Default: empty. */
       body?: string | Uint8Array | object;
+      /** What follows the body: `break` a connection that breaks, `hang` nothing until the request's signal. Default: its end. */
+      after?: 'break' | 'hang';
     }
   /** Fails as the real client does: `timeout` as at its deadline, `connection` as without an answer or a whole body. */
   | { fail: 'timeout' | 'connection' | 'address' }
@@ -18,11 +19,15 @@ export type FakeReply =
   | { hang: true };
 
 export interface FakeHttp extends HttpClient {
-  /** In the order they were made. */
-  readonly requests: readonly HttpRequest[];
+  /** In the order they were made, their bodies read to the end. */
+  readonly requests: readonly SentRequest[];
 }
 
-type Script = readonly FakeReply[] | ((request: HttpRequest) => FakeReply | Promise<FakeReply>);
+export interface SentRequest extends HttpRequest {
+  body?: string | Uint8Array;
+}
+
+type Script = readonly FakeReply[] | ((request: SentRequest) => FakeReply | Promise<FakeReply>);
 
 const FAILURES: Readonly<Record<'timeout' | 'connection' | 'address', [ErrorCode, string]>> = {
   timeout: ['upstream_timeout', 'The source did not answer in time.'],
@@ -34,17 +39,18 @@ const FAILURES: Readonly<Record<'timeout' | 'connection' | 'address', [ErrorCode
  * An HTTP client without a network: replies one after the other (the last one again and again), or what a function says.
  */
 export function createFakeHttp(script: Script): FakeHttp {
-  const requests: HttpRequest[] = [];
+  const requests: SentRequest[] = [];
 
-  async function answer(request: HttpRequest): Promise<HttpResponse> {
+  async function answer(request: HttpRequest): Promise<FakeAnswer> {
     request.signal?.throwIfAborted();
-    requests.push(request);
+    const sent = { ...request, body: await wholeBody(request.body) };
+    requests.push(sent);
     const reply =
-      typeof script === 'function' ? await script(request) : script[Math.min(requests.length, script.length) - 1];
+      typeof script === 'function' ? await script(sent) : script[Math.min(requests.length, script.length) - 1];
     if (!reply) throw new GatewayError('upstream_error', 'The script of the fake has no reply.');
     if ('hang' in reply) return await abortion(request.signal);
     if ('fail' in reply) throw new GatewayError(...FAILURES[reply.fail]);
-    const response = toResponse(request, reply);
+    const response = toAnswer(request, reply);
     const { location } = response.headers;
     const { maxRedirects = 0 } = request;
     if (response.status < 300 || response.status > 399 || !location || maxRedirects === 0) return response;
@@ -53,25 +59,50 @@ export function createFakeHttp(script: Script): FakeHttp {
 
   return {
     requests,
-    request: answer,
+    async request(request) {
+      const { end, ...response } = await answer(request);
+      await end();
+      return response;
+    },
     async stream(request) {
-      const { status, headers, url, body } = await answer(request);
-      return { status, headers, url, body: oneChunk(body) };
+      const { status, headers, url, body, end } = await answer(request);
+      return { status, headers, url, body: flow(body, end) };
     },
   };
 }
 
+/** What a body holds, wherever it lies. */
+export async function wholeBody(body: HttpRequest['body']): Promise<string | Uint8Array | undefined> {
+  if (typeof body !== 'object' || body instanceof Uint8Array) return body;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body.read()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
 function abortion(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
+    if (signal?.aborted) reject(signal.reason);
     signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }
 
+/** In a few pieces, as bodies come. */
+async function* flow(body: Uint8Array, end: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  const size = Math.max(1, Math.ceil(body.length / 3));
+  for (let from = 0; from < body.length; from += size) yield body.subarray(from, from + size);
+  await end();
+}
+
+interface FakeAnswer extends HttpResponse {
+  /** Resolves where the body ends in peace. */
+  end(): Promise<void>;
+}
+
 /** A response as the real client hands it over. */
-function toResponse(
+function toAnswer(
   request: HttpRequest,
-  { status = 200, headers = {}, body = '' }: Extract<FakeReply, { body?: unknown }>,
-): HttpResponse {
+  { status = 200, headers = {}, body = '', after }: Extract<FakeReply, { body?: unknown }>,
+): FakeAnswer {
   const isData = typeof body === 'object' && !(body instanceof Uint8Array);
   const bytes = isData ? Buffer.from(JSON.stringify(body)) : Buffer.from(body as string | Uint8Array);
   return {
@@ -80,6 +111,10 @@ function toResponse(
     url: String(request.url),
     body: bytes,
     text: () => bytes.toString('utf8'),
+    async end() {
+      if (after === 'break') throw new GatewayError(...FAILURES.connection);
+      if (after === 'hang') await abortion(request.signal);
+    },
     json() {
       try {
         return JSON.parse(bytes.toString('utf8'));

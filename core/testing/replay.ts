@@ -1,5 +1,5 @@
 import type { HttpClient, HttpRequest } from '../contracts/services.js';
-import { createFakeHttp, type FakeReply } from './fake-http.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 import type { Exchange } from './fixtures.js';
 
 export interface Replay extends HttpClient {
@@ -39,7 +39,7 @@ export function createReplay(exchanges: readonly Exchange[]): Replay {
   };
 }
 
-function answers(exchange: Exchange, request: HttpRequest): boolean {
+function answers(exchange: Exchange, request: SentRequest): boolean {
   const url = new URL(request.url);
   const body = typeof request.body === 'string' ? request.body : Buffer.from(request.body ?? []).toString('utf8');
   return (

@@ -1,5 +1,4 @@
 import {
-  type Clock,
   createFailOver,
   GatewayError,
   type GeneratedImage,
@@ -8,20 +7,21 @@ import {
   type ImageProvider,
   isGatewayError,
   type PluginContext,
+  readRefusal,
   TryFailure,
+  tryUpstream,
+  uselessAnswer,
 } from 'mediagate';
 import { type FoundImage, findImage, imageType, readUsage } from './answer.js';
 import { createAnswerScan, type ScannedAnswer } from './answer-scan.js';
 import { downloadImage, MAX_IMAGE_BYTES } from './download.js';
-import { connectionFailure, refusalFailure, uselessAnswer } from './failures.js';
+import { afterLostAnswer, refusalFailure } from './failures.js';
 import { askedSize } from './sizes.js';
 import type { Options, Upstream } from './upstream.js';
 import { encodeRequest } from './wire.js';
 
 /** Base64 of an image, and room for the JSON around it. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-const MAX_REFUSAL_BYTES = 64 * 1024;
-const REFUSAL_MS = 5_000;
 
 export async function createOpenaiImageProvider(context: PluginContext<Options>): Promise<ImageProvider> {
   const { options, http, clock, logger } = context;
@@ -47,8 +47,7 @@ export async function createOpenaiImageProvider(context: PluginContext<Options>)
       maxBytes: MAX_ANSWER_BYTES,
     });
     if (response.status !== 200) {
-      const { status, headers } = response;
-      throw refusalFailure({ status, headers, json: await readRefusal(response, clock) }, call, upstream, clock.now());
+      throw refusalFailure(await readRefusal(response, clock), call, upstream, clock.now());
     }
     const answer = await readAnswer(response);
     if (answer === undefined) throw uselessAnswer('The upstream answered with something that is not JSON.');
@@ -74,28 +73,18 @@ export async function createOpenaiImageProvider(context: PluginContext<Options>)
     }
   }
 
-  /** One try, with a line in the log where it fails. */
-  async function attempt(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
-    const begun = clock.monotonic();
-    try {
-      return await ask(call, upstream, remainingMs);
-    } catch (thrown) {
-      const error = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, call, upstream);
-      if (error instanceof TryFailure) {
-        const { code } = error.error;
-        // Nobody but the operator can mend these, so they are alerts.
-        const level = error.consequence.again === 'elsewhere' ? 'error' : 'warn';
-        logger[level](`a try at an image upstream failed: ${error.message}`, {
-          code,
-          model: call.model,
-          member: `upstreams.${upstreams.indexOf(upstream)}`,
-          ms: Math.round(clock.monotonic() - begun),
-          ...(error.error.cause !== undefined && { error: error.error.cause }),
-        });
-      }
-      throw error;
-    }
-  }
+  const attempt = (call: ImageCall, upstream: Upstream, remainingMs: number) =>
+    tryUpstream(
+      {
+        logger,
+        clock,
+        model: call.model,
+        member: `upstreams.${upstreams.indexOf(upstream)}`,
+        signal: call.signal,
+        lost: afterLostAnswer(call, upstream),
+      },
+      () => ask(call, upstream, remainingMs),
+    );
 
   return {
     models,
@@ -127,32 +116,5 @@ async function readAnswer({ body }: HttpStream): Promise<ScannedAnswer | undefin
     // The parser's own error quotes the text, and no log shall hold an upstream's body.
     if (error instanceof SyntaxError) return undefined;
     throw error;
-  }
-}
-
-/** JSON of an answer that is not 200; undefined where it is none, long (somebody's page), or slow to come. */
-async function readRefusal({ body }: HttpStream, clock: Clock): Promise<unknown> {
-  const done = new AbortController();
-  const chunks = body[Symbol.asyncIterator]();
-  // The status says enough: nobody waits for the rest of it.
-  clock.sleep(REFUSAL_MS, done.signal).then(
-    () => chunks.return?.(),
-    () => {},
-  );
-  try {
-    const read: Uint8Array[] = [];
-    let length = 0;
-    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
-      length += next.value.length;
-      if (length > MAX_REFUSAL_BYTES) return undefined;
-      read.push(next.value);
-    }
-    return JSON.parse(Buffer.concat(read).toString('utf8'));
-  } catch {
-    // No JSON, or it broke off.
-    return undefined;
-  } finally {
-    done.abort();
-    await chunks.return?.();
   }
 }

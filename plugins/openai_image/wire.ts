@@ -1,12 +1,11 @@
-import type { ImageCall, Media } from 'mediagate';
-import { encodeForm, type FilePart } from './multipart.js';
+import { type BodySource, encodeForm, type FilePart, type ImageCall, type Media } from 'mediagate';
 import type { Upstream } from './upstream.js';
 
 /** A request in the upstream's format, without its credentials. */
 export interface WireRequest {
   path: '/images/generations' | '/images/edits';
   contentType: string;
-  body: string | Uint8Array;
+  body: string | BodySource;
 }
 
 const PASSED = ['quality', 'background', 'output_format', 'output_compression', 'moderation', 'user'] as const;
@@ -53,7 +52,7 @@ function json(path: WireRequest['path'], body: object): WireRequest {
 
 function filePart({ bytes, contentType }: Media, index: number): FilePart {
   const fileName = `image-${index + 1}.${EXTENSIONS[contentType] ?? 'bin'}`;
-  return { name: 'image[]', fileName, contentType, bytes };
+  return { name: 'image[]', fileName, contentType, content: bytes };
 }
 
 function dataUri({ bytes, contentType }: Media): string {

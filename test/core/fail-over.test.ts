@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { createFailOver, GatewayError, neverSent, systemClock, type TryConsequence, TryFailure } from 'mediagate';
+import { createManualClock } from 'mediagate/testing';
 import { rejection } from '../support/rejection.js';
 
 const signal = new AbortController().signal;
@@ -62,6 +63,63 @@ describe('failing over', () => {
     const gone = new Error('the caller left');
     setTimeout(() => leaving.abort(gone), 20);
     expect(await rejection(failOver.run({ budgetMs: 90_000, signal: leaving.signal, work }))).to.equal(gone);
+  });
+
+  it('waits between tries no longer than the call allows', async () => {
+    const failOver = await createFailOver({ upstreams: ['a'], clock: systemClock });
+    const work = () => Promise.reject(failure('anywhere', true, 30));
+    const error = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
+    expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
+    // Nobody is asked while it wants to be left alone.
+    const next = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
+    expect(next).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 30 });
+  });
+
+  it('shares the work by weight, evenly spread, and leaves nothing to one that only steps in', async () => {
+    const weights: Readonly<Record<string, number>> = { a: 5, b: 1, c: 1, spare: 0 };
+    const weightOf = (name: string) => weights[name] ?? 0;
+    const failOver = await createFailOver({ upstreams: Object.keys(weights), clock: systemClock, weightOf });
+    const call = { budgetMs: 60_000, signal };
+    const order: string[] = [];
+    for (let count = 0; count < 14; count++) order.push(await failOver.run({ ...call, work: async (name) => name }));
+    expect(order.join('')).to.equal('aabacaaaabacaa');
+    const failing = await failOver.run({
+      ...call,
+      async work(name) {
+        if (name !== 'spare') throw failure('elsewhere');
+        return name;
+      },
+    });
+    expect(failing).to.equal('spare');
+    const suits = (name: string) => name === 'b' || name === 'c';
+    const some: string[] = [];
+    for (let count = 0; count < 4; count++)
+      some.push(await failOver.run({ ...call, suits, work: async (name) => name }));
+    expect(some.sort().join('')).to.equal('bbcc');
+  });
+
+  it('makes no storm of retries where everything fails', async () => {
+    const clock = createManualClock();
+    const failOver = await createFailOver({ upstreams: ['a', 'b', 'c'], clock, retryShare: 0.2 });
+    let tries = 0;
+    let calls = 0;
+    const work = async () => {
+      tries++;
+      throw failure('anywhere', false);
+    };
+    const burst = async (count: number) => {
+      const before = { tries, calls };
+      for (; calls < before.calls + count; calls++) {
+        await rejection(failOver.run({ budgetMs: 60_000, longestWaitMs: 0, signal, work }));
+      }
+      return tries - before.tries - count;
+    };
+    expect(await burst(100)).to.equal(10 + 20 - 1);
+    await clock.advance(5_000);
+    expect(await burst(1)).to.equal(2);
+    expect(await burst(1), 'what a second brings').to.equal(2);
+    await clock.advance(3_600_000);
+    expect(await burst(100), 'nothing is saved up beyond ten').to.be.within(28, 30);
   });
 
   it('lets an upstream rest that fails ten times in a row, and lets one call try it afterwards', async () => {

@@ -2,6 +2,7 @@ import type { Migration } from 'kysely/migration';
 import * as foundation from './0001-foundation.js';
 import * as jobs from './0002-jobs.js';
 import * as imageJobs from './0003-image-jobs.js';
+import * as usage from './0004-usage.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -11,4 +12,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0001-foundation': foundation,
   '0002-jobs': jobs,
   '0003-image-jobs': imageJobs,
+  '0004-usage': usage,
 };

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { refusalFailure } from '../failures.js';
-import { encodeForm } from '../multipart.js';
 import { askedSize } from '../sizes.js';
 import type { Upstream } from '../upstream.js';
 
@@ -44,22 +43,6 @@ describe('openai_image: sizes', () => {
   it('leaves the size out where the upstream does not know "auto"', () => {
     expect(askedSize('auto', { sizes: listed })).to.deep.equal({});
     expect(askedSize('auto', { sizes: 'any' })).to.deep.equal({ size: 'auto' });
-  });
-});
-
-describe('openai_image: forms', () => {
-  it('are what a browser sends', async () => {
-    const bytes = Buffer.from('\r\n--form\x00\xff', 'latin1');
-    const file = { name: 'image[]', fileName: 'a "b"\n.png', contentType: 'image/png', bytes };
-    const { contentType, body } = encodeForm({ prompt: 'é\r\n"x"', n: '1' }, [file, file]);
-    const form = await new Response(Buffer.from(body), { headers: { 'content-type': contentType } }).formData();
-    expect(form.get('prompt')).to.equal('é\r\n"x"');
-    const files = form.getAll('image[]') as File[];
-    expect(files.map(({ name, type }) => [name, type])).to.deep.equal([
-      ['a "b"\n.png', 'image/png'],
-      ['a "b"\n.png', 'image/png'],
-    ]);
-    expect(Buffer.from(await (files[0] as File).arrayBuffer()).equals(bytes)).to.equal(true);
   });
 });
 

@@ -28,6 +28,9 @@ for (const engine of engines) {
         grants: ['images', 'extract'],
         rpm: 15,
         accountId: 'local',
+        planId: null,
+        budgetId: null,
+        models: null,
         createdAt: clock.now(),
         expiresAt: null,
         revokedAt: null,
@@ -42,7 +45,9 @@ for (const engine of engines) {
       const limited = await insert({ expiresAt: clock.now() + 86_400_000 });
       const unlimited = await insert({ rpm: null, grants: [] });
       const refusing = await insert({ rpm: 0, lastUsedAt: 1 });
-      for (const record of [limited, unlimited, refusing]) {
+      const planned = await insert({ planId: 'free', budgetId: 'budget-1', models: ['m-5.5', 'модель'] });
+      const barred = await insert({ models: [] });
+      for (const record of [limited, unlimited, refusing, planned, barred]) {
         expect(await state.keys.find(record.id)).to.deep.equal(record);
         expect(await state.keys.list()).to.deep.include(record);
       }

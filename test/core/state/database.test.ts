@@ -122,7 +122,7 @@ describe('state in a folder', () => {
             .execute();
         });
       const count = () => database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
-      await sql`pragma max_page_count = 60`.execute(database.queries);
+      await sql`pragma max_page_count = 80`.execute(database.queries);
       await fill();
       const refusal = await failure(fill());
       expect(refusal).to.include({ code: 'upstream_unavailable' });

@@ -18,7 +18,7 @@ for (const engine of engines) {
 
     afterEach(() => jobs?.place.remove());
 
-    const charge = (): Charge => ({ model: 'gen-img-2', units: 1, usage: { total_tokens: 7 } });
+    const charge = (): Charge => ({ model: 'gen-img-2', units: 1, usage: { inputTokens: 5, outputTokens: 2 } });
     const cancel = ({ id }: JobRecord, from = jobs.state) => from.jobs.cancel(id, 'one');
 
     it('writes one charge with a completion, and keeps the quota', async () => {
@@ -33,10 +33,14 @@ for (const engine of engines) {
           key_id: 'key',
           model: 'gen-img-2',
           units: 1,
-          usage: '{"total_tokens":7}',
+          usage: '{"inputTokens":5,"outputTokens":2}',
           at: finishedAt,
         },
       ]);
+      const [total, ...others] = await jobs.state.usage.totals({ from: TODAY, to: TODAY });
+      expect(others).to.deep.equal([]);
+      expect(total).to.include({ day: TODAY, keyId: 'key', accountId: 'one', route: '/v1/images/jobs', requests: 1 });
+      expect(total).to.include({ model: 'gen-img-2', images: 1, inputTokens: 5, outputTokens: 2, failed: 0 });
       expect(await jobs.used(TODAY)).to.equal(1);
     });
 
@@ -55,6 +59,8 @@ for (const engine of engines) {
       for (const job of failing) expect((await jobs.ended(job)).error).to.include({ code: 'upstream_error' });
       await jobs.ended(kept);
       expect(await jobs.ledger()).to.have.length(1);
+      const totals = await jobs.state.usage.totals({ from: TODAY, to: '2026-06-16' });
+      expect(totals.map(({ requests, images }) => ({ requests, images }))).to.deep.equal([{ requests: 1, images: 1 }]);
       expect(await jobs.used(TODAY)).to.equal(1);
       expect(await jobs.used('2026-06-16')).to.equal(0);
     });

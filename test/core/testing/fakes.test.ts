@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import type { HttpRequest } from '../../../core/index.js';
+import type { GatewayError, HttpClient, HttpRequest } from '../../../core/index.js';
 import {
   createFakeHttp,
   createManualClock,
@@ -89,6 +89,42 @@ describe('the fake HTTP client', () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of body) chunks.push(chunk);
     expect(Buffer.concat(chunks).toString()).to.equal('whole');
+  });
+
+  it('breaks off and hangs behind a body where it is told to', async () => {
+    const url = 'https://t.example/';
+    const readAll = async (http: HttpClient, signal?: AbortSignal) => {
+      let text = '';
+      try {
+        for await (const chunk of (await http.stream({ url, signal })).body) text += Buffer.from(chunk).toString();
+      } catch (error) {
+        return [text, (error as GatewayError).code ?? (error as Error).message];
+      }
+      return [text];
+    };
+    const breaking = createFakeHttp([{ body: 'half', after: 'break' }]);
+    expect(await readAll(breaking)).to.deep.equal(['half', 'upstream_error']);
+    expect(await codeOf(breaking.request({ url }))).to.equal('upstream_error');
+    const controller = new AbortController();
+    const hanging = readAll(createFakeHttp([{ body: 'half', after: 'hang' }]), controller.signal);
+    setImmediate(() => controller.abort(new Error('left')));
+    expect(await hanging).to.deep.equal(['half', 'left']);
+  });
+
+  it('keeps bodies that come piece by piece as a whole', async () => {
+    const http = createFakeHttp([{ body: 'ok' }]);
+    await http.request({
+      url: 'https://t.example/',
+      method: 'POST',
+      body: {
+        size: 2,
+        async *read() {
+          yield Buffer.from('a');
+          yield Buffer.from('b');
+        },
+      },
+    });
+    expect(String(http.requests[0]?.body)).to.equal('ab');
   });
 });
 

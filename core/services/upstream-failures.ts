@@ -1,0 +1,107 @@
+import type { Clock, Logger } from '../contracts/services.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import { type TryConsequence, TryFailure } from './fail-over.js';
+import { neverSent } from './http-failure.js';
+import { retryAfterSeconds, type UpstreamRefusal } from './upstream-refusal.js';
+
+/**
+ * What may follow where nobody knows whether the work was done: it may have been, and be paid for, so only an upstream that
+ * knows a request again is asked again.
+ */
+export type AfterLostAnswer = Extract<TryConsequence['again'], 'here' | 'nowhere'>;
+
+/** A proxy before the upstream gave up waiting: the work may well be done. */
+const ANSWER_LOST = new Set([504, 524]);
+
+/** What a refusal means by its status alone. Whatever is the caller's fault has to be told apart before. */
+export function statusFailure(refusal: UpstreamRefusal, now: number, lost: AfterLostAnswer): TryFailure {
+  const { status } = refusal;
+  if (status === 401 || status === 402 || status === 403) return accountFailure();
+  if (status === 404 || status === 405 || (status >= 300 && status < 400)) return modelFailure();
+  if (ANSWER_LOST.has(status)) {
+    return lostAnswer(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'), lost);
+  }
+  const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
+  if (status === 429) {
+    const error = new GatewayError('upstream_rate_limited', 'The upstream limits us.', details);
+    return new TryFailure(error, { again: 'anywhere', counts: false });
+  }
+  const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
+  return new TryFailure(error, { again: 'anywhere', counts: true });
+}
+
+/** What a request means that has no answer, or one that broke off. */
+export function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
+  if (signal.aborted || !isGatewayError(error)) return error;
+  if (error.code === 'upstream_refused') {
+    const message = 'The address of the upstream is not allowed.';
+    const refused = new GatewayError('upstream_unavailable', message, { retryable: false, cause: error });
+    return new TryFailure(refused, { again: 'elsewhere', counts: true });
+  }
+  return neverSent(error) ? new TryFailure(error, { again: 'anywhere', counts: true }) : lostAnswer(error, lost);
+}
+
+/** The upstream does not take our key, or our account is used up. */
+export function accountFailure(): TryFailure {
+  const error = new GatewayError('upstream_auth_error', 'The upstream does not serve this gateway.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+/** The upstream does not have the model, or is not there where it was said to be. */
+export function modelFailure(): TryFailure {
+  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+/** The request is the caller's to change: nobody else is asked, and nothing is held against the upstream. */
+export function callerFailure(error: GatewayError): TryFailure {
+  return new TryFailure(error, { again: 'nowhere', counts: false });
+}
+
+/** A whole answer that is of no use; asking again would pay again. */
+export function uselessAnswer(message: string): TryFailure {
+  return new TryFailure(new GatewayError('upstream_changed', message), { again: 'nowhere', counts: true });
+}
+
+function lostAnswer(error: GatewayError, again: AfterLostAnswer): TryFailure {
+  return new TryFailure(error, { again, counts: true });
+}
+
+export interface LoggedTry {
+  logger: Logger;
+  clock: Clock;
+  model: string;
+  /** Which of the upstreams, e.g. `upstreams.0`: their addresses are nobody's business. */
+  member: string;
+  signal: AbortSignal;
+  lost: AfterLostAnswer;
+}
+
+/**
+ * One try of an upstream, with a line in the log where it fails.
+ * @throws TryFailure, also for what `ask` threw as a GatewayError; whatever else `ask` threw.
+ */
+export async function tryUpstream<Result>(
+  { logger, clock, model, member, signal, lost }: LoggedTry,
+  ask: () => Promise<Result>,
+): Promise<Result> {
+  const begun = clock.monotonic();
+  try {
+    return await ask();
+  } catch (thrown) {
+    const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
+    if (failure instanceof TryFailure) {
+      const { error, consequence } = failure;
+      // Nobody but the operator can mend these, so they are alerts.
+      const level = consequence.again === 'elsewhere' ? 'error' : 'warn';
+      logger[level](`a try at an upstream failed: ${error.message}`, {
+        code: error.code,
+        model,
+        member,
+        ms: Math.round(clock.monotonic() - begun),
+        ...(error.cause !== undefined && { error: error.cause }),
+      });
+    }
+    throw failure;
+  }
+}

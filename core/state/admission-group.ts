@@ -1,0 +1,75 @@
+import type { Transaction } from 'kysely';
+import { GatewayError } from '../errors.js';
+import type { Admission, AdmissionRequest } from './admissions.js';
+import { refusalOf, reserve } from './budget-account.js';
+import type { BudgetTable } from './budget-table.js';
+import type { ReservationsTable, Tables } from './schema.js';
+import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
+import type { SlotAnswer, SlotRequest } from './windows.js';
+
+export interface AdmissionWish extends Omit<AdmissionRequest, 'reserve'> {
+  reserve?: NewReservation;
+}
+
+interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
+  id: string;
+}
+
+type ReservationRow = Omit<ReservationsTable, 'runner_id'>;
+
+export interface AdmissionTables {
+  slots: SlotTable;
+  budgetTable: BudgetTable;
+  /** Writes reservations down, with who holds them. */
+  hold(rows: readonly ReservationRow[]): Promise<void>;
+}
+
+/**
+ * Judges requests one after the other, each knowing what those before it took; reads what all of them need first and writes
+ * what all of them change last. Nothing is taken for those that are refused.
+ */
+export async function admitGroup(
+  transaction: Transaction<Tables>,
+  wishes: readonly AdmissionWish[],
+  { slots, budgetTable, hold }: AdmissionTables,
+): Promise<(Admission | GatewayError)[]> {
+  const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
+  const budgets = budgetIds.length > 0 ? await budgetTable.lock(transaction, budgetIds) : undefined;
+  const windows = new Map<string, OpenWindow>();
+  const reservations: ReservationRow[] = [];
+
+  async function take(slot: SlotRequest): Promise<SlotAnswer> {
+    const name = windowName(slot);
+    const window = windows.get(name) ?? (await slots.open(transaction, slot.keyId, slot.family));
+    windows.set(name, window);
+    return window.ask({ slots: slot.slots, limit: slot.limit, take: true });
+  }
+
+  async function judge({ keyId, accountId, route, model, slot, reserve: wanted }: AdmissionWish) {
+    const budget = wanted && budgets?.find(wanted.budgetId);
+    if (wanted && budgets) {
+      // First, so that a request which no waiting helps costs no slot.
+      const refusal = budget ? refusalOf(budget, wanted.tokens, budgets.at) : noBudget();
+      if (refusal) return refusal;
+    }
+    const answer = slot && (await take(slot));
+    if (answer && !answer.accepted) return { slot: answer };
+    if (!wanted || !budgets || !budget) return answer ? { slot: answer } : {};
+    budgets.change(reserve(budget, wanted.tokens));
+    const { id, tokens } = wanted;
+    const owner = { budget_id: budget.id, key_id: keyId, account_id: accountId };
+    reservations.push({ id, ...owner, route, model, tokens, period: budget.period, at: budgets.at });
+    return { reservation: id, ...(answer && { slot: answer }) };
+  }
+
+  const verdicts = new Map<AdmissionWish, Admission | GatewayError>();
+  for (const wish of inOrderOfWindows(wishes, ({ slot }) => slot)) verdicts.set(wish, await judge(wish));
+  for (const window of windows.values()) await window.save();
+  await budgets?.save();
+  if (reservations.length > 0) await hold(reservations);
+  return wishes.map((wish) => verdicts.get(wish) as Admission | GatewayError);
+}
+
+function noBudget(): GatewayError {
+  return new GatewayError('insufficient_quota', 'The budget of this API key is not there.');
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock, Logger } from '../contracts/services.js';
+import { isGatewayError } from '../errors.js';
+import { type AdmissionWish, admitGroup } from './admission-group.js';
+import { createAdmissionLeases } from './admission-leases.js';
+import type { Admission, Admissions } from './admissions.js';
+import { createBudgetTable } from './budget-table.js';
+import type { Database } from './database.js';
+import { createLanes } from './lanes.js';
+import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
+import type { SlotTable } from './slots.js';
+import { createUsageTable } from './usage-table.js';
+import { createWriteBehind } from './write-behind.js';
+
+/** A third of it goes by between two signs of life. */
+const LEASE_MS = 15_000;
+const LOG_INTERVAL_MS = 60_000;
+/** Settlements that wait for the database. */
+const CAPACITY = 100_000;
+
+export interface AdmissionsOptions {
+  database: Database;
+  /** The one of the rolling windows: slots that are taken here and there are the same. */
+  slots: SlotTable;
+  /** What periods and days of budgets go by. Default: the database's own clock. */
+  clock?: Clock;
+  /** Default 15,000. */
+  leaseMs?: number;
+  logger: Logger;
+}
+
+export interface ClosableAdmissions extends Admissions {
+  /** Writes down what was settled. */
+  close(): Promise<void>;
+}
+
+/** Admissions in SQL, all that arrive while a transaction runs in the next one; and the ledger of what they used. */
+export function createAdmissions({
+  database,
+  slots,
+  clock,
+  leaseMs = LEASE_MS,
+  logger,
+}: AdmissionsOptions): ClosableAdmissions {
+  const { engine, queries } = database;
+  const budgetTable = createBudgetTable({ engine, queries, clock });
+  const usageTable = createUsageTable(queries);
+  const tables = { budgetTable, usageTable };
+  const held = new Set<string>();
+  let loggedAt = Number.NEGATIVE_INFINITY;
+
+  function report(error: unknown): void {
+    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
+    loggedAt = performance.now();
+    logger.warn('reservations of other processes cannot be looked at', { error });
+  }
+
+  const leases = createAdmissionLeases({
+    database,
+    leaseMs,
+    held,
+    cutOff: (transaction, reservations) => writeCutOffs(transaction, reservations, tables),
+    giveBack: (transaction, reservations) => writeUnheard(transaction, reservations, tables),
+    report,
+  });
+
+  const lanes = createLanes<AdmissionWish, Admission>({
+    database,
+    // A power cut ends the requests too, and forgets the slots of the last moment with them.
+    survives: 'process-end',
+    work: (transaction, wishes) =>
+      admitGroup(transaction, wishes, {
+        slots,
+        budgetTable,
+        async hold(rows) {
+          await leases.sign(transaction);
+          await usageTable.insertReservations(
+            transaction,
+            rows.map((row) => ({ ...row, runner_id: leases.id })),
+          );
+        },
+      }),
+  });
+
+  const writing = createWriteBehind<Settled>({
+    database,
+    name: 'settlements of requests',
+    capacity: CAPACITY,
+    shed: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
+    write: (transaction, items) => writeSettlements(transaction, items, tables),
+    done(items) {
+      for (const item of items)
+        if ('reservation' in item && item.reservation !== undefined) held.delete(item.reservation);
+    },
+    logger,
+  });
+
+  return {
+    async admit({ reserve, ...request }) {
+      if (!reserve) return request.slot ? lanes.submit(request.keyId, request) : {};
+      const id = randomUUID();
+      // Before the database has it: what is there and not held here is given back.
+      held.add(id);
+      try {
+        const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+        if (admission.reservation === undefined) held.delete(id);
+        return admission;
+      } catch (error) {
+        held.delete(id);
+        if (!isGatewayError(error) || error.code !== 'insufficient_quota') leases.doubt();
+        throw error;
+      }
+    },
+    settle: (settlement) => writing.push(settlement),
+    flush: () => writing.flush(),
+    async close() {
+      await writing.close();
+      await leases.stop();
+    },
+  };
+}

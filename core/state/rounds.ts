@@ -1,0 +1,40 @@
+export interface Rounds {
+  /** Of the first round, whatever came of it. */
+  first: Promise<void>;
+  /** Waits for the round under way. */
+  stop(): Promise<void>;
+}
+
+export interface RoundsOptions {
+  /** Milliseconds from the end of one to the next. */
+  intervalMs: number;
+  work(): Promise<void>;
+  report(error: unknown): void;
+}
+
+/** Does the same again and again until stopped, one after the other: a database that is slow does not pile them up. */
+export function startRounds({ intervalMs, work, report }: RoundsOptions): Rounds {
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+  async function round(): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      report(error);
+    }
+    if (!stopped) timer = setTimeout(begin, intervalMs);
+  }
+  function begin(): void {
+    current = round();
+  }
+  const first = round();
+  let current = first;
+  return {
+    first,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      return current;
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import type { Transaction } from 'kysely';
+import type { Settlement } from './admissions.js';
+import { release } from './budget-account.js';
+import type { BudgetTable } from './budget-table.js';
+import type { ReservationsTable, Tables, UsageEntriesTable } from './schema.js';
+import { createTotals, type Totals, toEntryRow, tokensOf } from './usage-rows.js';
+import type { UsageTable } from './usage-table.js';
+
+/** HTTP status of those whose client hung up. */
+const HUNG_UP = 499;
+/** Of those whose process ended: what the client saw is not known, but it was no good end. */
+const CUT_OFF = 500;
+
+/** Requests that are counted without entries of their own. */
+export interface CountedTogether {
+  /** By which it is not counted twice. */
+  id: string;
+  /** Milliseconds since 1970, when the first of them ended. */
+  at: number;
+  totals: Totals;
+}
+
+export type Settled = Settlement | CountedTogether;
+
+function isCountedTogether(settled: Settled): settled is CountedTogether {
+  return 'totals' in settled;
+}
+
+function isSettlement(settled: Settled): settled is Settlement {
+  return !isCountedTogether(settled);
+}
+
+/** Makes room: counts the oldest together, except what holds a reservation, whose number is bounded by that of the requests. */
+export function countOldestTogether(waiting: readonly Settled[], most: number): Settled[] {
+  const before = waiting.find(isCountedTogether);
+  const settlements = waiting.filter(isSettlement);
+  const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
+  const rest: Settled[] = [];
+  let left = most;
+  for (const settlement of settlements) {
+    if (left > 0 && settlement.reservation === undefined) {
+      together.totals.addEntry(toEntryRow(settlement));
+      left -= 1;
+    } else rest.push(settlement);
+  }
+  return [together, ...rest];
+}
+
+export interface SettlementTables {
+  budgetTable: BudgetTable;
+  usageTable: UsageTable;
+}
+
+/**
+ * Writes down what requests used: their entries, the totals of their day and what they leave of their budgets. Whatever was
+ * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once.
+ */
+export async function writeSettlements(
+  transaction: Transaction<Tables>,
+  items: readonly Settled[],
+  { budgetTable, usageTable }: SettlementTables,
+): Promise<void> {
+  const ids = items.flatMap((item) =>
+    'reservation' in item && item.reservation !== undefined ? [item.reservation] : [],
+  );
+  const reservations = await usageTable.takeReservations(transaction, ids);
+  const ends: Ended[] = [];
+  const entries: UsageEntriesTable[] = [];
+  const sums: CountedTogether[] = [];
+  for (const item of items) {
+    if (isCountedTogether(item)) sums.push(item);
+    else if (item.reservation === undefined) entries.push(toEntryRow(item));
+    else {
+      const reserved = reservations.get(item.reservation);
+      if (!reserved) continue;
+      reservations.delete(item.reservation);
+      entries.push(toEntryRow(item));
+      ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
+    }
+  }
+  await releaseAll(transaction, ends, budgetTable);
+  const totals = createTotals();
+  for (const entry of await usageTable.insertEntries(transaction, entries)) totals.addEntry(entry);
+  for (const sum of await usageTable.insertSums(transaction, sums)) {
+    for (const row of sum.totals.rows()) totals.addTotal(row);
+  }
+  await usageTable.addTotals(transaction, totals);
+}
+
+/** Settles what requests of a dead process held: as used to the last token, since nobody knows. */
+export async function writeCutOffs(
+  transaction: Transaction<Tables>,
+  reservations: readonly ReservationsTable[],
+  { budgetTable, usageTable }: SettlementTables,
+): Promise<void> {
+  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: reserved.tokens, givesBack: false }));
+  await releaseAll(transaction, ends, budgetTable);
+  const totals = createTotals();
+  for (const entry of await usageTable.insertEntries(transaction, reservations.map(toCutOffRow)))
+    totals.addEntry(entry);
+  await usageTable.addTotals(transaction, totals);
+}
+
+/** Gives back what admissions held that nobody knows to have happened. */
+export async function writeUnheard(
+  transaction: Transaction<Tables>,
+  reservations: readonly ReservationsTable[],
+  { budgetTable }: SettlementTables,
+): Promise<void> {
+  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, givesBack: true }));
+  await releaseAll(transaction, ends, budgetTable);
+}
+
+interface Ended {
+  reserved: ReservationsTable;
+  tokensUsed: number;
+  givesBack: boolean;
+}
+
+async function releaseAll(
+  transaction: Transaction<Tables>,
+  ends: readonly Ended[],
+  budgetTable: BudgetTable,
+): Promise<void> {
+  if (ends.length === 0) return;
+  const budgets = await budgetTable.lock(
+    transaction,
+    ends.map(({ reserved }) => reserved.budget_id),
+  );
+  for (const end of ends) {
+    const budget = budgets.find(end.reserved.budget_id);
+    if (budget) budgets.change(release(budget, end));
+  }
+  await budgets.save();
+}
+
+/**
+ * A request that failed and used nothing does not count. Hanging up is the client's own doing: who does so in time is not to
+ * have as many requests as they like.
+ */
+function givesBack({ status, usage }: Settlement): boolean {
+  return status >= 400 && status !== HUNG_UP && usage === undefined;
+}
+
+function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
+  return toEntryRow({
+    requestId: reserved.id,
+    keyId: reserved.key_id,
+    accountId: reserved.account_id,
+    route: reserved.route,
+    model: reserved.model,
+    status: CUT_OFF,
+    latencyMs: 0,
+    usage: { outputTokens: reserved.tokens, estimated: true },
+    at: reserved.at,
+  });
+}

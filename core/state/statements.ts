@@ -1,0 +1,48 @@
+import type { CompiledQuery, Kysely } from 'kysely';
+import type { Tables } from './schema.js';
+
+/*
+ * Statements of the hot path are built once; what is run is their text with other parameters, in the order of the text.
+ * Building one costs more than running it.
+ */
+
+/** Rows or values that one statement takes at most. */
+const MAX_PIECE = 256;
+
+export function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unknown[]): CompiledQuery<Row> {
+  return { ...query, parameters };
+}
+
+export function first<Row>({ rows }: { rows: readonly Row[] }): Row | undefined {
+  return rows[0];
+}
+
+/**
+ * A statement with a list in it, for lists of any length: run in pieces whose lengths are powers of two, so that it is built
+ * in few forms.
+ * @param compile Builds it for a list of that length, with no parameters but those of the list.
+ */
+export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
+  const compiled = new Map<number, CompiledQuery<Row>>();
+
+  function compiledFor(length: number): CompiledQuery<Row> {
+    const known = compiled.get(length);
+    if (known) return known;
+    const made = compile(length);
+    compiled.set(length, made);
+    return made;
+  }
+
+  /** @param items The parameters of each; what the statement returns, of all pieces together. */
+  return async (runner: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<Row[]> => {
+    const found: Row[] = [];
+    for (let begun = 0; begun < items.length; ) {
+      const length = Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(items.length - begun)));
+      const parameters = items.slice(begun, begun + length).flat();
+      const { rows } = await runner.executeQuery(filled(compiledFor(length), parameters));
+      for (const row of rows) found.push(row);
+      begun += length;
+    }
+    return found;
+  };
+}

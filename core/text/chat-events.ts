@@ -1,0 +1,114 @@
+import type { GatewayError } from '../errors.js';
+import type { EventReader, Verdict } from './event-reader.js';
+import { isText, walkElements, walkMembers } from './json-walk.js';
+import { readUsageBytes } from './reported-usage.js';
+import { chatFailure, DONE_EVENT } from './terminal-events.js';
+import { createSampleTaker } from './text-sample.js';
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const LETTER_N = 0x6e;
+
+export interface ChatReaderOptions {
+  requestId: string;
+  /** Whether the event that only tells what was used is to be kept from the caller. */
+  dropUsage: boolean;
+}
+
+/** Reads the events of `/v1/chat/completions`. */
+export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): EventReader {
+  const modelName = { start: 0, end: 0 };
+  const said = createSampleTaker();
+  /** Bytes of the last usage that was reported: some servers report it in each event. */
+  let usage: Buffer | undefined;
+  let ended = false;
+  let failed = false;
+  /** Choices that go on; what ends has no others. */
+  let finished = false;
+
+  return {
+    read(bytes, start, end): Verdict {
+      if (isDone(bytes, start, end)) {
+        ended = true;
+        return 'pass';
+      }
+      let renames = false;
+      let usageStart = 0;
+      let usageEnd = 0;
+      let choicesStart = 0;
+      const objectEnd = walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+        const first = bytes[valueStart];
+        if (first === QUOTE && isText(bytes, nameStart, nameEnd, 'model')) {
+          modelName.start = valueStart;
+          modelName.end = valueEnd;
+          renames = true;
+        } else if (first === OPEN_BRACKET && isText(bytes, nameStart, nameEnd, 'choices')) choicesStart = valueStart;
+        else if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'usage')) {
+          usageStart = valueStart;
+          usageEnd = valueEnd;
+        } else if ((first === OPEN_BRACE || first === QUOTE) && isText(bytes, nameStart, nameEnd, 'error')) {
+          failed = true;
+          ended = true;
+        }
+      });
+      // What goes on behind the data was another event's.
+      if (objectEnd >= end) return 'pass';
+      const choices = choicesStart === 0 ? 0 : readChoices(bytes, choicesStart);
+      if (usageStart > 0) {
+        usage = Buffer.from(bytes.subarray(usageStart, usageEnd));
+        if (dropUsage && choices === 0 && choicesStart > 0) return 'drop';
+      }
+      return renames ? 'rename' : 'pass';
+    },
+    modelName,
+    get ended() {
+      return ended;
+    },
+    get failed() {
+      return failed;
+    },
+    responseId: undefined,
+    usage: () => usage && readUsageBytes(usage),
+    said: () => said.take(),
+    get closing() {
+      return finished ? DONE_EVENT : undefined;
+    },
+    failure: (error: GatewayError) => chatFailure(error, requestId),
+  };
+
+  /** @returns how many there are. */
+  function readChoices(bytes: Buffer, start: number): number {
+    if (bytes[start + 1] === CLOSE_BRACKET) return 0;
+    let choices = 0;
+    walkElements(bytes, start, (choiceStart) => {
+      choices += 1;
+      walkMembers(bytes, choiceStart, ({ nameStart, nameEnd, valueStart }) => {
+        const first = bytes[valueStart];
+        if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) readDelta(bytes, valueStart);
+        else if (first !== LETTER_N && isText(bytes, nameStart, nameEnd, 'finish_reason')) finished = true;
+      });
+    });
+    return choices;
+  }
+
+  /** What a model says goes by several names: content, refusal, reasoning, arguments of the tools it calls. */
+  function readDelta(bytes: Buffer, start: number): void {
+    walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const first = bytes[valueStart];
+      if (first === QUOTE) {
+        if (!isText(bytes, nameStart, nameEnd, 'role')) said.add(bytes, valueStart + 1, valueEnd - 1);
+      } else if (first === OPEN_BRACE) readDelta(bytes, valueStart);
+      else if (first === OPEN_BRACKET) {
+        walkElements(bytes, valueStart, (elementStart) => {
+          if (bytes[elementStart] === OPEN_BRACE) readDelta(bytes, elementStart);
+        });
+      }
+    });
+  }
+}
+
+function isDone(bytes: Buffer, start: number, end: number): boolean {
+  return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
+}

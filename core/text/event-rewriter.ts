@@ -1,0 +1,120 @@
+import { findData, joinData } from './event-data.js';
+import type { EventReader } from './event-reader.js';
+import { createEventSplitter } from './event-splitter.js';
+
+/** An event of so many bytes holds a picture or two; more is no event. */
+const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Passes whole events on as they come: byte for byte, but for the name of the model and what the reader drops. */
+export interface EventRewriter {
+  /**
+   * @returns What can go on now; undefined where that is nothing.
+   * @throws RangeError where an event is longer than 32 MiB.
+   */
+  push(chunk: Uint8Array): Buffer | undefined;
+  /** The same for an event that the body ended in without the blank line that it should have; undefined where it is cut off. */
+  finish(): Buffer | undefined;
+}
+
+/** @param modelText public model id as JSON text. */
+export function createEventRewriter(reader: EventReader, modelText: Buffer): EventRewriter {
+  const splitter = createEventSplitter(MAX_EVENT_BYTES);
+  let pieces: Buffer[] = [];
+  /** What goes on as it is, and is not among the pieces yet. */
+  let run: { bytes: Buffer; start: number; end: number } | undefined;
+  let first = true;
+
+  function endRun(): void {
+    if (run) pieces.push(run.bytes.subarray(run.start, run.end));
+    run = undefined;
+  }
+
+  function pass(bytes: Buffer, start: number, end: number): void {
+    if (run?.bytes === bytes && run.end === start) run.end = end;
+    else {
+      endRun();
+      run = { bytes, start, end };
+    }
+  }
+
+  function visit(bytes: Buffer, start: number, end: number): void {
+    let from = start;
+    if (first) {
+      first = false;
+      if (bytes.subarray(start, start + 3).equals(BYTE_ORDER_MARK)) from += 3;
+    }
+    const data = findData(bytes, from, end, splitter.sawCarriageReturn);
+    if (data.lines > 1) {
+      visitLines(bytes, from, end);
+      return;
+    }
+    const verdict = data.lines === 0 ? 'pass' : judge(bytes, data.start, data.end);
+    if (verdict === 'pass') pass(bytes, start, end);
+    if (verdict !== 'rename') return;
+    const { modelName } = reader;
+    pass(bytes, start, modelName.start);
+    endRun();
+    pieces.push(modelText);
+    pass(bytes, modelName.end, end);
+  }
+
+  /** Where the name is to be changed, the data goes on in one line: white space is all that its line ends can be. */
+  function visitLines(bytes: Buffer, start: number, end: number): void {
+    const { data, others } = joinData(bytes, start, end);
+    const verdict = judge(data, 0, data.length);
+    if (verdict === 'pass') pass(bytes, start, end);
+    if (verdict !== 'rename') return;
+    const { modelName } = reader;
+    const renamed = Buffer.concat([data.subarray(0, modelName.start), modelText, data.subarray(modelName.end)]);
+    endRun();
+    pieces.push(Buffer.from(`${others}data: ${renamed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
+  }
+
+  function judge(bytes: Buffer, start: number, end: number) {
+    try {
+      return reader.read(bytes, start, end);
+    } catch (error) {
+      if (error instanceof SyntaxError) return 'pass';
+      throw error;
+    }
+  }
+
+  function collect(): Buffer | undefined {
+    endRun();
+    const [only] = pieces;
+    const output = pieces.length > 1 ? Buffer.concat(pieces) : only;
+    pieces = [];
+    return output;
+  }
+
+  return {
+    push(chunk) {
+      splitter.push(asBuffer(chunk), visit);
+      return collect();
+    },
+    finish() {
+      const rest = splitter.rest();
+      const data = findData(rest, 0, rest.length, true);
+      if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
+      const event = Buffer.concat([rest, Buffer.from('\n\n')]);
+      visit(event, 0, event.length);
+      return collect();
+    },
+  };
+}
+
+function asBuffer(chunk: Uint8Array): Buffer {
+  return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/** Whether the end of a body can be the end of its last event. */
+function isWhole(data: string): boolean {
+  if (data.trim() === '[DONE]') return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Usage } from '../contracts/media.js';
+import type { StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
+import type { GatewayError } from '../errors.js';
+
+export interface TextRequest {
+  route: TextRoute;
+  /** The caller's JSON object, byte for byte. */
+  body: Uint8Array;
+  /** The same, parsed. */
+  parsed: Readonly<Record<string, unknown>>;
+  /** Whose stored responses it may go on from, and who may find what it makes. */
+  accountId: string;
+  /** Named in errors inside of a stream. */
+  requestId: string;
+}
+
+/** A request that was found good and is not sent yet. */
+export interface PreparedText {
+  /** Public model id. */
+  readonly model: string;
+  /** Tokens it may come to: its own, estimated by its length, and the most that may be answered (1,024 where it does not say). */
+  readonly mostTokens: number;
+  /** To be called once. */
+  send(signal: AbortSignal): TextExchange;
+}
+
+/** A request that is under way. */
+export interface TextExchange {
+  /**
+   * Resolves when the status is known and its first bytes are here.
+   * @throws GatewayError `upstream_*`, the caller's fault as the upstream names it, or the signal's reason.
+   */
+  readonly answer: Promise<TextAnswer>;
+  /** Resolves when the body has ended or was left, also where there was no answer. Never rejects. */
+  readonly ended: Promise<TextOutcome>;
+}
+
+export interface TextAnswer {
+  /** 200 to 299. */
+  status: number;
+  /** Names in lower case; `content-type` at least, never a length. */
+  headers: Readonly<Record<string, string>>;
+  /** All of it, or events as they come. A stream always ends in a terminal event; leaving it closes the upstream request. */
+  body: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Name of the plugin that answered, where it only stands for something better. */
+  standIn?: string;
+}
+
+/** How it ended. */
+export interface TextOutcome {
+  /** Reported, or estimated and marked so. Absent where nothing was used. */
+  usage?: Usage;
+  /** Of the responses route. */
+  responseId?: string;
+  /** Whether the answer came to its own end. */
+  complete: boolean;
+  /** Why it did not, or why there was none. */
+  failure?: GatewayError;
+}
+
+export interface StoredTextRequest {
+  action: StoredResponseAction;
+  responseId: string;
+  accountId: string;
+  /** Query of the caller's request, without `?`. */
+  query: string;
+  requestId: string;
+  signal: AbortSignal;
+}
+
+/** A text model that is ready. */
+export interface ReadyTextModel extends TextModel {
+  /** Plugin entry that serves it. */
+  entry: string;
+}
+
+/** Text models: checks what is asked of them, sends it, and sees to it that each answer ends well and is counted. */
+export interface Texts {
+  models(): readonly ReadyTextModel[];
+  /**
+   * Checks a request without any I/O, but for the look-up of a response that it goes on from.
+   * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value`, `model_not_found`,
+   * `model_not_supported`, `previous_response_not_found`, `upstream_unavailable` where the database does not answer.
+   */
+  prepare(request: TextRequest): Promise<PreparedText>;
+  /**
+   * Asks for a stored response where it was made.
+   * @throws GatewayError `response_not_found` where there is none, or none of this account; as {@link TextExchange.answer}.
+   */
+  stored(request: StoredTextRequest): Promise<TextAnswer>;
+}

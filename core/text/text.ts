@@ -1,0 +1,195 @@
+import type { Clock } from '../contracts/services.js';
+import type { TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
+import { GatewayError } from '../errors.js';
+import type { PluginHost } from '../plugin-host.js';
+import type { Registry } from '../registry.js';
+import type { StoredResponse, StoredResponses } from '../state/stored-responses.js';
+import { createChatReader } from './chat-events.js';
+import type { EventReader } from './event-reader.js';
+import { type ExchangeTimes, startExchange } from './exchange.js';
+import type { PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
+import { createResponsesReader } from './responses-events.js';
+import {
+  askForUsage,
+  checkEffort,
+  inputTokensOf,
+  modelOf,
+  mostOutputTokens,
+  previousResponseOf,
+  streamOf,
+} from './text-request.js';
+import { KEPT_BYTES, samplePrompt, type TextSample } from './text-sample.js';
+import { createTokenCounter } from './token-counter.js';
+
+const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_600_000 };
+
+export interface TextsOptions {
+  /** Where responses are found again. Default: none is, and no request can go on from one. */
+  responses?: StoredResponses;
+  /** Milliseconds of silence after which a stream gets a comment. Default 15,000. */
+  keepAliveMs?: number;
+  /** Milliseconds without a byte after which an upstream is given up. Default 300,000. */
+  idleMs?: number;
+  /** Milliseconds from a request to the end of its answer. Default 3,600,000. */
+  totalMs?: number;
+}
+
+export interface TextsParts extends TextsOptions {
+  registry: Registry;
+  host: PluginHost;
+  clock: Clock;
+}
+
+export function createTexts(parts: TextsParts): Texts & { close(): Promise<void> } {
+  const { registry, host, clock, responses, ...given } = parts;
+  const times: ExchangeTimes = {
+    keepAliveMs: given.keepAliveMs ?? TIMES.keepAliveMs,
+    idleMs: given.idleMs ?? TIMES.idleMs,
+    totalMs: given.totalMs ?? TIMES.totalMs,
+  };
+  const tokens = createTokenCounter();
+  const modelTexts = new Map<string, Buffer>();
+
+  /** Only ids of models that are known come here. */
+  function modelTextOf(model: string): Buffer {
+    let text = modelTexts.get(model);
+    if (!text) {
+      text = Buffer.from(JSON.stringify(model));
+      modelTexts.set(model, text);
+    }
+    return text;
+  }
+
+  function modelFor(id: string, route: TextRoute) {
+    const found = registry.textProvider(id);
+    if (found?.model.routes.includes(route)) return found;
+    const known = found ?? registry.models().find((model) => model.id === id);
+    if (!known)
+      throw new GatewayError('model_not_found', `There is no model "${id.slice(0, 100)}".`, { param: 'model' });
+    throw new GatewayError('model_not_supported', `The model ${id} is not for this route.`, { param: 'model' });
+  }
+
+  async function previousOf(id: string | undefined, accountId: string): Promise<StoredResponse | undefined> {
+    if (id === undefined) return undefined;
+    const found = await responses?.find(id, accountId);
+    if (found) return found;
+    throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', {
+      param: 'previous_response_id',
+    });
+  }
+
+  function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
+    const { requestId, dropUsage, model, onResponseId } = options;
+    if (route === 'chat_completions') return createChatReader({ requestId, dropUsage });
+    return createResponsesReader({ model, now: () => clock.now(), onResponseId });
+  }
+
+  async function prepare(request: TextRequest): Promise<PreparedText> {
+    const { route, parsed, accountId, requestId } = request;
+    const id = modelOf(parsed);
+    const found = modelFor(id, route);
+    const stream = streamOf(parsed);
+    checkEffort(parsed, route, found.model);
+    const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
+    const mostOutput = mostOutputTokens(parsed, route);
+    const { body, asked } =
+      stream && route === 'chat_completions' ? askForUsage(request.body, parsed) : { body: request.body, asked: false };
+    const call = { route, model: id, body, parsed, stream, ...(previous && { upstream: previous.upstream }) };
+    const isStored = route === 'responses' && parsed.store !== false;
+    return {
+      model: id,
+      mostTokens: inputTokensOf(body.length) + mostOutput,
+      send: (signal) => send({ ...found, call, signal, accountId, requestId, isStored, dropUsage: asked, mostOutput }),
+    };
+  }
+
+  /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
+  function send(sending: Sending): TextExchange {
+    const { entry, contribution: provider, signal, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
+    const { route, model, stream } = sending.call;
+    let call: Sending['call'] | undefined = sending.call;
+    const { body, parsed } = call;
+    const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
+      body.length > KEPT_BYTES ? { sample: samplePrompt(parsed) } : { parsed };
+
+    function remember(id: string, { upstream }: TextReply): void {
+      if (isStored) responses?.remember({ id, accountId, model, upstream, createdAt: clock.now() });
+    }
+    return startExchange({
+      signal,
+      times,
+      modelText: modelTextOf(model),
+      standIn: host.standIn(entry),
+      stream,
+      async ask(flow) {
+        const asked = call;
+        call = undefined;
+        if (!asked) throw new Error('a request is sent once');
+        return host.call(entry, flow, () => provider.send({ ...asked, signal: flow }));
+      },
+      readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
+      onWhole: remember,
+      async estimate(said) {
+        const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
+        const outputTokens = said === 'open' ? mostOutput : await tokens.count(said);
+        return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+      },
+    });
+  }
+
+  return {
+    models: () =>
+      registry.texts.flatMap(({ entry, contribution }) => contribution.models.map((model) => ({ ...model, entry }))),
+    prepare,
+    async stored({ action, responseId, accountId, query, requestId, signal }) {
+      const row = await responses?.find(responseId, accountId);
+      const found = row && registry.textProvider(row.model);
+      if (!responses || !row || !found?.contribution.stored) {
+        throw new GatewayError('response_not_found', 'There is no such response.');
+      }
+      const { entry, contribution: provider } = found;
+      const { model, upstream } = row;
+      const { answer } = startExchange({
+        signal,
+        times,
+        modelText: modelTextOf(model),
+        standIn: host.standIn(entry),
+        stream: false,
+        ask: (flow) =>
+          host.call(entry, flow, async () => {
+            if (!provider.stored) throw new Error('a provider lost a method');
+            return provider.stored({ action, model, responseId, upstream, query, signal: flow });
+          }),
+        readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
+        onWhole: () => {},
+        // What it used was taken down when it was made.
+        estimate: async () => undefined,
+      });
+      const asked = await answer;
+      if (action === 'delete') await responses.forget(responseId);
+      return asked;
+    },
+    close: () => tokens.close(),
+  };
+}
+
+/** A request on its way out. */
+interface Sending {
+  entry: string;
+  contribution: TextProvider;
+  call: Omit<TextCall, 'signal'>;
+  signal: AbortSignal;
+  accountId: string;
+  requestId: string;
+  /** Whether the upstream keeps the response. */
+  isStored: boolean;
+  dropUsage: boolean;
+  mostOutput: number;
+}
+
+interface ReaderOptions {
+  requestId: string;
+  dropUsage: boolean;
+  model: string;
+  onResponseId(id: string): void;
+}

@@ -1,0 +1,75 @@
+import type { Usage } from '../contracts/media.js';
+import { GatewayError } from '../errors.js';
+import { isText, readValue, walkMembers } from './json-walk.js';
+import { readUsage } from './reported-usage.js';
+import { NO_TEXT, sampleTexts, type TextSample } from './text-sample.js';
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+/** States of a response that is still to be made. */
+const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
+
+/** An answer that came in one piece. */
+export interface WholeAnswer {
+  /** With the public name of the model. */
+  body: Buffer;
+  usage?: Usage;
+  /** `id` of the object. */
+  id?: string;
+  /** Whether it is a response that is made in the background, and what it uses is not known yet. */
+  open: boolean;
+  /** What the model says in it. */
+  said(): TextSample;
+}
+
+/**
+ * Reads what the gateway has to know of an answer, and puts the public name of the model in the place of the upstream's.
+ * @param modelText public model id as JSON text.
+ * @throws GatewayError `upstream_error` where it is no JSON object, or only tells of an error.
+ */
+export function readWholeAnswer(bytes: Buffer, modelText: Buffer): WholeAnswer {
+  const answer: WholeAnswer = { body: bytes, open: false, said: () => saidIn(bytes) };
+  let modelStart = 0;
+  let modelEnd = 0;
+  let failed = false;
+  let told = false;
+  try {
+    const end = walkMembers(bytes, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const first = bytes[valueStart];
+      if (first === QUOTE) {
+        if (isText(bytes, nameStart, nameEnd, 'model')) {
+          modelStart = valueStart;
+          modelEnd = valueEnd;
+        } else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
+        else if (isText(bytes, nameStart, nameEnd, 'status')) {
+          answer.open = OPEN_STATES.has(readValue(bytes, valueStart, valueEnd));
+        }
+      } else if (first === OPEN_BRACE) {
+        if (isText(bytes, nameStart, nameEnd, 'usage'))
+          answer.usage = readUsage(readValue(bytes, valueStart, valueEnd));
+        else if (isText(bytes, nameStart, nameEnd, 'error')) failed = true;
+      } else if (first === OPEN_BRACKET) told = true;
+    });
+    if (bytes.toString('latin1', end + 1).trim() !== '') throw new SyntaxError('There is more than one object.');
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
+  }
+  // A response that failed still has its list of output; an error instead of an answer has nothing.
+  if (failed && !told) throw new GatewayError('upstream_error', 'The model answered with an error.');
+  if (modelStart > 0) {
+    answer.body = Buffer.concat([bytes.subarray(0, modelStart), modelText, bytes.subarray(modelEnd)]);
+  }
+  return answer;
+}
+
+function saidIn(bytes: Buffer): TextSample {
+  try {
+    const { choices, output } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
+    return sampleTexts([choices, output]);
+  } catch {
+    // Only where objects end was looked at before.
+    return NO_TEXT;
+  }
+}

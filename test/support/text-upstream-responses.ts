@@ -1,0 +1,67 @@
+import { inputOf, type ModelAnswer } from './text-answer.js';
+import { responseId, responseObject } from './text-responses-format.js';
+import type { TextUpstreamError } from './text-upstream-errors.js';
+import type { TextUpstreamRequest } from './text-upstream-request.js';
+
+/** Responses that were made and can be asked for. */
+export interface StoredResponses {
+  keep(answer: ModelAnswer, members: TextUpstreamRequest['members'], status: string): void;
+  has(id: string): boolean;
+  readonly size: number;
+  /** The answer to `GET`, `DELETE` and `POST …/cancel`; undefined where the path is none of theirs. */
+  answer(request: TextUpstreamRequest): object | TextUpstreamError | undefined;
+  clear(): void;
+}
+
+interface Stored {
+  answer: ModelAnswer;
+  members: TextUpstreamRequest['members'];
+  status: string;
+}
+
+const PATH = /^\/v1\/responses\/([^/?]+)(\/cancel|\/input_items)?(?:\?|$)/;
+
+export function createStoredResponses(): StoredResponses {
+  const all = new Map<string, Stored>();
+  const notFound = (id: string): TextUpstreamError => ({
+    status: 404,
+    message: `Response with id '${id}' not found.`,
+  });
+
+  return {
+    keep(answer, members, status) {
+      if (members.store !== false) all.set(responseId(answer), { answer, members, status });
+    },
+    has: (id) => all.has(id),
+    get size() {
+      return all.size;
+    },
+    answer({ method, path }) {
+      const [, id = '', action] = PATH.exec(path) ?? [];
+      if (id === '') return undefined;
+      const stored = all.get(id);
+      if (!stored) return notFound(id);
+      if (action === '/input_items') return inputItems(stored);
+      if (action === '/cancel') {
+        if (stored.members.background !== true) {
+          return { status: 400, message: 'Only responses with background=true can be cancelled.' };
+        }
+        stored.status = 'cancelled';
+      } else if (method === 'DELETE') {
+        all.delete(id);
+        return { id, object: 'response', deleted: true };
+      }
+      return responseObject(stored.answer, stored.members, stored.status);
+    },
+    clear: () => all.clear(),
+  };
+}
+
+function inputItems({ answer, members }: Stored): object {
+  const data = inputOf(members).map((item, index) => {
+    const { content, ...rest } = item as { content?: unknown };
+    const parts = typeof content === 'string' ? [{ type: 'input_text', text: content }] : content;
+    return { id: `msg_in_${answer.created}_${index}`, type: 'message', status: 'completed', ...rest, content: parts };
+  });
+  return { object: 'list', data, first_id: data[0]?.id, last_id: data.at(-1)?.id, has_more: false };
+}
