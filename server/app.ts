@@ -103,7 +103,7 @@ function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
     const startedAt = clock.monotonic();
     const requestId = requestIdOf(context.req);
     context.state.requestId = requestId;
-    metrics?.requestCame(context.res);
+    metrics?.requestCame();
     context.res.setHeader('x-request-id', requestId);
     setSecurityHeaders(context.res);
     await next();
@@ -111,7 +111,9 @@ function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
     const route = context._matchedRoute?.toString();
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);
-    metrics?.requestDone({ route, request: context.req, response: context.res, ms, code: context.state.errorCode });
+    const { errorCode: code } = context.state;
+    const hasWindow = code !== undefined && context.res.hasHeader('ratelimit-policy');
+    metrics?.requestDone({ route, method: context.method, status: context.res.statusCode, ms, code, hasWindow });
   };
 }
 
