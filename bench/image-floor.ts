@@ -6,7 +6,14 @@ import path from 'node:path';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { createGateway, createLogger, type Gateway, type ImageJob, openState, systemClock } from 'mediagate';
-import { createApp, createHealth, createHttpServer, createPepper, openKeyTable } from 'mediagate/server';
+import {
+  createApp,
+  createHealth,
+  createHttpServer,
+  createPepper,
+  createUsageDesk,
+  openKeyTable,
+} from 'mediagate/server';
 import { PEPPER } from '../test/torture/image-site.js';
 
 /*
@@ -42,7 +49,9 @@ const keys = await openKeyTable({
 const gateway = withoutStorage(await createGateway({ plugins: [], services: { logger, clock: systemClock } }));
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-const app = createApp({ gateway, windows: state.windows, keys, health, logger, clock: systemClock, ...links });
+const { windows, admissions } = state;
+const usage = createUsageDesk({ admissions, clock: systemClock });
+const app = createApp({ gateway, windows, usage, keys, health, logger, clock: systemClock, ...links });
 
 const router = new Router();
 router.get('/v1/images/jobs/:id', (context) => {

@@ -297,7 +297,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     });
   }
 
-  const text = createTexts({ ...options.text, registry, host, clock });
+  const text = createTexts({ ...options.text, registry, host, clock, logger });
 
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.

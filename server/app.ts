@@ -21,12 +21,18 @@ import { addHealthRoutes } from './routes/health.js';
 import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
+import { addMessageRoutes } from './routes/messages.js';
 import { addMetricsRoute } from './routes/metrics.js';
+import { addModelRoutes } from './routes/models.js';
+import { addStoredResponseRoutes } from './routes/stored-responses.js';
+import { addTextRoutes } from './routes/text.js';
+import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
+  usage: UsageDesk;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -77,7 +83,8 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
+  const { gateway, windows, usage, keys, health, clock, siteUrl, baseUrl, anyImageSize, imageDailyLimit } =
+    dependencies;
   const { metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -95,25 +102,30 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  addTextRoutes(router, { gateway, auth, bodies, usage });
+  addStoredResponseRoutes(router, { gateway, auth, polls });
+  addModelRoutes(router, { gateway, auth });
+  addMessageRoutes(router, { auth });
   return router;
 }
 
 function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
   return async (context: RequestContext & { _matchedRoute?: string | RegExp }, next: Next): Promise<void> => {
+    const { state, res: response } = context;
     const startedAt = clock.monotonic();
-    const requestId = requestIdOf(context.req);
-    context.state.requestId = requestId;
-    metrics?.requestCame();
-    context.res.setHeader('x-request-id', requestId);
-    setSecurityHeaders(context.res);
+    state.startedAt = startedAt;
+    state.requestId = requestIdOf(context.req);
+    metrics?.requestCame(response);
+    response.setHeader('x-request-id', state.requestId);
+    setSecurityHeaders(response);
     await next();
-    if (health.draining && !context.headerSent) context.res.setHeader('Connection', 'close');
+    if (health.draining && !context.headerSent) response.setHeader('Connection', 'close');
     const route = context._matchedRoute?.toString();
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);
-    const { errorCode: code } = context.state;
-    const hasWindow = code !== undefined && context.res.hasHeader('ratelimit-policy');
-    metrics?.requestDone({ route, method: context.method, status: context.res.statusCode, ms, code, hasWindow });
+    const { errorCode: code } = state;
+    const hasWindow = code !== undefined && response.hasHeader('ratelimit-policy');
+    metrics?.requestDone(response, { route, method: context.method, status: response.statusCode, ms, code, hasWindow });
   };
 }
 

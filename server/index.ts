@@ -14,4 +14,5 @@ export {
   type Settings,
   SettingsError,
 } from './settings.js';
-export { ERROR_CLASSES, type ErrorClass } from './wire/errors.js';
+export { createUsageDesk, type UsageDesk, type UsageDeskOptions } from './usage.js';
+export { ERROR_CLASSES, type ErrorClass, MODEL_ERROR_CLASSES } from './wire/errors.js';

@@ -14,6 +14,7 @@ import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
 import { loadPeppers, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
+import { createUsageDesk } from './usage.js';
 
 const FIRST_KEY_RPM = 30;
 const METRICS_CONNECTIONS = 100;
@@ -60,7 +61,8 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   let address = '';
   const services = { cache: state.cache, storage: state.files };
   const baseUrl = () => settings.baseUrl ?? address;
-  const gateway = await openGateway({ settings, environment, logger, services, jobs: state.jobs, baseUrl });
+  const { jobs, storedResponses: responses } = state;
+  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses, baseUrl });
   opened.add(() => gateway.close());
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });
@@ -78,14 +80,17 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
   opened.add(() => health.close());
-  const { windows } = state;
+  const { windows, admissions } = state;
+  const { metricsHost, metricsPort, metricsPublic: publicMetrics } = settings;
+  const metrics = metricsPort !== undefined || publicMetrics ? await openMetrics(state, gateway) : undefined;
+  const counted = metrics?.watchAdmissions(admissions) ?? admissions;
+  const usage = createUsageDesk({ admissions: counted, clock: systemClock });
+  opened.add(() => usage.close());
   const { anyImageSize, imageDailyLimit, siteUrl } = settings;
   const clock = systemClock;
   const images = { anyImageSize, imageDailyLimit };
-  const { metricsHost, metricsPort, metricsPublic: publicMetrics } = settings;
-  const metrics = metricsPort !== undefined || publicMetrics ? await openMetrics(state, gateway) : undefined;
   const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const app = createApp({ gateway, windows, keys, health, logger, clock, ...links, ...images });
+  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, ...links, ...images });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   let metricsAddress: string | undefined;
   if (metrics && metricsPort !== undefined) {

@@ -37,10 +37,8 @@ export interface FinishedRequest {
 /** Figures for Prometheus. Counting takes a microsecond or two of a request; the rest is looked up when somebody asks. */
 export interface Metrics {
   /** To be called when a request has come, and when its handler is done. */
-  requestCame(): void;
-  requestDone(done: FinishedRequest): void;
-  /** To be called when a stream of events begins; it is open until its response closes. */
-  streamBegan(response: ServerResponse): void;
+  requestCame(response: ServerResponse): void;
+  requestDone(response: ServerResponse, done: FinishedRequest): void;
   /** The same admissions, those that are settled counted. */
   watchAdmissions(admissions: Admissions): Admissions;
   /** What request bodies take is read from there. */
@@ -57,8 +55,7 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
   const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS });
 
-  let openRequests = 0;
-  let openStreams = 0;
+  const open = new Set<ServerResponse>();
   let uncounted: FinishedRequest[] = [];
   const known = new Set(models);
   let bodies: BodyBudget | undefined;
@@ -105,15 +102,15 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
     help: 'Requests whose handler is at work, streams of models included.',
     registers,
     collect() {
-      this.set(openRequests);
+      this.set(open.size);
     },
   });
   new Gauge({
     name: 'mediagate_open_streams',
-    help: 'Streams of events that have begun and not ended.',
+    help: 'Of them, streams of events that have begun.',
     registers,
     collect() {
-      this.set(openStreams);
+      this.set([...open].filter(isEventStream).length);
     },
   });
   new Gauge({
@@ -174,19 +171,11 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
   }
 
   return {
-    requestCame() {
-      openRequests += 1;
-    },
-    requestDone(done) {
-      openRequests -= 1;
+    requestCame: (response) => void open.add(response),
+    requestDone(response, done) {
+      open.delete(response);
       uncounted.push(done);
       if (uncounted.length >= BATCH) countRequests();
-    },
-    streamBegan(response) {
-      openStreams += 1;
-      response.once('close', () => {
-        openStreams -= 1;
-      });
     },
     watchAdmissions: (admissions) => ({
       admit: (request) => admissions.admit(request),
@@ -205,4 +194,8 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
       return registry.metrics();
     },
   };
+}
+
+function isEventStream(response: ServerResponse): boolean {
+  return response.headersSent && String(response.getHeader('content-type')).startsWith('text/event-stream');
 }

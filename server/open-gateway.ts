@@ -8,6 +8,7 @@ import {
   type Jobs,
   type Logger,
   readPluginConfig,
+  type StoredResponses,
   systemClock,
 } from 'mediagate';
 import { findChromium, findFfmpeg } from './executables.js';
@@ -22,6 +23,8 @@ export interface OpenGatewayOptions {
   services?: Pick<GatewayServices, 'cache' | 'storage'>;
   /** Where background jobs are kept. Default: none are offered. */
   jobs?: Jobs;
+  /** Where responses are found again. Default: none is. */
+  responses?: StoredResponses;
   /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
   baseUrl(): string;
 }
@@ -35,7 +38,7 @@ function pluginsConfigOf(settings: Settings): string {
 
 /** A gateway as the settings and the plugins file describe it. */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
-  const { settings, environment, logger, services, jobs } = options;
+  const { settings, environment, logger, services, jobs, responses } = options;
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
@@ -62,6 +65,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       restartPolicy: settings.imageRestartPolicy,
       graceMs: settings.shutdownSeconds * 1_000,
     },
+    text: { responses },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
     ...(chromium && { browser: { executable: chromium.prepare } }),
     audioLinks: {

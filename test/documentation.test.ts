@@ -17,6 +17,7 @@ import {
   createMetrics,
   createPepper,
   createRouter,
+  createUsageDesk,
   ERROR_CLASSES,
   type KeyTable,
   openKeyTable,
@@ -47,6 +48,16 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
   'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'POST /v1/chat/completions': ['`text`', 'A chat, whole or streamed, in the format of the OpenAI SDKs.'],
+  'POST /v1/responses': ['`text`', 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.'],
+  'GET /v1/responses/:id': ['`text`', 'A response that was stored where it was made.'],
+  'DELETE /v1/responses/:id': ['`text`', 'Deletes it there.'],
+  'POST /v1/responses/:id/cancel': ['`text`', 'Ends one that is made in the background.'],
+  'GET /v1/responses/:id/input_items': ['`text`', 'What a stored response answers.'],
+  'GET /v1/models': ['`text` or `audio`', 'Models that are ready and that the key may use.'],
+  'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
+  'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
+  'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
 
@@ -99,11 +110,12 @@ describe("README's tables equal the code", () => {
   it('routes: those of the router', async () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { windows } = state;
+    const { windows, admissions } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
+    const usage = createUsageDesk({ admissions, clock: systemClock });
     const metrics = await createMetrics({ jobs: state.jobs, models: [], clock: systemClock });
     const all = { ...links, metrics, publicMetrics: true };
-    const router = createRouter({ gateway, windows, keys, health, logger, clock: systemClock, ...all });
+    const router = createRouter({ gateway, windows, usage, keys, health, logger, clock: systemClock, ...all });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

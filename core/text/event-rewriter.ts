@@ -4,6 +4,7 @@ import { createEventSplitter } from './event-splitter.js';
 
 /** An event of so many bytes holds a picture or two; more is no event. */
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+const LF = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Passes whole events on as they come: byte for byte, but for the name of the model and what the reader drops. */
@@ -95,6 +96,8 @@ export function createEventRewriter(reader: EventReader, modelText: Buffer): Eve
     },
     finish() {
       const rest = splitter.rest();
+      // The second half of a line end whose first half ended an event.
+      if (rest.length === 1 && rest[0] === LF) return rest;
       const data = findData(rest, 0, rest.length, true);
       if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
       const event = Buffer.concat([rest, Buffer.from('\n\n')]);

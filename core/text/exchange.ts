@@ -45,6 +45,8 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Called with the `id` of an answer that is no stream. */
   onWhole(id: string, reply: TextReply): void;
+  /** Called where a stream did not come to its own end, although its caller is still there. */
+  onCut(failure: GatewayError): void;
   /** What was used where no upstream says: with what the model said, `open` where it goes on to speak unseen. Never rejects. */
   estimate(said: TextSample | 'open'): Promise<Usage | undefined>;
 }
@@ -95,6 +97,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     const body = paceBody(opened.body, { silenceMs: keepAliveMs, idleMs, signal: flow.signal });
     const onEnd = (failure: GatewayError | undefined) => {
       stop();
+      if (failure && !signal.aborted) options.onCut(failure);
       if (failure && !flow.signal.aborted) flow.abort(failure);
       endStream(reader, failure);
     };

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/services.js';
 import type { TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -38,10 +38,11 @@ export interface TextsParts extends TextsOptions {
   registry: Registry;
   host: PluginHost;
   clock: Clock;
+  logger: Logger;
 }
 
 export function createTexts(parts: TextsParts): Texts & { close(): Promise<void> } {
-  const { registry, host, clock, responses, ...given } = parts;
+  const { registry, host, clock, logger, responses, ...given } = parts;
   const times: ExchangeTimes = {
     keepAliveMs: given.keepAliveMs ?? TIMES.keepAliveMs,
     idleMs: given.idleMs ?? TIMES.idleMs,
@@ -96,16 +97,35 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       stream && route === 'chat_completions' ? askForUsage(request.body, parsed) : { body: request.body, asked: false };
     const call = { route, model: id, body, parsed, stream, ...(previous && { upstream: previous.upstream }) };
     const isStored = route === 'responses' && parsed.store !== false;
+    const mostTokens = inputTokensOf(body.length) + mostOutput;
+    return readyToSend(id, mostTokens, {
+      ...found,
+      call,
+      accountId,
+      requestId,
+      isStored,
+      dropUsage: asked,
+      mostOutput,
+    });
+  }
+
+  function readyToSend(model: string, mostTokens: number, sending: Sending): PreparedText {
+    let left: Sending | undefined = sending;
     return {
-      model: id,
-      mostTokens: inputTokensOf(body.length) + mostOutput,
-      send: (signal) => send({ ...found, call, signal, accountId, requestId, isStored, dropUsage: asked, mostOutput }),
+      model,
+      mostTokens,
+      send(signal) {
+        const sent = left;
+        left = undefined;
+        if (!sent) throw new Error('a request is sent once');
+        return send(sent, signal);
+      },
     };
   }
 
   /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
-  function send(sending: Sending): TextExchange {
-    const { entry, contribution: provider, signal, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
+  function send(sending: Sending, signal: AbortSignal): TextExchange {
+    const { entry, contribution: provider, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
     const { route, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
@@ -124,9 +144,10 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       async ask(flow) {
         const asked = call;
         call = undefined;
-        if (!asked) throw new Error('a request is sent once');
+        if (!asked) throw new Error('a request is asked once');
         return host.call(entry, flow, () => provider.send({ ...asked, signal: flow }));
       },
+      onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
       onWhole: remember,
       async estimate(said) {
@@ -162,6 +183,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
           }),
         readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
         onWhole: () => {},
+        onCut: () => {},
         // What it used was taken down when it was made.
         estimate: async () => undefined,
       });
@@ -178,7 +200,6 @@ interface Sending {
   entry: string;
   contribution: TextProvider;
   call: Omit<TextCall, 'signal'>;
-  signal: AbortSignal;
   accountId: string;
   requestId: string;
   /** Whether the upstream keeps the response. */

@@ -12,7 +12,8 @@ export interface AuthOptions {
 }
 
 export interface RouteAuth {
-  grant: Grant;
+  /** Any of several will do. */
+  grant: Grant | readonly Grant[];
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   allowApiKeyHeader?: boolean;
 }
@@ -21,8 +22,9 @@ export interface RouteAuth {
 export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
   const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
 
-  return ({ grant, allowApiKeyHeader = false }: RouteAuth) =>
-    async (context: RequestContext, next: Next): Promise<void> => {
+  return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
+    const wanted = typeof grant === 'string' ? [grant] : grant;
+    return async (context: RequestContext, next: Next): Promise<void> => {
       const address = context.req.socket.remoteAddress ?? '';
       const blockedFor = failures.blockedFor(address);
       try {
@@ -46,11 +48,12 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         throw error;
       }
       const { grants, rpm } = context.state.key;
-      if (!grants.includes(grant) || rpm === 0) {
-        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${grant}).`);
+      if (!wanted.some((one) => grants.includes(one)) || rpm === 0) {
+        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
       }
       await next();
     };
+  };
 }
 
 /** The key that stands behind {@link createAuth}. */

@@ -48,22 +48,67 @@ export async function useJsonBody<Result>(
   );
 }
 
+/** A JSON object as it came, and what it says. */
+export interface HeldBody {
+  bytes: Buffer;
+  value: Record<string, unknown>;
+  /** Gives its place in the budget back: nothing holds on to it any more. Idempotent. */
+  release(): void;
+}
+
+/**
+ * As {@link readJsonBody}, for bodies that go on as they are: the body keeps its place in the budget until it is released.
+ * @throws GatewayError as there; it is released then.
+ */
+export async function takeJsonBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: BodyReaderOptions,
+): Promise<HeldBody> {
+  const { bytes, release } = await takeBody(request, response, options);
+  try {
+    return { bytes, value: orRefuse(parseObject(bytes)), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
 async function holdBody<Result>(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, budget, keyId, paceMs = PACE_MS }: BodyReaderOptions,
+  options: BodyReaderOptions,
   use: (bytes: Buffer<ArrayBuffer>) => Promise<Result>,
 ): Promise<Result> {
+  const { bytes, release } = await takeBody(request, response, options);
+  try {
+    return await use(bytes);
+  } finally {
+    release();
+  }
+}
+
+async function takeBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { maxBytes, budget, keyId, paceMs = PACE_MS }: BodyReaderOptions,
+): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
   checkType(request);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? maxBytes : Number(announced);
   if (expected > maxBytes) throw tooLarge(maxBytes);
-  const release = budget.reserve(keyId, expected);
+  let place: (() => void) | undefined = budget.reserve(keyId, expected);
+  const release = () => {
+    place?.();
+    place = undefined;
+  };
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    return await use(await readBytes(request, { maxBytes, ...(expected > BIG_BYTES && { paceMs }) }));
-  } finally {
+    const bytes = await readBytes(request, { maxBytes, ...(expected > BIG_BYTES && { paceMs }) });
+    return { bytes, release };
+  } catch (error) {
     release();
+    throw error;
   }
 }
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
-import { ERROR_CLASSES, encodeError, encodeProblem, errorHeaders, toGatewayError } from '../wire/errors.js';
+import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from '../wire/errors.js';
 import { checkRawHeaders } from './raw-headers.js';
-import type { Next, RequestContext } from './request-state.js';
+import type { Next, RequestContext, RequestState } from './request-state.js';
 
 interface DrainLimits {
   bytes: number;
@@ -25,10 +25,10 @@ export function answerErrors(logger: Logger) {
     } catch (thrown) {
       const error = toGatewayError(thrown);
       context.state.errorCode = error.code;
-      logFailure(logger, error, context.state.requestId);
+      logFailure(logger, error, context.state);
       if (context.headerSent) return;
       // Also where nobody is left to read it: the log line says how it ended.
-      context.status = ERROR_CLASSES[error.code].status;
+      context.status = errorClassOf(error.code, context.state).status;
       if (!context.writable) return;
       const body = writeHead(context, error);
       if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
@@ -38,18 +38,18 @@ export function answerErrors(logger: Logger) {
 }
 
 /** What the client is not told: why something of ours failed. */
-function logFailure(logger: Logger, error: GatewayError, requestId: string): void {
+function logFailure(logger: Logger, error: GatewayError, state: RequestState): void {
   if (error.cause === undefined) return;
-  const fields = { requestId, code: error.code, error: error.cause };
+  const fields = { requestId: state.requestId, code: error.code, error: error.cause };
   if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
-  else if (ERROR_CLASSES[error.code].status >= 500) logger.warn('a request failed', fields);
+  else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
 }
 
 function writeHead(context: RequestContext, error: GatewayError): string {
-  const { requestId, link, imageJob } = context.state;
-  const problem = wantsProblem(context.req);
-  const details = { requestId, path: context.path, ...(link && { link }), ...(imageJob && { imageJob }) };
-  for (const [name, value] of Object.entries(errorHeaders(error))) context.res.setHeader(name, value);
+  const { requestId, link, imageJob, model, anthropic } = context.state;
+  const problem = !anthropic && wantsProblem(context.req);
+  const details = { requestId, path: context.path, link, imageJob, model, anthropic };
+  for (const [name, value] of Object.entries(errorHeaders(error, details))) context.res.setHeader(name, value);
   context.res.setHeader('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
   return problem ? encodeProblem(error, details) : encodeError(error, details);
 }

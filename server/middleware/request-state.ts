@@ -4,10 +4,16 @@ import type { ApiKeyRecord, ErrorCode } from 'mediagate';
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
   requestId: string;
+  /** Monotonic milliseconds when it came. */
+  startedAt: number;
   /** The key that was shown, once it is known to be good. */
   key?: ApiKeyRecord;
   /** Set on link-data routes: their errors name the link. */
   link?: { inputUrl?: string };
+  /** Set on routes of models: their failures are classed as model vendors do. */
+  model?: true;
+  /** Set on routes that another vendor's SDK speaks to: their errors have its shape. */
+  anthropic?: true;
   /** The image that this request waited for in vain. */
   imageJob?: { id: string; failed: boolean };
   /** Code of the error that was answered, for the log line. */

@@ -108,9 +108,30 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   internal_error: { status: 500, type: 'server_error' },
 };
 
+const modelFailed = { status: 502, type: 'server_error' };
+
+/** What is different on the routes of models, whose clients know these classes from the vendors themselves. */
+export const MODEL_ERROR_CLASSES: Readonly<Partial<Record<ErrorCode, ErrorClass>>> = {
+  upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
+  upstream_refused: modelFailed,
+  upstream_changed: modelFailed,
+  upstream_error: modelFailed,
+  upstream_auth_error: modelFailed,
+  upstream_timeout: { status: 504, type: 'timeout_error' },
+};
+
+/** How an error looks on the wire of its route. */
+export function errorClassOf(code: ErrorCode, { model }: Pick<ErrorContext, 'model'>): ErrorClass {
+  return (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
+}
+
 /** What is known about the request that failed. */
 export interface ErrorContext {
   requestId: string;
+  /** Set on routes of models. */
+  model?: boolean;
+  /** Set on routes that Anthropic's SDK speaks to: their bodies have its shape. */
+  anthropic?: boolean;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };
   /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
@@ -129,7 +150,8 @@ export function toGatewayError(error: unknown): GatewayError {
 
 /** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
 export function encodeError(error: GatewayError, context: ErrorContext): string {
-  const { status, type } = ERROR_CLASSES[error.code];
+  if (context.anthropic) return encodeAnthropicError(error, context.requestId);
+  const { status, type } = errorClassOf(error.code, context);
   const body = {
     message: error.message,
     type,
@@ -147,6 +169,22 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     input_url: context.link.inputUrl,
   });
 }
+
+/** As Anthropic's SDK understands it; its classes go by the status. */
+function encodeAnthropicError(error: GatewayError, requestId: string): string {
+  const { status } = ERROR_CLASSES[error.code];
+  const type = ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+  return JSON.stringify({ type: 'error', error: { type, message: error.message }, request_id: requestId });
+}
+
+const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+  [504, 'timeout_error'],
+]);
 
 /** A job that goes on can be polled. */
 function describeImageFailure(error: GatewayError, { id, failed }: { id: string; failed: boolean }, body: object) {
@@ -174,7 +212,7 @@ export function describeFailure(failure: JobFailure & { param?: string }) {
 
 /** The same failure as RFC 9457 has it, for clients that ask for `application/problem+json`. */
 export function encodeProblem(error: GatewayError, context: ErrorContext): string {
-  const { status } = ERROR_CLASSES[error.code];
+  const { status } = errorClassOf(error.code, context);
   const overQuota = status === 429;
   return JSON.stringify({
     type: overQuota ? 'https://iana.org/assignments/http-problem-types#quota-exceeded' : 'about:blank',
@@ -198,9 +236,10 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
 }
 
 /** Header fields that go with an error, besides the content type. */
-export function errorHeaders(error: GatewayError): Record<string, string> {
-  const { status, shouldRetry } = ERROR_CLASSES[error.code];
+export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
+  const { status, shouldRetry } = errorClassOf(error.code, context);
   const headers: Record<string, string> = {};
+  if (context.anthropic) headers['request-id'] = context.requestId;
   // A 503 of ours passes quickly; one second is the least that Retry-After can say.
   const retryAfter = error.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);

@@ -25,6 +25,7 @@ import {
   createKeyRecord,
   createMetrics,
   createPepper,
+  createUsageDesk,
   type Health,
   type HttpServerOptions,
   type KeyTable,
@@ -115,6 +116,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
     ffmpegPath,
     scratchFolder: path.join(dataDir, 'scratch'),
+    text: { responses: state.storedResponses },
     ...options.gateway,
     services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
   });
@@ -129,9 +131,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const { publicMetrics = false } = options;
   const models = gateway.models().map(({ id }) => id);
   const metrics = publicMetrics ? await createMetrics({ jobs: state.jobs, models, clock }) : undefined;
-  const { windows } = state;
+  const { windows, admissions } = state;
+  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   const counting = { metrics, publicMetrics };
-  const app = createApp({ gateway, windows, keys, health, logger, clock, siteUrl, ...links, ...counting });
+  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, siteUrl, ...links, ...counting });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -189,6 +192,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       server.close();
       server.closeAllConnections();
       health.close();
+      await usage.close();
       await keys.close();
       await gateway.close();
       await state.close();

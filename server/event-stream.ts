@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { RequestContext } from './middleware/request-state.js';
+
+/** A client that takes nothing for so long has gone without saying so. */
+const IDLE_MS = 120_000;
+
+export interface AnswerHead {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Answers with bytes that are all here. */
+export function sendWhole(context: RequestContext, { status, headers }: AnswerHead, body: Uint8Array): void {
+  const { res: response } = context;
+  open(context, status, headers);
+  response.setHeader('Content-Length', body.length);
+  response.end(body);
+}
+
+/**
+ * Answers with events as they come, no faster than the client takes them. Koa's own way would put two streams between.
+ * Resolves when the last is handed over, or the client has gone. Rejects with what `events` throws.
+ */
+export async function sendEvents(
+  context: RequestContext,
+  { status, headers }: AnswerHead,
+  events: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const { res: response } = context;
+  open(context, status, headers);
+  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
+  response.setHeader('Cache-Control', 'no-store, no-transform');
+  // Proxies of the nginx kind would gather events before they pass them on.
+  response.setHeader('X-Accel-Buffering', 'no');
+  response.setTimeout(IDLE_MS, () => response.destroy());
+  let begun = false;
+  // The first event mostly is here already, and then goes out with the head.
+  const hurry = setImmediate(() => {
+    if (!begun && !response.destroyed) response.flushHeaders();
+  });
+  try {
+    for await (const bytes of events) {
+      begun = true;
+      if (response.destroyed) return;
+      if (!response.write(bytes)) await drained(response);
+    }
+    response.end();
+  } finally {
+    clearImmediate(hurry);
+  }
+}
+
+function open(context: RequestContext, status: number, headers: Readonly<Record<string, string>>): void {
+  context.respond = false;
+  const { res: response } = context;
+  response.statusCode = status;
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined) response.setHeader(name, value);
+  }
+}
+
+/** Resolves when there is room again, or nobody left to write to. */
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  const gone = new AbortController();
+  const close = () => gone.abort();
+  response.once('close', close);
+  try {
+    await once(response, 'drain', { signal: gone.signal });
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    response.off('close', close);
+  }
+}

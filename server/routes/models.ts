@@ -1,0 +1,33 @@
+import type Router from '@koa/router';
+import { type Gateway, GatewayError } from 'mediagate';
+import { type createAuth, keyOf } from '../middleware/auth.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { checkModel, isModelAllowed } from '../usage.js';
+import { encodeModel, encodeModelList } from '../wire/model-list.js';
+
+export interface ModelRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+}
+
+type ModelContext = RequestContext & { params: Readonly<Record<string, string>> };
+
+/** Models of all kinds that are ready and that the key may use. */
+export function addModelRoutes(router: Router<RequestState>, { gateway, auth }: ModelRoutes): void {
+  const authenticate = auth({ grant: ['text', 'audio'] });
+
+  router.get('/v1/models', authenticate, async (context: RequestContext) => {
+    const key = keyOf(context);
+    const ids = gateway.models().map(({ id }) => id);
+    context.body = encodeModelList(ids.filter((id) => isModelAllowed(key, id)));
+  });
+
+  router.get('/v1/models/:id', authenticate, async (context: ModelContext) => {
+    const { id = '' } = context.params;
+    if (!gateway.models().some((model) => model.id === id)) {
+      throw new GatewayError('model_not_found', `There is no model "${id.slice(0, 100)}".`, { param: 'model' });
+    }
+    checkModel(keyOf(context), id);
+    context.body = encodeModel(id);
+  });
+}

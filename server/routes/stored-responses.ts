@@ -1,0 +1,42 @@
+import type Router from '@koa/router';
+import type { Gateway, StoredResponseAction } from 'mediagate';
+import { clientSignal } from '../client-signal.js';
+import { type createAuth, keyOf } from '../middleware/auth.js';
+import { markModel } from '../middleware/model.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { PollGuard } from '../poll-guard.js';
+import { sendText } from '../text-response.js';
+
+export interface StoredResponseRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+  polls: PollGuard;
+}
+
+type ResponseContext = RequestContext & { params: Readonly<Record<string, string>> };
+
+const ROUTE = '/v1/responses/:id';
+
+/** What became of a response: asked for where it was made. It costs no slot and no tokens. */
+export function addStoredResponseRoutes(router: Router<RequestState>, options: StoredResponseRoutes): void {
+  const { gateway, auth, polls } = options;
+  const authenticate = auth({ grant: 'text' });
+
+  const ask = (action: StoredResponseAction) => async (context: ResponseContext) => {
+    const { id: keyId, accountId } = keyOf(context);
+    polls.admit(keyId);
+    const answer = await gateway.text.stored({
+      action,
+      responseId: context.params.id ?? '',
+      accountId,
+      query: context.querystring,
+      requestId: context.state.requestId,
+      signal: clientSignal(context.res),
+    });
+    await sendText(context, answer);
+  };
+  router.get(ROUTE, markModel, authenticate, ask('retrieve'));
+  router.delete(ROUTE, markModel, authenticate, ask('delete'));
+  router.post(`${ROUTE}/cancel`, markModel, authenticate, ask('cancel'));
+  router.get(`${ROUTE}/input_items`, markModel, authenticate, ask('input_items'));
+}

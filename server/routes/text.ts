@@ -1,0 +1,69 @@
+import type Router from '@koa/router';
+import type { Gateway, PreparedText, TextRoute } from 'mediagate';
+import { clientSignal } from '../client-signal.js';
+import { type createAuth, keyOf } from '../middleware/auth.js';
+import { takeJsonBody } from '../middleware/body.js';
+import type { BodyBudget } from '../middleware/body-budget.js';
+import { markModel } from '../middleware/model.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { sendText } from '../text-response.js';
+import type { AdmittedWork, UsageDesk } from '../usage.js';
+
+export interface TextRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+  bodies: BodyBudget;
+  usage: UsageDesk;
+}
+
+interface Asked {
+  prepared: PreparedText;
+  /** Gives the body's place in the budget back. */
+  release(): void;
+}
+
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
+const ROUTES: readonly (readonly [path: string, route: TextRoute])[] = [
+  ['/v1/chat/completions', 'chat_completions'],
+  ['/v1/responses', 'responses'],
+];
+
+/** Chats and responses, whole or streamed. */
+export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bodies, usage }: TextRoutes): void {
+  const authenticate = auth({ grant: 'text' });
+
+  for (const [path, route] of ROUTES) {
+    router.post(path, markModel, authenticate, async (context: RequestContext) => {
+      const asked = await read(context, route);
+      const { model, mostTokens: tokens } = asked.prepared;
+      try {
+        await usage.admitted(context, { route: path, model, tokens }, (work) => answer(context, asked, work));
+      } finally {
+        asked.release();
+      }
+    });
+  }
+
+  async function read(context: RequestContext, route: TextRoute): Promise<Asked> {
+    const { id: keyId, accountId } = keyOf(context);
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId };
+    const { bytes: body, value: parsed, release } = await takeJsonBody(context.req, context.res, limits);
+    try {
+      const { requestId } = context.state;
+      const prepared = await gateway.text.prepare({ route, body, parsed, accountId, requestId });
+      return { prepared, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+}
+
+async function answer(context: RequestContext, { prepared, release }: Asked, work: AdmittedWork): Promise<void> {
+  const exchange = prepared.send(clientSignal(context.res));
+  work.uses(exchange.ended.then(({ usage }) => usage));
+  const said = await exchange.answer;
+  // The upstream has the body; what it says may take long.
+  release();
+  await sendText(context, said);
+}

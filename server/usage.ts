@@ -1,0 +1,127 @@
+import { type Admissions, type ApiKeyRecord, type Clock, GatewayError, type Usage } from 'mediagate';
+import { acceptSlot, slotRequest } from './limits.js';
+import { keyOf } from './middleware/auth.js';
+import { newRequestId } from './middleware/request-id.js';
+import type { RequestContext } from './middleware/request-state.js';
+import { errorClassOf, toGatewayError } from './wire/errors.js';
+
+/** Status of a request whose client hung up before there was an answer. */
+const HUNG_UP = 499;
+
+export interface ModelRequest {
+  /** Template: `/v1/chat/completions`. */
+  route: string;
+  /** Public model id. */
+  model: string;
+  /** Tokens it may come to at most, estimated; held of the key's budget until it has ended. */
+  tokens: number;
+}
+
+/** Work that was let in. */
+export interface AdmittedWork {
+  /** Says what it uses, once, as soon as that is known or can be waited for. Never said: nothing was used. */
+  uses(usage: Promise<Usage | undefined> | Usage): void;
+}
+
+/** Lets requests of model routes in and takes down what they used. */
+export interface UsageDesk {
+  /**
+   * Takes a slot of the key's window and a reservation of its budget, does the work, and settles once, whatever happens.
+   * Says in header fields how the window stands.
+   * @throws GatewayError `model_not_allowed`, `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` where the
+   * database does not answer; what the work throws.
+   */
+  admitted<Result>(
+    context: RequestContext,
+    request: ModelRequest,
+    work: (admitted: AdmittedWork) => Promise<Result>,
+  ): Promise<Result>;
+  /** Resolves when all that has ended is settled. */
+  close(): Promise<void>;
+}
+
+export interface UsageDeskOptions {
+  admissions: Admissions;
+  clock: Clock;
+}
+
+export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageDesk {
+  const open = new Set<Promise<void>>();
+
+  return {
+    async admitted(context, { route, model, tokens }, work) {
+      const { state, res: response } = context;
+      const key = keyOf(context);
+      const { id: keyId, accountId, budgetId } = key;
+      checkModel(key, model);
+      const slot = slotRequest({ key, family: 'model' });
+      const admission = await admissions.admit({
+        keyId,
+        accountId,
+        route,
+        model,
+        ...(slot && { slot }),
+        ...(budgetId !== null && { reserve: { budgetId, tokens } }),
+      });
+      if (slot && admission.slot) acceptSlot(response, slot, admission.slot);
+
+      let used: Promise<Usage | undefined> | Usage | undefined;
+      const settle = (status: number, latencyMs: number, usage: Usage | undefined) =>
+        admissions.settle({
+          requestId: ledgerIdOf(context),
+          keyId,
+          accountId,
+          ...(admission.reservation !== undefined && { reservation: admission.reservation }),
+          route,
+          model,
+          status,
+          latencyMs,
+          ...(usage && { usage }),
+          at: clock.now(),
+        });
+      let thrown: unknown;
+      try {
+        return await work({
+          uses(usage) {
+            used = usage;
+          },
+        });
+      } catch (error) {
+        thrown = error;
+        throw error;
+      } finally {
+        const status = statusOf(context, thrown);
+        const latencyMs = clock.monotonic() - state.startedAt;
+        if (used instanceof Promise) {
+          const settling = used.then((usage) => settle(status, latencyMs, usage)).finally(() => open.delete(settling));
+          open.add(settling);
+        } else settle(status, latencyMs, used);
+      }
+    },
+    async close() {
+      await Promise.all(open);
+    },
+  };
+}
+
+export function isModelAllowed({ models }: ApiKeyRecord, model: string): boolean {
+  return models === null || models.includes(model);
+}
+
+/** @throws GatewayError `model_not_allowed` where the key is for other models. */
+export function checkModel(key: ApiKeyRecord, model: string): void {
+  if (isModelAllowed(key, model)) return;
+  throw new GatewayError('model_not_allowed', `This API key is not for the model ${model}.`, { param: 'model' });
+}
+
+function statusOf(context: RequestContext, thrown: unknown): number {
+  const { res: response } = context;
+  if (thrown === undefined || response.headersSent) return response.statusCode;
+  if (response.destroyed) return HUNG_UP;
+  return errorClassOf(toGatewayError(thrown).code, context.state).status;
+}
+
+/** A request id that the client chose names many requests where it chooses the same one, and each is to be counted. */
+function ledgerIdOf({ req: request, state: { requestId } }: RequestContext): string {
+  return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
+}

@@ -1,0 +1,331 @@
+import { expect } from 'chai';
+import {
+  createGateway,
+  type Gateway,
+  GatewayError,
+  type TextAnswer,
+  type TextOutcome,
+  type TextRoute,
+} from 'mediagate';
+import { seededRandom } from '../../../core/testing/seeded-random.js';
+import { inPieces, type Piece, type Script, scriptedText, UPSTREAM_MODEL } from '../../support/scripted-text.js';
+import { answerTo } from '../../support/text-answer.js';
+import { chatEvents, type UsagePlace } from '../../support/text-chat-format.js';
+import { type Content, type Oddity, streamContent } from '../../support/text-delivery.js';
+import { type ResponsesEnd, responsesEvents } from '../../support/text-responses-format.js';
+
+const PUBLIC = 'm-5.5';
+const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+const QUESTION = 'Say "model": "vendor/secret-name" — and smile \u{1f600}';
+const ODDITIES: readonly (readonly Oddity[])[] = [
+  [],
+  ['crlf', 'comments'],
+  ['cr', 'fields'],
+  ['no_space', 'loose_json', 'bom'],
+  ['comments', 'unknown_events', 'keepalive', 'done'],
+];
+
+interface Streamed {
+  text: string;
+  outcome: TextOutcome;
+  chunks: number;
+}
+
+describe('streams of text', () => {
+  let gateway: Gateway;
+  let script: () => Script;
+  const model = scriptedText(() => script());
+
+  before(async () => {
+    gateway = await createGateway({ plugins: [{ use: model.plugin }], text: { keepAliveMs: 60, idleMs: 400 } });
+  });
+  after(() => gateway.close());
+
+  const bodyOf = (route: TextRoute) => ({
+    model: PUBLIC,
+    stream: true,
+    ...(route === 'responses' ? { input: QUESTION } : { messages: [{ role: 'user', content: QUESTION }] }),
+  });
+
+  interface Asked {
+    more?: object;
+    signal?: AbortSignal;
+  }
+
+  async function ask(route: TextRoute, pieces: Iterable<Piece>, { more, signal }: Asked = {}) {
+    script = () => ({ pieces });
+    const parsed = { ...bodyOf(route), ...more };
+    const body = Buffer.from(JSON.stringify(parsed));
+    const prepared = await gateway.text.prepare({ route, body, parsed, accountId: 'one', requestId: 'req_1' });
+    return prepared.send(signal ?? new AbortController().signal);
+  }
+
+  async function stream(route: TextRoute, pieces: Iterable<Piece>, asked?: Asked): Promise<Streamed> {
+    const exchange = await ask(route, pieces, asked);
+    const chunks = await readAll(await exchange.answer);
+    const text = Buffer.concat(chunks).toString('utf8');
+    return { text, outcome: await exchange.ended, chunks: chunks.length };
+  }
+
+  interface Variant {
+    odd?: readonly Oddity[];
+    usage?: UsagePlace;
+    includeUsage?: boolean;
+    end?: ResponsesEnd;
+    name?: string;
+    thinks?: number;
+  }
+
+  function contentOf(route: TextRoute, variant: Variant = {}): Content {
+    const { odd = [], usage = 'asked', includeUsage = true, end = 'regular', name = UPSTREAM_MODEL, thinks } = variant;
+    const answer = answerTo(bodyOf(route), { reports: name, ...(thinks && { thinks }) }, 1);
+    const events =
+      route === 'responses'
+        ? responsesEvents(answer, bodyOf(route), { end, withUsage: usage !== 'never', obfuscation: false })
+        : chatEvents(answer, { usage, includeUsage, obfuscation: false });
+    return streamContent(events, odd);
+  }
+
+  const usageOf = (route: TextRoute, variant: Variant = {}) => {
+    const { input, output, cached, reasoning } = answerTo(bodyOf(route), variant, 1).usage;
+    return {
+      inputTokens: input,
+      outputTokens: output,
+      totalTokens: input + output,
+      cachedTokens: cached,
+      reasoningTokens: reasoning,
+    };
+  };
+
+  for (const route of ROUTES) {
+    describe(route, () => {
+      for (const odd of ODDITIES) {
+        it(`pass through byte for byte but for the name of the model: ${odd.join(', ') || 'plain'}`, async () => {
+          const sent = contentOf(route, { odd }).bytes;
+          const expected = contentOf(route, { odd, name: PUBLIC }).bytes.toString('utf8');
+          for (const size of [sent.length, 1, 2, 3, 7, 64]) {
+            const { text, outcome } = await stream(route, inPieces(sent, size), {
+              more: { stream_options: { include_usage: true } },
+            });
+            expect(text, `in pieces of ${size}`).to.equal(expected);
+            expect(outcome.complete).to.equal(true);
+            expect(outcome.usage).to.deep.equal(usageOf(route));
+          }
+        });
+      }
+
+      it('are cut into the same events at each byte there is', async () => {
+        const sent = contentOf(route, { odd: ['crlf'] }).bytes;
+        const expected = contentOf(route, { odd: ['crlf'], name: PUBLIC }).bytes.toString('utf8');
+        for (let at = 1; at < sent.length; at += 1) {
+          const { text } = await stream(route, [sent.subarray(0, at), sent.subarray(at)], {
+            more: { stream_options: { include_usage: true } },
+          });
+          if (text !== expected) expect(text, `cut at ${at}`).to.equal(expected);
+        }
+      });
+
+      it('end in the terminal event of the route wherever the upstream breaks off, and are counted', async () => {
+        const { bytes: sent, boundaries } = contentOf(route, { thinks: 3 });
+        const whole = contentOf(route, { thinks: 3, name: PUBLIC });
+        const random = seededRandom(7);
+        const places = new Set([
+          ...boundaries,
+          ...Array.from({ length: 200 }, () => Math.floor(random() * sent.length)),
+        ]);
+        for (const at of places) {
+          for (const end of [[], [new GatewayError('upstream_error', 'The connection broke off.')]]) {
+            const { text, outcome } = await stream(route, [...inPieces(sent.subarray(0, at), 50), ...end], {
+              more: { stream_options: { include_usage: true } },
+            });
+            const where = `cut at ${at} of ${sent.length}, ${end.length === 0 ? 'closed' : 'broken'}`;
+            let count = boundaries.filter((boundary) => boundary <= at).length;
+            // An event that lacks but its line ends is whole where nothing more comes.
+            if (end.length === 0 && (boundaries[count] ?? Number.POSITIVE_INFINITY) <= at + 2) count += 1;
+            const passed = whole.bytes.toString('utf8', 0, count === 0 ? 0 : whole.boundaries[count - 1]);
+            expect(text, where).to.satisfy((one: string) => one.startsWith(passed));
+            const told = eventsOf(text.slice(passed.length));
+            expect(outcome.usage?.inputTokens, where).to.be.greaterThan(0);
+            if (text === whole.bytes.toString('utf8') || isClosedWell(told)) {
+              expect(outcome, where).to.include({ complete: true });
+            } else {
+              expect(outcome.complete, where).to.equal(false);
+              expect(outcome.failure, where).to.include({ code: 'upstream_error' });
+              checkFailure(route, told, eventsOf(passed));
+            }
+          }
+        }
+      });
+
+      it('leave out nothing and count nothing twice where a client hangs up', async () => {
+        const sent = contentOf(route).bytes;
+        const gone = new AbortController();
+        const exchange = await ask(route, [...inPieces(sent.subarray(0, sent.length - 250), 40), 'stall'], {
+          signal: gone.signal,
+        });
+        const { body } = await exchange.answer;
+        if (body instanceof Uint8Array) throw new Error('no stream');
+        let text = '';
+        setTimeout(() => gone.abort(new GatewayError('bad_request', 'gone')), 40);
+        for await (const bytes of body) text += Buffer.from(bytes).toString();
+        expect(text).to.not.match(/"error":\{/);
+        const outcome = await exchange.ended;
+        expect(outcome.usage).to.include({ estimated: true });
+        expect(outcome.usage?.outputTokens).to.be.greaterThan(3);
+        expect(outcome.complete).to.equal(false);
+        expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
+      });
+
+      it('are closed upstream where a client reads no further', async () => {
+        const closed = model.closed;
+        const exchange = await ask(route, [contentOf(route).bytes.subarray(0, 700), 'stall']);
+        const { body } = await exchange.answer;
+        if (body instanceof Uint8Array) throw new Error('no stream');
+        for await (const _ of body) break;
+        const outcome = await exchange.ended;
+        expect(outcome).to.include({ complete: false });
+        expect(outcome.usage).to.include({ estimated: true });
+        expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
+        expect(model.closed).to.equal(closed + 1);
+      });
+
+      it('get comments while the upstream is silent, and an end where it stays so', async () => {
+        const { bytes, boundaries } = contentOf(route);
+        const { text, outcome } = await stream(route, [bytes.subarray(0, (boundaries[1] ?? 0) + 10), 'stall']);
+        expect(text.split(': keep-alive\n\n').length).to.be.greaterThan(3);
+        expect(outcome.failure).to.include({ code: 'upstream_timeout' });
+        expect(eventsOf(text).some(({ data }) => data.includes('fallen silent'))).to.equal(true);
+      });
+    });
+  }
+
+  it('keep the usage from a caller who did not ask for it, and only that', async () => {
+    const { bytes } = contentOf('chat_completions');
+    const { text, outcome } = await stream('chat_completions', inPieces(bytes, 33));
+    const lines = contentOf('chat_completions', { name: PUBLIC }).bytes.toString('utf8').split('\n\n');
+    expect(text).to.equal(lines.filter((line) => !line.includes('"choices":[],')).join('\n\n'));
+    expect(outcome.usage).to.deep.equal(usageOf('chat_completions'));
+    const sent = JSON.parse(Buffer.from(model.calls.at(-1)?.body ?? []).toString());
+    expect(sent.stream_options).to.deep.equal({ include_usage: true });
+  });
+
+  it('leave usage where it stands beside something else', async () => {
+    const variant = { usage: 'with_last', includeUsage: false } as const;
+    const { text, outcome } = await stream('chat_completions', [contentOf('chat_completions', variant).bytes]);
+    expect(text).to.equal(contentOf('chat_completions', { ...variant, name: PUBLIC }).bytes.toString('utf8'));
+    expect(outcome.usage).to.deep.equal(usageOf('chat_completions'));
+  });
+
+  it('are estimated, and said to be, where no usage is reported', async () => {
+    for (const route of ROUTES) {
+      const { outcome } = await stream(route, [contentOf(route, { usage: 'never' }).bytes]);
+      expect(outcome).to.include({ complete: true });
+      const { inputTokens = 0, outputTokens = 0, totalTokens, estimated } = outcome.usage ?? {};
+      expect(estimated).to.equal(true);
+      // Counted by another tokenizer than words: near it, not at it.
+      expect(inputTokens).to.be.within(10, 40);
+      expect(outputTokens).to.be.within(10, 40);
+      expect(totalTokens).to.equal(inputTokens + outputTokens);
+    }
+  });
+
+  it('count nothing where the upstream only tells why it does not answer', async () => {
+    const event = 'data: {"error":{"message":"The model is overloaded.","type":"server_error"}}\n\n';
+    const { text, outcome } = await stream('chat_completions', [Buffer.from(event)]);
+    expect(text).to.equal(event);
+    expect(outcome).to.deep.equal({ complete: true });
+  });
+
+  it("pass the upstream's own failures on", async () => {
+    for (const end of ['failed', 'error', 'nested_error'] as const) {
+      const { text, outcome } = await stream('responses', [contentOf('responses', { end }).bytes]);
+      expect(text).to.equal(contentOf('responses', { end, name: PUBLIC }).bytes.toString('utf8'));
+      expect(outcome).to.include({ complete: true });
+      expect(outcome.usage).to.include({ estimated: true });
+    }
+  });
+
+  it('add the mark of the end that a chat lacks which ended well', async () => {
+    const { bytes, boundaries } = contentOf('chat_completions');
+    const { text, outcome } = await stream('chat_completions', [bytes.subarray(0, boundaries.at(-2))]);
+    expect(text.endsWith('data: [DONE]\n\n')).to.equal(true);
+    expect(text.match(/\[DONE\]/g)).to.have.length(1);
+    expect(outcome.complete).to.equal(true);
+    const { text: open } = await stream('chat_completions', [
+      contentOf('chat_completions', { odd: ['open_end'] }).bytes,
+    ]);
+    expect(open.endsWith('data: [DONE]\n\n')).to.equal(true);
+    expect(open.match(/\[DONE\]/g)).to.have.length(1);
+  });
+
+  it('name the model in data of several lines', async () => {
+    const event = `event: x\ndata: {"id":"1",\ndata: "model": "${UPSTREAM_MODEL}",\ndata: "choices":[]}\nid: 7\n\n`;
+    const { text } = await stream('chat_completions', [Buffer.from(event), Buffer.from('data: [DONE]\n\n')]);
+    expect(text).to.equal('event: x\nid: 7\ndata: {"id":"1", "model": "m-5.5", "choices":[]}\n\ndata: [DONE]\n\n');
+  });
+
+  it('refuse an event without an end', async () => {
+    const long = Array.from({ length: 34 }, () => Buffer.alloc(1024 * 1024, 'x'));
+    const { text, outcome } = await stream('chat_completions', [Buffer.from('data: '), ...long]);
+    expect(outcome.failure).to.include({ code: 'upstream_error' });
+    checkFailure('chat_completions', eventsOf(text), []);
+  });
+
+  it('never say what the upstream calls the model', async () => {
+    for (const route of ROUTES) {
+      const { bytes } = contentOf(route);
+      const names = [...bytes.toString('utf8').matchAll(/"model":"vendor/g)].length;
+      const { text } = await stream(route, [bytes]);
+      expect(names).to.be.greaterThan(2);
+      expect(text).to.not.match(/"model":"vendor/);
+      // What the model itself says is left alone.
+      expect(text).to.contain('vendor/secret-name');
+    }
+  });
+});
+
+async function readAll({ body }: TextAnswer): Promise<Uint8Array[]> {
+  if (body instanceof Uint8Array) throw new Error('no stream');
+  const chunks: Uint8Array[] = [];
+  for await (const bytes of body) chunks.push(bytes);
+  return chunks;
+}
+
+interface ParsedEvent {
+  event?: string;
+  data: string;
+}
+
+function eventsOf(text: string): ParsedEvent[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '' && !event.startsWith(':'))
+    .map((event) => {
+      const fields = Object.fromEntries(event.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2)));
+      return { data: '', ...fields };
+    });
+}
+
+function isClosedWell(told: readonly ParsedEvent[]): boolean {
+  return told.length === 1 && told[0]?.data === '[DONE]';
+}
+
+function checkFailure(route: TextRoute, told: readonly ParsedEvent[], before: readonly ParsedEvent[]): void {
+  const [failure, done] = told;
+  const data = JSON.parse(failure?.data ?? '{}');
+  if (route === 'chat_completions') {
+    expect(data.error).to.include({ type: 'server_error', code: 'upstream_error', param: null, request_id: 'req_1' });
+    expect(done?.data).to.equal('[DONE]');
+    expect(told).to.have.length(2);
+    return;
+  }
+  expect(told).to.have.length(1);
+  expect(failure?.event).to.equal('response.failed');
+  expect(data.type).to.equal('response.failed');
+  expect(data.sequence_number).to.equal(before.length);
+  expect(data.response).to.include({ object: 'response', status: 'failed', model: PUBLIC });
+  expect(data.response.error).to.include({ code: 'server_error' });
+  const { response } = before.length > 0 ? JSON.parse(before[0]?.data ?? '{}') : data;
+  expect(data.response.id).to.equal(response.id);
+  expect(data.response.created_at).to.equal(response.created_at);
+}
