@@ -48,6 +48,9 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
+  'invalid_prompt',
+  'content_filter',
+  'context_length_exceeded',
   'previous_response_not_found',
   'bad_request',
   // Keys and grants
@@ -61,8 +64,8 @@ export const ERROR_CODES = [
   'account_suspended',
   // Things that are not there
   'model_not_found',
-  'job_not_found',
   'response_not_found',
+  'job_not_found',
   'file_not_found',
   'route_not_found',
   'method_not_allowed',

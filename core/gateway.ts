@@ -225,7 +225,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache(clock);
-  const [http, browser] = await Promise.all([openHttp(options, clock), openBrowser(options, logger)]);
+  const [http, browser] = await Promise.all([openHttp(options), openBrowser(options, logger)]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);

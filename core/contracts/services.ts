@@ -27,6 +27,11 @@ export interface HttpRequest {
   signal?: AbortSignal;
   /** Milliseconds for everything, redirects and body included. Default and maximum: the plugin's deadline. */
   timeoutMs?: number;
+  /**
+   * Milliseconds that a streamed body may be silent. Where it is given, `timeoutMs` ends with the status, and the body may
+   * take as long as it flows. Default: `timeoutMs` goes for the body as well.
+   */
+  idleMs?: number;
   /** Cap on the decoded body in bytes. Default: 8 MiB. */
   maxBytes?: number;
   /** Redirects to follow, 0 to 5; each hop is guarded anew and drops `authorization` and `cookie` across origins. Default 0. */
