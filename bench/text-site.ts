@@ -62,7 +62,7 @@ export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<T
     const [floor] = (await once(floorProcess, 'message')) as [string];
     gateway = await startGateway(folder, upstream);
     pin(gateway.pid, MEASURED_CORE);
-    const { key } = await gateway.makeKey({ grants: ['text'], rpm: 10_000_000 });
+    const { key } = await gateway.makeKey({ grants: ['text'], rpm: 1_000_000 });
     const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
     const portkey = withPortkey ? await tryPortkey(children) : undefined;
     return {
@@ -97,7 +97,7 @@ export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<T
   }
 }
 
-/** As `npm start` starts it, with one model that is at the upstream. */
+/** As `npm start` starts it, with one model that is at the upstream, and with metrics. */
 async function startGateway(folder: string, upstream: string): Promise<GatewayProcess> {
   const plugins = path.join(folder, 'plugins.config.json');
   const model = { id: PUBLIC_MODEL, use: 'mediagate/plugins/openai_text', trustedOrigins: [upstream] };
@@ -107,7 +107,7 @@ async function startGateway(folder: string, upstream: string): Promise<GatewayPr
     upstreams: [{ url: `${upstream}/v1`, apiKey: SECRET }],
   };
   await writeFile(plugins, JSON.stringify({ plugins: [{ ...model, options }] }));
-  return startGatewayProcess({ environment: { PLUGINS_CONFIG: plugins, ...launcherEnvironment() } });
+  return startGatewayProcess({ environment: { PLUGINS_CONFIG: plugins, METRICS_PORT: '0', ...launcherEnvironment() } });
 }
 
 async function tryPortkey(children: ChildProcess[]): Promise<Pick<Contender, 'name' | 'url' | 'pid'> | undefined> {

@@ -52,7 +52,8 @@ const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'n
 const RANKS: Readonly<Record<Level, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 const MAX_TEXT = 300;
-const BATCH_BYTES = 12 * 1024;
+/** Characters. */
+const BATCH_LENGTH = 12 * 1024;
 const BATCH_MS = 500;
 const CLOSE_MS = 2000;
 
@@ -65,7 +66,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
   if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
   const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
-  const sink = pino.destination({ dest: descriptor, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS });
+  const sink = pino.destination({ dest: descriptor, sync: false });
   let readerGone = false;
   // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
   sink.on('error', (error: NodeJS.ErrnoException) => {
@@ -91,13 +92,32 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
     const write = (at: Level) => {
       if (RANKS[at] < least) return () => {};
       return (message: string, fields?: LogFields) => {
-        if (!closing) sink.write(compose(at, message, bound ? { ...bound, ...fields } : (fields ?? {})));
+        if (!closing) add(compose(at, message, bound ? { ...bound, ...fields } : (fields ?? {})));
       };
     };
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   }
 
+  // Gathered here: the sink would measure all that waits anew for each line.
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = waiting;
+    waiting = '';
+    if (lines !== '') sink.write(lines);
+  }
+
+  function add(line: string): void {
+    waiting += line;
+    if (waiting.length >= BATCH_LENGTH) flush();
+    else timer ??= setTimeout(flush, BATCH_MS).unref();
+  }
+
   async function end(): Promise<void> {
+    flush();
     // pino has then taken the sink apart, and nothing would ever be heard of it again.
     if (readerGone) return;
     try {
