@@ -64,7 +64,6 @@ export const ERROR_CODES = [
   'account_suspended',
   // Things that are not there
   'model_not_found',
-  'response_not_found',
   'job_not_found',
   'file_not_found',
   'route_not_found',

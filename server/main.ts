@@ -86,11 +86,11 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const counted = metrics?.watchAdmissions(admissions) ?? admissions;
   const usage = createUsageDesk({ admissions: counted, clock: systemClock });
   opened.add(() => usage.close());
-  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
   const clock = systemClock;
-  const images = { anyImageSize, imageDailyLimit };
+  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
   const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, ...links, ...images });
+  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, ...links, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   let metricsAddress: string | undefined;
   if (metrics && metricsPort !== undefined) {

@@ -46,6 +46,8 @@ export interface Settings {
   imageDailyLimit?: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
+  /** Bytes of one sound that is sent. */
+  audioMaxBytes: number;
   maxConnections: number;
   metricsHost: string;
   /** 0 takes any free port. Default: there is no listener for them. */
@@ -243,6 +245,12 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageRestartPolicy: oneOf(text, ['requeue', 'fail'] as const) }),
   },
   {
+    name: 'AUDIO_MAX_BYTES',
+    default: '26214400',
+    description: 'Bytes of one sound that is sent to be heard or changed; larger ones are refused (413).',
+    read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
+  },
+  {
     name: 'MAX_CONNECTIONS',
     default: '10000',
     description: 'Client connections open at the same time; more are closed at once.',
@@ -306,6 +314,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageMaxActive: 1_000,
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
+    audioMaxBytes: 26_214_400,
     maxConnections: 10_000,
     metricsHost: '127.0.0.1',
     metricsPublic: false,

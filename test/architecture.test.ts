@@ -16,6 +16,7 @@ const SERVER_PACKAGES = [
   'range-parser',
   'fresh',
   'prom-client',
+  '@fastify/busboy',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -35,6 +36,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
+  '@fastify/busboy': 'server/middleware/form.ts',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',

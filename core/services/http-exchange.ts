@@ -44,14 +44,15 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   }
 }
 
-async function dispatch(hop: Hop, { limits, life, guard, open }: Exchange, maxBytes: number): Promise<Received> {
-  const { url } = hop;
+function dispatch(hop: Hop, { limits, life, guard, open }: Exchange, maxBytes: number): Promise<Received> {
+  const { url, method } = hop;
   guard.checkUrl(url, limits.trustedOrigins);
+  const isTrusted = guard.isTrusted(url, limits.trustedOrigins);
+  const request = { origin: url.origin, path: url.pathname + url.search, method, ...contentOf(hop) };
+  const send = ({ trusted, guarded }: EgressDispatchers) =>
+    receive(isTrusted ? trusted : guarded, request, { life, maxBytes });
   const opened = open();
-  const { guarded, trusted } = opened instanceof Promise ? await life.race(opened) : opened;
-  const dispatcher = guard.isTrusted(url, limits.trustedOrigins) ? trusted : guarded;
-  const path = url.pathname + url.search;
-  return receive(dispatcher, { origin: url.origin, path, method: hop.method, ...contentOf(hop) }, { life, maxBytes });
+  return opened instanceof Promise ? life.race(opened).then(send) : send(opened);
 }
 
 function contentOf({ headers, body }: Hop): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {

@@ -88,7 +88,7 @@ function callerFault({ status, json }: UpstreamRefusal, upstream: Upstream): Gat
 
 function plainText(words: string): string {
   return words
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .toWellFormed();
 }

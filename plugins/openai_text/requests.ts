@@ -4,14 +4,11 @@ import {
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
-  type TextRoute,
 } from 'mediagate';
 import type { Upstream } from './upstream.js';
 
 /** A request in the upstream's format. */
 export type WireRequest = Pick<HttpRequest, 'url' | 'method' | 'headers' | 'body'>;
-
-const PATHS: Readonly<Record<TextRoute, string>> = { chat_completions: '/chat/completions', responses: '/responses' };
 
 const STORED: Readonly<Record<StoredResponseAction, { method: 'GET' | 'POST' | 'DELETE'; path: string }>> = {
   retrieve: { method: 'GET', path: '' },
@@ -23,7 +20,7 @@ const STORED: Readonly<Record<StoredResponseAction, { method: 'GET' | 'POST' | '
 /** The caller's body as it is, but for the name of the model. */
 export function textRequest({ route, body, stream }: TextCall, upstream: Upstream): WireRequest {
   return {
-    url: upstream.url + PATHS[route],
+    url: upstream.addresses[route],
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -36,7 +33,7 @@ export function textRequest({ route, body, stream }: TextCall, upstream: Upstrea
 
 export function storedRequest({ action, responseId, query }: StoredResponseCall, upstream: Upstream): WireRequest {
   const { method, path } = STORED[action];
-  const url = `${upstream.url}${PATHS.responses}/${encodeURIComponent(responseId)}${path}`;
+  const url = `${upstream.addresses.responses}/${encodeURIComponent(responseId)}${path}`;
   return {
     url: query === '' ? url : `${url}?${query}`,
     method,

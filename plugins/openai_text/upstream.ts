@@ -53,8 +53,9 @@ export type Options = Static<typeof OptionsSchema>;
 export interface Upstream {
   /** Under which responses are found again. */
   name: string;
-  /** Without a slash at its end. */
   url: string;
+  /** Where each format is spoken, parsed once for all requests. */
+  addresses: Readonly<Record<TextRoute, URL>>;
   apiKey?: string;
   /** What it calls the model. */
   model: string;
@@ -67,7 +68,7 @@ export interface Upstream {
 export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options): Upstream[] {
   const all = upstreams.map((one) => ({
     ...one,
-    url: one.url.replace(/\/+$/, ''),
+    addresses: { chat_completions: addressOf(one.url, 'chat/completions'), responses: addressOf(one.url, 'responses') },
     name: one.name ?? nameOf(one.url),
     model: one.model ?? upstreamModel,
     publicModel: model,
@@ -75,6 +76,10 @@ export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options
   const twice = all.findIndex(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
   if (twice >= 0) throw new Error(`upstreams.${twice} has the address of one before it, and no "name" of its own`);
   return all;
+}
+
+function addressOf(url: string, path: string): URL {
+  return new URL(`${url.replace(/\/+$/, '')}/${path}`);
 }
 
 /** The address itself is nothing to be stored beside what callers made. */

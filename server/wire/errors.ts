@@ -60,7 +60,6 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   ip_not_allowed: forbidden,
   account_suspended: forbidden,
   model_not_found: notFound,
-  response_not_found: notFound,
   job_not_found: notFound,
   file_not_found: notFound,
   route_not_found: notFound,

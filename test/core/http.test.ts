@@ -369,6 +369,38 @@ describe('http transport', () => {
       await server.idle();
     });
 
+    it('end with the status where silence has one of its own, and the body goes on as long as it flows', async () => {
+      const server = await started(startRawOrigin(slow['dribbles its body'] ?? expect.fail()));
+      const times = { timeoutMs: SHORT_MS, idleMs: AMPLE_MS };
+      const { body } = await clientFor([server]).stream({ url: server.origin, ...times });
+      const begun = performance.now();
+      for await (const _chunk of body) if (performance.now() - begun > 2 * SHORT_MS) break;
+      await server.idle();
+    });
+
+    it('end a body that falls silent', async () => {
+      const server = await started(
+        startRawOrigin((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf')),
+      );
+      const { body } = await clientFor([server]).stream({ url: server.origin, idleMs: SHORT_MS });
+      const chunks = body[Symbol.asyncIterator]();
+      expect(Buffer.from((await chunks.next()).value).toString()).to.equal('half');
+      expect(await rejection(Promise.resolve(chunks.next()))).to.include({ code: 'upstream_timeout' });
+      await server.idle();
+    });
+
+    it('do not take an origin for silent that is asked to wait', async () => {
+      const whole = Buffer.alloc(4 * 1024 * 1024, 'x');
+      const server = await origin((_request, response) => response.end(whole));
+      const { body } = await clientFor([server]).stream({ url: server.origin, idleMs: SHORT_MS });
+      let length = 0;
+      for await (const chunk of body) {
+        if (length === 0) await systemClock.sleep(3 * SHORT_MS);
+        length += chunk.length;
+      }
+      expect(length).to.equal(whole.length);
+    });
+
     it('close a stream that nobody reads', async () => {
       const server = await started(startRawOrigin(slow['dribbles its body'] ?? expect.fail()));
       await clientFor([server]).stream({ url: server.origin, timeoutMs: SHORT_MS });

@@ -54,6 +54,8 @@ export interface ListeningAppOptions {
   imageDailyLimit?: number;
   /** Counts, and serves what it counts at `/metrics`. Default false. */
   publicMetrics?: boolean;
+  /** Default 25 MiB. */
+  audioMaxBytes?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -127,6 +129,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   const { publicMetrics = false } = options;
   const models = gateway.models().map(({ id }) => id);
