@@ -65,6 +65,7 @@ export const ERROR_CODES = [
   // Things that are not there
   'model_not_found',
   'job_not_found',
+  'response_not_found',
   'file_not_found',
   'route_not_found',
   'method_not_allowed',

@@ -66,7 +66,7 @@ export function createAudio({ registry, host, scratch, ffmpeg, logger }: AudioSe
   return {
     receive: createSoundUploads({ scratch, ...media }),
     match(model, operation) {
-      const standIn = host.standIn(findModel(registry, model, operation).entry);
+      const standIn = host.terms(findModel(registry, model, operation).entry).standIn;
       return standIn === undefined ? {} : { standIn };
     },
     transcribe: (call) => hear('transcribe', call),

@@ -61,6 +61,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   account_suspended: forbidden,
   model_not_found: notFound,
   job_not_found: notFound,
+  response_not_found: notFound,
   file_not_found: notFound,
   route_not_found: notFound,
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
