@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { startImageServer } from './image-server.js';
-import { type Figure, slope } from './measure.js';
+import { type Figure, residentMegabytes, slope } from './measure.js';
 
 /** After as many as it takes until allocators, caches and compiled code have found their size. */
 const WARM_UP = 2_500;
@@ -39,9 +38,4 @@ export async function measureImageMemory(): Promise<Figure> {
   } finally {
     await server.stop();
   }
-}
-
-function residentMegabytes(pid: number): number {
-  const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return (Number(kibibytes) * 1024) / 1e6;
 }

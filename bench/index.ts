@@ -12,8 +12,10 @@ import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureSharedPages } from './shared-pages.js';
 import { measureSpeech } from './speech.js';
+import { measureSoak } from './soak.js';
+import { measureText } from './text.js';
 
-/** In this order; `--only parse,start` runs some. */
+/** In this order; `--only parse,start`, or `parse start`, runs some. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   parse: measureParse,
   shared: measureSharedPages,
@@ -25,12 +27,16 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   audio: measureAudio,
   images: measureImages,
   speech: measureSpeech,
+  text: measureText,
+  soak: measureSoak,
 };
 
-const { values: flags } = parseArgs({
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
   options: { only: { type: 'string' }, update: { type: 'boolean', default: false } },
 });
-const names = flags.only?.split(',') ?? Object.keys(PARTS);
+const chosen = [...positionals, ...(flags.only?.split(',') ?? [])];
+const names = chosen.length > 0 ? chosen : Object.keys(PARTS);
 
 const figures: Figure[] = [];
 for (const name of names) {

@@ -44,6 +44,12 @@ export function cpuOfProcess(pid: number): number {
   return time.split(':').reduce((total, part) => total * 60 + Number(part), 0) * 1000;
 }
 
+/** Resident memory of another process; Linux alone. */
+export function residentMegabytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return (Number(kibibytes) * 1024) / 1e6;
+}
+
 export function toMilliseconds(microseconds: number): string {
   return `${(microseconds / 1000).toFixed(2)} ms`;
 }

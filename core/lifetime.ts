@@ -12,6 +12,9 @@ export interface Lifetime {
   end(): void;
 }
 
+/** Given, since the one that is made otherwise costs more than the timer. */
+const ENDED = new Error('the work is done');
+
 export interface LifetimeOptions {
   clock: Clock;
   timeoutMs: number;
@@ -26,7 +29,7 @@ export function startLifetime({ clock, timeoutMs, signals, late }: LifetimeOptio
   const watched = signals.filter((signal) => signal !== undefined);
 
   const end = () => {
-    timer.abort();
+    timer.abort(ENDED);
     for (const signal of watched) signal.removeEventListener('abort', stop);
   };
   const stop = () => {

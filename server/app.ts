@@ -13,6 +13,7 @@ import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
 import type { KeyTable } from './key-table.js';
+import type { Metrics } from './metrics.js';
 import { createAuth } from './middleware/auth.js';
 import { createBodyBudget } from './middleware/body-budget.js';
 import { answerErrors } from './middleware/errors.js';
@@ -29,6 +30,7 @@ import { addImageFileRoutes } from './routes/image-files.js';
 import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
 import { addMessageRoutes } from './routes/messages.js';
+import { addMetricsRoute } from './routes/metrics.js';
 import { addModelRoutes } from './routes/models.js';
 import { addSpeechRoutes } from './routes/speech.js';
 import { addStoredResponseRoutes } from './routes/stored-responses.js';
@@ -62,18 +64,35 @@ export interface AppDependencies {
   audioMaxBytes?: number;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
+  /** Counts requests. Default: nobody does. */
+  metrics?: Metrics;
+  /** Whether they are served here as well, to everybody. Default false. */
+  publicMetrics?: boolean;
 }
+
+type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics'>;
+type MetricsAppDependencies = Required<ReceiveDependencies>;
 
 /**
  * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
  * → body → fields → link → slot → work.
  */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
+  return assemble(createRouter(dependencies), dependencies);
+}
+
+/** Figures for Prometheus alone, for a listener of their own. */
+export function createMetricsApp({ metrics, ...rest }: MetricsAppDependencies): Koa<RequestState> {
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  addMetricsRoute(router, metrics);
+  return assemble(router, rest);
+}
+
+function assemble(router: Router<RequestState>, dependencies: ReceiveDependencies): Koa<RequestState> {
   const { logger } = dependencies;
   const app = new Koa<RequestState>();
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
-  const router = createRouter(dependencies);
   app.use(receive(dependencies));
   app.use(answerErrors(logger));
   app.use(router.routes());
@@ -84,12 +103,14 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
   const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
-  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
+  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
+  metrics?.watchBodies(bodies);
   const polls = createPollGuard(clock);
   addHealthRoutes(router, health);
+  if (metrics && publicMetrics) addMetricsRoute(router, metrics);
   const submit = createImageSubmitter({ gateway, bodies, anySize: anyImageSize, dailyLimit: imageDailyLimit });
   const { drain } = health;
   const images = { gateway, auth, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
@@ -111,17 +132,23 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   return router;
 }
 
-function receive({ clock, health, logger }: AppDependencies) {
+function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
   return async (context: RequestContext & { _matchedRoute?: string | RegExp }, next: Next): Promise<void> => {
+    const { state, res: response } = context;
     const startedAt = clock.monotonic();
-    const requestId = requestIdOf(context.req);
-    context.state.requestId = requestId;
-    context.state.startedAt = startedAt;
-    context.res.setHeader('x-request-id', requestId);
-    setSecurityHeaders(context.res);
+    state.startedAt = startedAt;
+    state.requestId = requestIdOf(context.req);
+    metrics?.requestCame(response);
+    response.setHeader('x-request-id', state.requestId);
+    setSecurityHeaders(response);
     await next();
-    if (health.draining && !context.headerSent) context.res.setHeader('Connection', 'close');
-    logRequest(logger, context, context._matchedRoute?.toString(), clock.monotonic() - startedAt);
+    if (health.draining && !context.headerSent) response.setHeader('Connection', 'close');
+    const route = context._matchedRoute?.toString();
+    const ms = clock.monotonic() - startedAt;
+    logRequest(logger, context, route, ms);
+    const { errorCode: code } = state;
+    const hasWindow = code !== undefined && response.hasHeader('ratelimit-policy');
+    metrics?.requestDone(response, { route, method: context.method, status: response.statusCode, ms, code, hasWindow });
   };
 }
 

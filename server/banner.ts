@@ -8,6 +8,8 @@ const NEW_KEY = 'npm run -s mediagate -- keys create --name NAME --grant extract
 
 export interface Banner {
   address: string;
+  /** Where the listener of metrics is; undefined where there is none. */
+  metricsAddress?: string;
   settings: Settings;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
@@ -16,13 +18,14 @@ export interface Banner {
 }
 
 /** What `npm start` says once it listens. */
-export function renderBanner({ address, settings, engine, plugins, newKey }: Banner): string {
+export function renderBanner({ address, metricsAddress, settings, engine, plugins, newKey }: Banner): string {
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     '',
     `mediagate listens on ${address}`,
     '',
     `  data     ${settings.dataDir} (${database})`,
+    ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...plugins.map((status, index) => `  ${index === 0 ? 'plugins' : '       '}  ${describeEntry(status)}`),
     '',
     ...(newKey ? firstKey(address, newKey, makesImages(plugins)) : [`Keys exist already. For another one: ${NEW_KEY}`]),

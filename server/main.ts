@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { createLogger, type Logger, type Need, type State, systemClock } from 'mediagate';
+import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { checkRoom } from './data-folder.js';
 import { drain } from './drain.js';
 import { openKeyTable } from './key-table.js';
 import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
+import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
 import { loadPeppers, secretsOf } from './secrets.js';
@@ -16,6 +17,7 @@ import type { Settings } from './settings.js';
 import { createUsageDesk } from './usage.js';
 
 const FIRST_KEY_RPM = 30;
+const METRICS_CONNECTIONS = 100;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
 const SAME_SIGNAL_MS = 500;
 
@@ -66,7 +68,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });
   opened.add(() => keys.close());
 
-  const [{ createApp }, { createHealth }, { createHttpServer }] = await modules;
+  const [{ createApp, createMetricsApp }, { createHealth }, { createHttpServer }] = await modules;
   // Where the database is elsewhere, a full folder costs MP3s and nothing else.
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
@@ -80,17 +82,27 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   opened.add(() => health.close());
   const { windows, budgets, admissions, usage: ledger } = state;
   const clock = systemClock;
-  const usage = createUsageDesk({ admissions, clock });
+  const { metricsHost, metricsPort, metricsPublic: publicMetrics } = settings;
+  const metrics = metricsPort !== undefined || publicMetrics ? await openMetrics(state, gateway) : undefined;
+  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   opened.add(() => usage.close());
   const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
   const counting = { windows, usage, budgets, ledger };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, baseUrl, siteUrl, ...limits });
+  const links = { baseUrl, siteUrl, metrics, publicMetrics };
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, ...links, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
+  let metricsAddress: string | undefined;
+  if (metrics && metricsPort !== undefined) {
+    const metricsApp = createMetricsApp({ metrics, health, logger, clock });
+    const metricsServer = createHttpServer({ handler: metricsApp.callback(), maxConnections: METRICS_CONNECTIONS });
+    opened.add(() => closeAtOnce(metricsServer));
+    metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
+  }
   address = await listen(server, settings);
   return {
     logger,
-    banner: { address, settings, engine: state.engine, plugins: gateway.plugins(), newKey },
+    banner: { address, metricsAddress, settings, engine: state.engine, plugins: gateway.plugins(), newKey },
     async stop() {
       health.startDraining();
       const drained = await drain(server, settings.shutdownSeconds * 1000);
@@ -100,7 +112,17 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   };
 }
 
-async function listen(server: Server, { host, port }: Settings): Promise<string> {
+async function openMetrics({ jobs }: State, gateway: Gateway): Promise<Metrics> {
+  const { createMetrics } = await import('./metrics.js');
+  return createMetrics({ jobs, models: gateway.models().map(({ id }) => id), clock: systemClock });
+}
+
+function closeAtOnce(server: Server): void {
+  server.close();
+  server.closeAllConnections();
+}
+
+async function listen(server: Server, { host, port }: Pick<Settings, 'host' | 'port'>): Promise<string> {
   server.listen(port, host);
   await once(server, 'listening');
   const bound = server.address();
@@ -119,7 +141,9 @@ async function makeFirstKey(state: State, pepper: Pepper): Promise<string | unde
 }
 
 function announce({ firstRun, print }: ServeOptions, banner: Banner): void {
-  print(firstRun ? renderBanner(banner) : `mediagate listens on ${banner.address}\n`);
+  const { address, metricsAddress } = banner;
+  const metrics = metricsAddress ? `Metrics are at ${metricsAddress}/metrics\n` : '';
+  print(firstRun ? renderBanner(banner) : `mediagate listens on ${address}\n${metrics}`);
 }
 
 /** Serves until a signal says stop. Resolves with the exit code. */

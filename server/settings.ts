@@ -53,6 +53,10 @@ export interface Settings {
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
   maxConnections: number;
+  metricsHost: string;
+  /** 0 takes any free port. Default: there is no listener for them. */
+  metricsPort?: number;
+  metricsPublic: boolean;
   shutdownSeconds: number;
 }
 
@@ -270,6 +274,24 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ maxConnections: wholeNumber(text, 1, 1_000_000) }),
   },
   {
+    name: 'METRICS_PORT',
+    default: 'none',
+    description: 'Port of a listener of its own that serves `/metrics` for Prometheus; `0` takes any free one.',
+    read: (text) => ({ metricsPort: wholeNumber(text, 0, 65_535) }),
+  },
+  {
+    name: 'METRICS_HOST',
+    default: '127.0.0.1',
+    description: 'Address of that listener.',
+    read: (text) => ({ metricsHost: hostName(text) }),
+  },
+  {
+    name: 'METRICS_PUBLIC',
+    default: 'off',
+    description: '`on` serves `/metrics` on the public listener as well, to whoever asks.',
+    read: (text) => ({ metricsPublic: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
     name: 'SHUTDOWN_SECONDS',
     default: '25',
     description:
@@ -312,6 +334,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     audioMaxBytes: 26_214_400,
     freeTierPeriod: 'lifetime',
     maxConnections: 10_000,
+    metricsHost: '127.0.0.1',
+    metricsPublic: false,
     shutdownSeconds: 25,
   };
   const problems: string[] = [];

@@ -15,6 +15,7 @@ const SERVER_PACKAGES = [
   'typebox',
   'range-parser',
   'fresh',
+  'prom-client',
   '@fastify/busboy',
 ];
 
@@ -36,6 +37,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
+  'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
@@ -62,6 +64,7 @@ const LAZY_PACKAGES = [
   's3mini',
   'onnxruntime-web',
   'llama-tokenizer-js',
+  'prom-client',
 ];
 
 interface Layer {

@@ -14,6 +14,7 @@ import {
 } from 'mediagate';
 import {
   createHealth,
+  createMetrics,
   createPepper,
   createRouter,
   createUsageDesk,
@@ -30,6 +31,10 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health': ['none', 'How the process and each platform are; see Health. Always 200 while it serves.'],
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
+  'GET /metrics': [
+    'none',
+    'Figures for Prometheus; see Metrics. On a listener of their own unless `METRICS_PUBLIC` is on.',
+  ],
   'POST /v1/images/jobs': ['`images`', 'One image as a durable job; answers 202 at once.'],
   'GET /v1/images/jobs/:id': [
     '`images`',
@@ -108,14 +113,16 @@ describe("README's tables equal the code", () => {
     expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'rungs, best first'], rows));
   });
 
-  it('routes: those of the router', () => {
+  it('routes: those of the router', async () => {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const { windows, budgets, admissions, usage: ledger } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = createUsageDesk({ admissions, clock });
-    const router = createRouter({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, ...links });
+    const metrics = await createMetrics({ jobs: state.jobs, models: [], clock });
+    const all = { ...links, metrics, publicMetrics: true };
+    const router = createRouter({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, ...all });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

@@ -4,7 +4,7 @@ import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE } from './job-turns.js';
-import type { JobKind } from './jobs.js';
+import type { JobCounts, JobKind } from './jobs.js';
 import { createRowInsert } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
 
@@ -56,6 +56,20 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
         .where(ACTIVE)
         .executeTakeFirstOrThrow();
       return active;
+    },
+
+    async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
+      const rows = await queries
+        .selectFrom('jobs')
+        .select(({ fn }) => ['kind', 'state', fn.countAll<number>().as('count')])
+        .where(ACTIVE)
+        .groupBy(['kind', 'state'])
+        .execute();
+      const counts = { extraction: { queued: 0, running: 0 }, image: { queued: 0, running: 0 } };
+      for (const { kind, state, count } of rows) {
+        if (state === 'queued' || state === 'running') counts[kind][state] = count;
+      }
+      return counts;
     },
 
     /** Active jobs of these dedupe hashes, by them. */

@@ -121,6 +121,7 @@ export function createJobs({
       return before === undefined ? undefined : before + 1;
     },
     active: (kind) => database.run((queries) => table.countActive(queries, kind)),
+    counts: () => database.run((queries) => table.countByState(queries)),
     work(options) {
       const sweeper = createSweeper({ kind: options.kind, database, table, clock });
       const workers = startWorkers({

@@ -150,6 +150,11 @@ export interface JobWorkers {
   stop(): Promise<void>;
 }
 
+export interface JobCounts {
+  queued: number;
+  running: number;
+}
+
 export interface WaitOptions {
   /** Milliseconds to wait at most. */
   timeoutMs: number;
@@ -185,6 +190,8 @@ export interface Jobs {
   queuePosition(id: string): Promise<number | undefined>;
   /** Jobs of a kind that are queued or running. */
   active(kind: JobKind): Promise<number>;
+  /** The same of all kinds, told apart. */
+  counts(): Promise<Readonly<Record<JobKind, JobCounts>>>;
   /** Starts workers in this process. */
   work(options: WorkOptions): JobWorkers;
 }

@@ -13,6 +13,8 @@ export interface BodyBudget {
    * @throws GatewayError `queue_full` where there is none, or the key has its share: three eighths of each kind.
    */
   reserve(keyId: string, bytes: number): () => void;
+  /** What is taken of each kind, 0 to 1. */
+  taken(): { small: number; big: number };
 }
 
 export interface BodyBudgetOptions {
@@ -28,6 +30,7 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
   const big = createPool(bigBodies);
   return {
     reserve: (keyId, bytes) => (bytes > BIG_BYTES ? big.reserve(keyId, 1) : small.reserve(keyId, bytes)),
+    taken: () => ({ small: small.taken(), big: big.taken() }),
   };
 }
 
@@ -50,6 +53,7 @@ function createPool(size: number) {
       hold(keyId, wanted);
       return () => hold(keyId, -wanted);
     },
+    taken: () => 1 - free / size,
   };
 }
 

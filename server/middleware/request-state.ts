@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord } from 'mediagate';
+import type { ApiKeyRecord, ErrorCode } from 'mediagate';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
@@ -17,7 +17,7 @@ export interface RequestState {
   /** The image that this request waited for in vain. */
   imageJob?: { id: string; failed: boolean };
   /** Code of the error that was answered, for the log line. */
-  errorCode?: string;
+  errorCode?: ErrorCode;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

@@ -23,6 +23,7 @@ import {
   createHealth,
   createHttpServer,
   createKeyRecord,
+  createMetrics,
   createPepper,
   createUsageDesk,
   type Health,
@@ -51,6 +52,8 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Counts, and serves what it counts at `/metrics`. Default false. */
+  publicMetrics?: boolean;
   /** Default 25 MiB. */
   audioMaxBytes?: number;
   clock?: Clock;
@@ -128,9 +131,13 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     imageDailyLimit: options.imageDailyLimit,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
+  const { publicMetrics = false } = options;
+  const models = gateway.models().map(({ id }) => id);
+  const metrics = publicMetrics ? await createMetrics({ jobs: state.jobs, models, clock }) : undefined;
   const { windows, budgets, admissions, usage: ledger } = state;
-  const usage = createUsageDesk({ admissions, clock });
-  const app = createApp({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
+  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const counting = { windows, usage, budgets, ledger, metrics, publicMetrics };
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
