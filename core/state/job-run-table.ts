@@ -3,7 +3,7 @@ import type { Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import type { JobRow } from './job-rows.js';
-import { ACTIVE } from './job-turns.js';
+import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 
@@ -50,7 +50,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .select('id')
         .where('kind', '=', kind)
         .where(ACTIVE)
-        .where('state', '=', 'queued')
+        .where(QUEUED)
         .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
         .$if(maxPerKey !== undefined, (query) =>
           query.where('key_id', 'not in', (busy) =>
@@ -79,7 +79,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
           }))
           // Not `for update`: that would pass over a job which somebody joins at this moment.
           .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
-          .where('state', '=', 'queued')
+          .where(QUEUED)
           .returningAll()
           .executeTakeFirst()
       );
@@ -94,7 +94,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
         .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
         .where('runner', '=', runner)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .returning(['id', 'attempts'])
         .execute();
     },
@@ -104,7 +104,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .selectFrom('jobs')
         .select(['id', 'attempts', 'beat', 'runner', 'cut_offs'])
         .where('kind', '=', kind)
-        .where(sql<boolean>`state = 'running'`)
+        .where(RUNNING)
         .$narrowType<{ runner: string }>()
         .execute();
       return rows.map(({ cut_offs, ...run }) => ({ ...run, cutOffs: cut_offs }));
@@ -117,7 +117,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .set({ state: 'queued', runner: null })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .executeTakeFirstOrThrow();
       return numUpdatedRows > 0n;
     },
@@ -135,7 +135,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .where('id', '=', id)
         .where('attempts', '=', attempts)
         .where('beat', '=', beat)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .returning(RETURNED)
         .executeTakeFirst();
     },

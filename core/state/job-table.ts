@@ -3,7 +3,7 @@ import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
-import { ACTIVE } from './job-turns.js';
+import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import { createRowInsert } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
@@ -100,7 +100,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
         .selectFrom('jobs')
         .select(['kind', 'place', 'created_at'])
         .where('id', '=', id)
-        .where('state', '=', 'queued')
+        .where(QUEUED)
         .executeTakeFirst();
       if (!job) return undefined;
       const { before } = await queries
@@ -109,7 +109,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
             .select('id')
             .where('kind', '=', job.kind)
             .where(ACTIVE)
-            .where('state', '=', 'queued')
+            .where(QUEUED)
             .where(sql<boolean>`(place, created_at, id) < (${job.place}, ${job.created_at}, ${id})`)
             .limit(MAX_COUNTED)
             .as('in_front'),

@@ -10,7 +10,13 @@ import type { Tables } from './schema.js';
  * kept over restarts.
  */
 
+/*
+ * Written out: where a parameter is compared with a column that a partial index is made of, SQLite plans the statement anew
+ * each time it runs.
+ */
 export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
+export const QUEUED = sql<boolean>`state = 'queued'`;
+export const RUNNING = sql<boolean>`state = 'running'`;
 
 /** Gives places to jobs of one kind, within the transaction that accepts them. */
 export interface Turns {
@@ -27,7 +33,7 @@ export function createTurns(queries: Kysely<Tables>, kind: JobKind): Turns {
 
   /** The place of the next job to run; where none waits, of the youngest that runs. */
   async function readFront(): Promise<number> {
-    const queued = await active().where('state', '=', 'queued').orderBy('place').executeTakeFirst();
+    const queued = await active().where(QUEUED).orderBy('place').executeTakeFirst();
     const running = queued ?? (await active().orderBy('place', 'desc').executeTakeFirst());
     return running?.place ?? 1;
   }
