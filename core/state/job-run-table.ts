@@ -1,5 +1,5 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Engine } from './database.js';
+import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
+import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import type { JobRow } from './job-rows.js';
@@ -34,8 +34,58 @@ export interface ClaimWish {
 export type JobRunTable = ReturnType<typeof createJobRunTable>;
 
 /** The statements of runs: claimed, alive, given back, cut off. */
-export function createJobRunTable(engine: Engine, clock: JobClock) {
+export function createJobRunTable(
+  { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
+  clock: JobClock,
+) {
   const postgres = engine === 'postgres';
+  const claims = new Map<string, CompiledQuery<JobRow>>();
+
+  /** Each form once: building it costs more than running it. */
+  function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
+    const form = `${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
+    const known = claims.get(form);
+    if (known) return known;
+    const next = compiler
+      .selectFrom('jobs')
+      .select('id')
+      .where('kind', '=', kind)
+      .where(ACTIVE)
+      .where(QUEUED)
+      .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
+      .$if(maxPerKey !== undefined, (query) =>
+        query.where('key_id', 'not in', (busy) =>
+          busy
+            .selectFrom('jobs as other')
+            .select('other.key_id')
+            .where('other.kind', '=', kind)
+            .where(sql<boolean>`other.state = 'running'`)
+            .groupBy('other.key_id')
+            .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
+        ),
+      )
+      .orderBy('place')
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(1);
+    const claim = compiler
+      .updateTable('jobs')
+      .set({
+        state: 'running',
+        runner,
+        started_at: clock.now,
+        attempts: sql<number>`attempts + 1`,
+        beat: sql<number>`beat + 1`,
+      })
+      // Not `for update`: that would pass over a job which somebody joins at this moment.
+      .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
+      .where(QUEUED)
+      .returningAll()
+      .compile();
+    claims.set(form, claim);
+    return claim;
+  }
+
   return {
     /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
     async lockClaims(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
@@ -44,45 +94,16 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
     },
 
     /** The job whose turn it is, which now runs. */
-    claim(queries: Queries, { kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): Promise<JobRow | undefined> {
-      const next = queries
-        .selectFrom('jobs')
-        .select('id')
-        .where('kind', '=', kind)
-        .where(ACTIVE)
-        .where(QUEUED)
-        .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
-        .$if(maxPerKey !== undefined, (query) =>
-          query.where('key_id', 'not in', (busy) =>
-            busy
-              .selectFrom('jobs as other')
-              .select('other.key_id')
-              .where('other.kind', '=', kind)
-              .where(sql<boolean>`other.state = 'running'`)
-              .groupBy('other.key_id')
-              .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
-          ),
-        )
-        .orderBy('place')
-        .orderBy('created_at')
-        .orderBy('id')
-        .limit(1);
-      return (
-        queries
-          .updateTable('jobs')
-          .set(({ eb }) => ({
-            state: 'running',
-            attempts: eb('attempts', '+', 1),
-            runner,
-            beat: eb('beat', '+', 1),
-            started_at: clock.now,
-          }))
-          // Not `for update`: that would pass over a job which somebody joins at this moment.
-          .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
-          .where(QUEUED)
-          .returningAll()
-          .executeTakeFirst()
-      );
+    async claim(queries: Queries, wish: ClaimWish): Promise<JobRow | undefined> {
+      const { kind, runner, cutOffsBelow, maxPerKey } = wish;
+      const parameters = [
+        ...['running', runner, ...clock.parameters(), kind],
+        ...(cutOffsBelow === undefined ? [] : [cutOffsBelow]),
+        ...(maxPerKey === undefined ? [] : [kind, maxPerKey]),
+        1,
+      ];
+      const { rows } = await queries.executeQuery<JobRow>({ ...compileClaim(wish), parameters });
+      return rows[0];
     },
 
     /** Says that these runs are alive. What is not in the answer is no longer this runner's. */

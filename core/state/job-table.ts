@@ -25,11 +25,18 @@ export type JobTable = ReturnType<typeof createJobTable>;
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
   const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
-  // Built once, since each poll looks: building it costs as much as running it.
+  // Built once, since each poll looks and each acceptance counts: building them costs as much as running them.
   const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
     extraction: compileLook('extraction'),
     image: compileLook('image'),
   };
+
+  const activeCount = compiler
+    .selectFrom('jobs')
+    .select(({ fn }) => fn.countAll<number>().as('active'))
+    .where('kind', '=', 'image')
+    .where(ACTIVE)
+    .compile();
 
   function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
     return compiler
@@ -49,13 +56,8 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     },
 
     async countActive(queries: Queries, kind: JobKind): Promise<number> {
-      const { active } = await queries
-        .selectFrom('jobs')
-        .select(({ fn }) => fn.countAll<number>().as('active'))
-        .where('kind', '=', kind)
-        .where(ACTIVE)
-        .executeTakeFirstOrThrow();
-      return active;
+      const { rows } = await queries.executeQuery({ ...activeCount, parameters: [kind] });
+      return (rows[0] as { active: number }).active;
     },
 
     /** Active jobs of these dedupe hashes, by them. */
