@@ -3,7 +3,7 @@ import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import type { JobRow } from './job-rows.js';
-import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
+import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 
@@ -43,13 +43,13 @@ export function createJobRunTable(
 
   /** Each form once: building it costs more than running it. */
   function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
-    const form = `${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
+    const form = `${kind} ${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
     if (known) return known;
     const next = compiler
       .selectFrom('jobs')
       .select('id')
-      .where('kind', '=', kind)
+      .where('kind', '=', sql.lit(kind))
       .where(ACTIVE)
       .where(QUEUED)
       .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
@@ -58,7 +58,7 @@ export function createJobRunTable(
           busy
             .selectFrom('jobs as other')
             .select('other.key_id')
-            .where('other.kind', '=', kind)
+            .where('other.kind', '=', sql.lit(kind))
             .where(sql<boolean>`other.state = 'running'`)
             .groupBy('other.key_id')
             .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
@@ -67,7 +67,7 @@ export function createJobRunTable(
       .orderBy('place')
       .orderBy('created_at')
       .orderBy('id')
-      .limit(1);
+      .limit(ONE);
     const claim = compiler
       .updateTable('jobs')
       .set({
@@ -95,13 +95,9 @@ export function createJobRunTable(
 
     /** The job whose turn it is, which now runs. */
     async claim(queries: Queries, wish: ClaimWish): Promise<JobRow | undefined> {
-      const { kind, runner, cutOffsBelow, maxPerKey } = wish;
-      const parameters = [
-        ...['running', runner, ...clock.parameters(), kind],
-        ...(cutOffsBelow === undefined ? [] : [cutOffsBelow]),
-        ...(maxPerKey === undefined ? [] : [kind, maxPerKey]),
-        1,
-      ];
+      const { runner, cutOffsBelow, maxPerKey } = wish;
+      const bounds = [cutOffsBelow, maxPerKey].filter((bound) => bound !== undefined);
+      const parameters = ['running', runner, ...clock.parameters(), ...bounds];
       const { rows } = await queries.executeQuery<JobRow>({ ...compileClaim(wish), parameters });
       return rows[0];
     },

@@ -31,12 +31,19 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     image: compileLook('image'),
   };
 
-  const activeCount = compiler
-    .selectFrom('jobs')
-    .select(({ fn }) => fn.countAll<number>().as('active'))
-    .where('kind', '=', 'image')
-    .where(ACTIVE)
-    .compile();
+  const counts: Readonly<Record<JobKind, CompiledQuery<{ active: number }>>> = {
+    extraction: compileCount('extraction'),
+    image: compileCount('image'),
+  };
+
+  function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
+    return compiler
+      .selectFrom('jobs')
+      .select(({ fn }) => fn.countAll<number>().as('active'))
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .compile();
+  }
 
   function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
     return compiler
@@ -56,7 +63,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     },
 
     async countActive(queries: Queries, kind: JobKind): Promise<number> {
-      const { rows } = await queries.executeQuery({ ...activeCount, parameters: [kind] });
+      const { rows } = await queries.executeQuery(counts[kind]);
       return (rows[0] as { active: number }).active;
     },
 

@@ -11,12 +11,13 @@ import type { Tables } from './schema.js';
  */
 
 /*
- * Written out: where a parameter is compared with a column that a partial index is made of, SQLite plans the statement anew
- * each time it runs.
+ * Written out, as kinds and limits are in statements that run often: where a table has partial indexes, SQLite plans a
+ * statement anew each time that it compares a column with a parameter, unless the parameter stands in a list.
  */
 export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
 export const QUEUED = sql<boolean>`state = 'queued'`;
 export const RUNNING = sql<boolean>`state = 'running'`;
+export const ONE = sql.lit(1);
 
 /** Gives places to jobs of one kind, within the transaction that accepts them. */
 export interface Turns {
@@ -27,11 +28,11 @@ export type TurnStatements = ReturnType<typeof compileTurnStatements>;
 
 /** Built once: building them costs more than running them, for each job that is accepted. */
 export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
-  const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', kind).where(ACTIVE);
+  const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', sql.lit(kind)).where(ACTIVE);
   return {
-    firstQueued: active().where(QUEUED).orderBy('place').limit(1).compile(),
-    lastActive: active().orderBy('place', 'desc').limit(1).compile(),
-    lastOfKey: active().where('key_id', '=', '').orderBy('place', 'desc').limit(1).compile(),
+    firstQueued: active().where(QUEUED).orderBy('place').limit(ONE).compile(),
+    lastActive: active().orderBy('place', 'desc').limit(ONE).compile(),
+    lastOfKey: active().where('key_id', 'in', ['']).orderBy('place', 'desc').limit(ONE).compile(),
   };
 }
 
@@ -50,8 +51,7 @@ export function createTurns(queries: Kysely<Tables>, statements: TurnStatements)
   }
 
   async function readLast(keyId: string): Promise<number> {
-    const [kind, , limit] = statements.lastOfKey.parameters;
-    return (await readPlace({ ...statements.lastOfKey, parameters: [kind, keyId, limit] })) ?? 0;
+    return (await readPlace({ ...statements.lastOfKey, parameters: [keyId] })) ?? 0;
   }
 
   return {
