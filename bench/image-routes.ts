@@ -10,7 +10,7 @@ const CONNECTIONS = 50;
 
 /** What the routes of images cost beside servers that do nothing else. Rounds alternate, so that the machine's moods hit both. */
 export async function measureImageRoutes(): Promise<Figure[]> {
-  const idle = await startImageServer({ IMAGE_WORKERS: '0' });
+  const idle = await startImageServer({ environment: { IMAGE_WORKERS: '0' } });
   let submits: Figure;
   try {
     submits = await measureSubmits(idle, await idle.startFloor());

@@ -20,7 +20,7 @@ export function launcherEnvironment(): Environment {
   return { ...Object.fromEntries(set), NODE_OPTIONS: '--max-semi-space-size=16' };
 }
 
-/** A gateway whose model takes no time, and the servers that it is measured against. */
+/** A gateway whose model does nothing, and the servers that it is measured against. */
 export interface ImageServer {
   readonly site: ImageSite;
   readonly gateway: GatewayProcess;
@@ -42,13 +42,22 @@ export interface Floor {
   files: string;
 }
 
-/** @param environment besides: `IMAGE_WORKERS=0` leaves every job in the queue. */
-export async function startImageServer(environment: Environment = {}): Promise<ImageServer> {
+export interface ImageServerOptions {
+  /** Besides: `IMAGE_WORKERS=0` leaves every job in the queue. */
+  environment?: Environment;
+  /** Milliseconds that the model takes, and spends waiting. Default 0. */
+  modelMs?: number;
+}
+
+export async function startImageServer(options: ImageServerOptions = {}): Promise<ImageServer> {
   const site = await openImageSite({ keys: KEYS, rpm: RPM });
   const plugins = path.join(site.folder, 'plugins.config.json');
   const use = path.join(packageRoot, 'dist', 'bench', 'instant-image.js');
-  await writeFile(plugins, JSON.stringify({ plugins: [{ id: 'instant_image', use }] }));
-  const settings = { PLUGINS_CONFIG: plugins, IMAGE_MAX_ACTIVE: '1000000', ...environment };
+  await writeFile(
+    plugins,
+    JSON.stringify({ plugins: [{ id: 'instant_image', use, options: { takesMs: options.modelMs ?? 0 } }] }),
+  );
+  const settings = { PLUGINS_CONFIG: plugins, IMAGE_MAX_ACTIVE: '1000000', ...options.environment };
   const gateway = await site.start({ ...launcherEnvironment(), ...settings });
   let floor: ChildProcess | undefined;
 

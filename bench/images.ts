@@ -9,7 +9,7 @@ import type { Figure } from './measure.js';
 export async function measureImages(): Promise<Figure[]> {
   return [
     ...(await measureImageRoutes()),
-    await measureAddedTime(),
+    ...(await measureAddedTime()),
     await measureImageLoad(),
     await measureImageBombs(),
     await measureImageMemory(),

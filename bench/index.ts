@@ -11,8 +11,8 @@ import { measureMemory } from './memory.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureSharedPages } from './shared-pages.js';
-import { measureSpeech } from './speech.js';
 import { measureSoak } from './soak.js';
+import { measureSpeech } from './speech.js';
 import { measureText } from './text.js';
 
 /** In this order; `--only parse,start`, or `parse start`, runs some. */

@@ -1,17 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { definePlugin } from 'mediagate';
+import { Type } from 'typebox';
 import { sampleImage } from '../test/support/sample-images.js';
 
-/** A model that does nothing: the picture is there already, and larger than what is asked for. */
-export const instantPicture = () => sampleImage({ width: 1536, height: 1024, format: 'png', seed: 1 });
+const OptionsSchema = Type.Object({
+  /** Milliseconds that the model takes, and spends waiting. */
+  takesMs: Type.Integer({ minimum: 0, default: 0 }),
+});
 
-export default definePlugin({
+/** A model that does nothing, for so long: the picture is there already, and larger than what is asked for. */
+export async function instantPicture(takesMs = 0): Promise<Buffer> {
+  if (takesMs > 0) await sleep(takesMs);
+  return sampleImage({ width: 1536, height: 1024, format: 'png', seed: 1 });
+}
+
+export default definePlugin<typeof OptionsSchema>({
   name: 'instant_image',
   apiVersion: 1,
   summary: 'A picture that is there already.',
   provides: ['image'],
-  setup: () => ({
+  options: OptionsSchema,
+  setup: ({ options: { takesMs } }) => ({
     imageProviders: [
-      { models: ['gen-img-2'], generate: async () => ({ bytes: await instantPicture(), contentType: 'image/png' }) },
+      {
+        models: ['gen-img-2'],
+        generate: async () => ({ bytes: await instantPicture(takesMs), contentType: 'image/png' }),
+      },
     ],
   }),
 });

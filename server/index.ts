@@ -1,15 +1,16 @@
 /**
  * The HTTP server, for those who embed it: `createApp` gives a Koa app over a gateway and a state of their own.
  */
-export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan } from './catalogue.js';
+
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
+export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan } from './catalogue.js';
 export { createHealth, type Health, type HealthOptions } from './health.js';
 export { createHttpServer, type HttpServerOptions } from './http-server.js';
 export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
 export { createKeyRecord, createPepper, type NewKey, type Pepper } from './keys.js';
+export { createMetrics, type FinishedRequest, type Metrics, type MetricsOptions } from './metrics.js';
 export { type FreeTierPeriod, type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';
-export { createMetrics, type FinishedRequest, type Metrics, type MetricsOptions } from './metrics.js';
 export {
   readSettings,
   SETTING_DESCRIPTIONS,

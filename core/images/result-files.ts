@@ -70,8 +70,14 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       // Nobody is told the way to the model's own picture where there are no public files.
       const keepsRaw = place.public && !fitted.untouched;
       const rawName = keepsRaw ? fileName(prefix, `${place.stem}_raw`, raw.contentType) : name;
-      if (keepsRaw) await write(rawName, raw, place, signal);
-      const source = await write(name, fitted, place, signal);
+      // At once, and neither is left alone: what the one waits for at the disk does for the other too.
+      const [written, writtenRaw] = await Promise.allSettled([
+        write(name, fitted, place, signal),
+        keepsRaw && write(rawName, raw, place, signal),
+      ]);
+      if (writtenRaw.status === 'rejected') throw writtenRaw.reason;
+      if (written.status === 'rejected') throw written.reason;
+      const source = written.value;
       const { contentType, width, height, bytes } = fitted;
       return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
     },

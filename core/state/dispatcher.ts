@@ -13,7 +13,7 @@ export interface JobService {
   kind: JobKind;
   /** Runs at the same time. */
   concurrency: number;
-  /** Claims the queued jobs whose turn it is, at most so many, and begins to run them. Throws GatewayError. */
+  /** Claims the queued jobs whose turn it is, so many or all there are, and begins to run them. Throws GatewayError. */
   start(most: number): Promise<StartedRun[]>;
   /** Told what failed, `start` or the way to the database; the dispatcher goes on by itself. */
   report(error: unknown): void;

@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.js';
 import { diskFailure, isSystemError } from '../system-error.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
 import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
+import { createFolderSync } from './folder-sync.js';
 import type { Files } from './index.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
@@ -31,6 +32,7 @@ export interface DiskFiles extends Files {
  */
 export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  const sync = createFolderSync(folder);
   const sweep = () => sweepFiles(folder, clock.now());
   await sweep();
   // What cannot be removed now is tried again in an hour; nobody waits for it, and reading goes by the clock.
@@ -90,7 +92,8 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         await unlink(incoming).catch(() => undefined); // Best effort: the sweep at the next start gets what remains.
         throw diskFailure(error);
       }
-      await syncFolder(folder);
+      // A rename survives a power cut only when the folder has been synced as well.
+      await sync();
       return 'local_cache';
     },
     async read(name, range) {
@@ -111,7 +114,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         if (isSystemError(error, 'ENOENT')) return;
         throw diskFailure(error);
       }
-      await syncFolder(folder);
+      await sync();
     },
     names: async () => (await readdir(folder)).filter((name) => NAME.test(name)),
     sweep,
@@ -124,31 +127,29 @@ async function writeWhole(target: string, { body, contentType, expiresAt }: Stor
   const handle = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   try {
     const hash = createHash('sha256');
-    let size = 0;
-    for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+    const whole = body instanceof Uint8Array ? body : new Uint8Array();
+    let size = whole.byteLength;
+    hash.update(whole);
+    for await (const chunk of body instanceof Uint8Array ? [] : body) {
       hash.update(chunk);
       await handle.writeFile(chunk);
       size += chunk.byteLength;
     }
     const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
-    await handle.writeFile(writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
-    // Lets the sweep pass over what is not due without opening it.
-    if (expiresAt) await handle.utimes(expiresAt, expiresAt);
-    await handle.sync();
+    await writeBoth(handle, whole, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
+    // The time lets the sweep pass over what is not due without opening it; where a power cut took it, the sweep looks.
+    await Promise.all([expiresAt && handle.utimes(expiresAt, expiresAt), handle.sync()]);
   } finally {
     await handle.close();
   }
 }
 
-/** A rename survives a power cut only when the folder has been synced as well. */
-async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot sync folders.
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, constants.O_RDONLY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+/** In one go: each way to the disk and back costs as much as a small file. */
+async function writeBoth(handle: FileHandle, content: Uint8Array, trailer: Uint8Array): Promise<void> {
+  const { bytesWritten } = await handle.writev([content, trailer]);
+  // A disk with too little room takes a part, and says at the rest what is wrong.
+  if (bytesWritten < content.byteLength + trailer.byteLength) {
+    await handle.writeFile(Buffer.concat([content, trailer]).subarray(bytesWritten));
   }
 }
 

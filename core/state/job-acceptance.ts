@@ -6,7 +6,7 @@ import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobTable } from './job-table.js';
-import { createTurns } from './job-turns.js';
+import { createTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
 import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
@@ -41,6 +41,7 @@ export function toCandidate(acceptance: Acceptance, take: boolean): Candidate {
 export interface AcceptanceOptions {
   kind: JobKind;
   table: JobTable;
+  turnStatements: TurnStatements;
   idempotencyKeys: IdempotencyKeys;
   slots: SlotTable;
   clock: JobClock;
@@ -53,7 +54,7 @@ export interface AcceptanceOptions {
 export async function acceptGroup(
   transaction: Transaction<Tables>,
   candidates: readonly Candidate[],
-  { kind, table, idempotencyKeys, slots, clock }: AcceptanceOptions,
+  { kind, table, turnStatements, idempotencyKeys, slots, clock }: AcceptanceOptions,
 ): Promise<(Accepted | GatewayError)[]> {
   await table.lockKind(transaction, kind);
   const at = await clock.read(transaction);
@@ -65,7 +66,7 @@ export async function acceptGroup(
   const joinable = await table.findJoinable(transaction, kind, dedupeHashes);
   const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
   const used = await readUsed(transaction, kind, day, accounts);
-  const turns = createTurns(transaction, kind);
+  const turns = createTurns(transaction, turnStatements);
   const windows = new Map<string, OpenWindow>();
 
   const rows: JobRow[] = [];

@@ -6,7 +6,7 @@ import { routeOfJobs } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
 import { ownedBy } from './job-table.js';
-import { ACTIVE } from './job-turns.js';
+import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
 import { createTotals, knownCounts } from './usage-rows.js';
@@ -49,7 +49,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: U
         .set({ ...values, ...ENDED, finished_at: clock.now })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .returning(RETURNED)
         .executeTakeFirst();
     },
@@ -77,7 +77,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: U
         .select('id')
         .where('kind', '=', kind)
         .where(ACTIVE)
-        .where('state', '=', 'queued')
+        .where(QUEUED)
         .where('attempts', '=', 0)
         .where('created_at', '<=', sql<number>`${clock.now} - ${sql.lit(maxQueuedMs)}`)
         .limit(limit);
@@ -85,7 +85,7 @@ export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: U
         .updateTable('jobs')
         .set({ state: 'failed', error, ...ENDED, finished_at: clock.now })
         .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
-        .where('state', '=', 'queued')
+        .where(QUEUED)
         .returning(RETURNED)
         .execute();
     },

@@ -59,8 +59,8 @@ function startPump({ concurrency, start, report }: JobService, pollMs: number): 
 
   async function fill(): Promise<void> {
     while (running < concurrency && !signal.aborted) {
-      const runs = await start(concurrency - running);
-      if (runs.length === 0) return;
+      const free = concurrency - running;
+      const runs = await start(free);
       running += runs.length;
       for (const { ended } of runs) {
         ended.then(() => {
@@ -68,6 +68,7 @@ function startPump({ concurrency, start, report }: JobService, pollMs: number): 
           wake();
         });
       }
+      if (runs.length < free) return;
     }
   }
 

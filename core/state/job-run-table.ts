@@ -1,9 +1,9 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Engine } from './database.js';
+import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
+import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import type { JobRow } from './job-rows.js';
-import { ACTIVE } from './job-turns.js';
+import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 
@@ -34,8 +34,58 @@ export interface ClaimWish {
 export type JobRunTable = ReturnType<typeof createJobRunTable>;
 
 /** The statements of runs: claimed, alive, given back, cut off. */
-export function createJobRunTable(engine: Engine, clock: JobClock) {
+export function createJobRunTable(
+  { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
+  clock: JobClock,
+) {
   const postgres = engine === 'postgres';
+  const claims = new Map<string, CompiledQuery<JobRow>>();
+
+  /** Each form once: building it costs more than running it. */
+  function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
+    const form = `${kind} ${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
+    const known = claims.get(form);
+    if (known) return known;
+    const next = compiler
+      .selectFrom('jobs')
+      .select('id')
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .where(QUEUED)
+      .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
+      .$if(maxPerKey !== undefined, (query) =>
+        query.where('key_id', 'not in', (busy) =>
+          busy
+            .selectFrom('jobs as other')
+            .select('other.key_id')
+            .where('other.kind', '=', sql.lit(kind))
+            .where(sql<boolean>`other.state = 'running'`)
+            .groupBy('other.key_id')
+            .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
+        ),
+      )
+      .orderBy('place')
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(ONE);
+    const claim = compiler
+      .updateTable('jobs')
+      .set({
+        state: 'running',
+        runner,
+        started_at: clock.now,
+        attempts: sql<number>`attempts + 1`,
+        beat: sql<number>`beat + 1`,
+      })
+      // Not `for update`: that would pass over a job which somebody joins at this moment.
+      .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
+      .where(QUEUED)
+      .returningAll()
+      .compile();
+    claims.set(form, claim);
+    return claim;
+  }
+
   return {
     /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
     async lockClaims(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
@@ -44,45 +94,12 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
     },
 
     /** The job whose turn it is, which now runs. */
-    claim(queries: Queries, { kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): Promise<JobRow | undefined> {
-      const next = queries
-        .selectFrom('jobs')
-        .select('id')
-        .where('kind', '=', kind)
-        .where(ACTIVE)
-        .where('state', '=', 'queued')
-        .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
-        .$if(maxPerKey !== undefined, (query) =>
-          query.where('key_id', 'not in', (busy) =>
-            busy
-              .selectFrom('jobs as other')
-              .select('other.key_id')
-              .where('other.kind', '=', kind)
-              .where(sql<boolean>`other.state = 'running'`)
-              .groupBy('other.key_id')
-              .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
-          ),
-        )
-        .orderBy('place')
-        .orderBy('created_at')
-        .orderBy('id')
-        .limit(1);
-      return (
-        queries
-          .updateTable('jobs')
-          .set(({ eb }) => ({
-            state: 'running',
-            attempts: eb('attempts', '+', 1),
-            runner,
-            beat: eb('beat', '+', 1),
-            started_at: clock.now,
-          }))
-          // Not `for update`: that would pass over a job which somebody joins at this moment.
-          .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
-          .where('state', '=', 'queued')
-          .returningAll()
-          .executeTakeFirst()
-      );
+    async claim(queries: Queries, wish: ClaimWish): Promise<JobRow | undefined> {
+      const { runner, cutOffsBelow, maxPerKey } = wish;
+      const bounds = [cutOffsBelow, maxPerKey].filter((bound) => bound !== undefined);
+      const parameters = ['running', runner, ...clock.parameters(), ...bounds];
+      const { rows } = await queries.executeQuery<JobRow>({ ...compileClaim(wish), parameters });
+      return rows[0];
     },
 
     /** Says that these runs are alive. What is not in the answer is no longer this runner's. */
@@ -94,7 +111,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
         .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
         .where('runner', '=', runner)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .returning(['id', 'attempts'])
         .execute();
     },
@@ -104,7 +121,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .selectFrom('jobs')
         .select(['id', 'attempts', 'beat', 'runner', 'cut_offs'])
         .where('kind', '=', kind)
-        .where(sql<boolean>`state = 'running'`)
+        .where(RUNNING)
         .$narrowType<{ runner: string }>()
         .execute();
       return rows.map(({ cut_offs, ...run }) => ({ ...run, cutOffs: cut_offs }));
@@ -117,7 +134,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .set({ state: 'queued', runner: null })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .executeTakeFirstOrThrow();
       return numUpdatedRows > 0n;
     },
@@ -135,7 +152,7 @@ export function createJobRunTable(engine: Engine, clock: JobClock) {
         .where('id', '=', id)
         .where('attempts', '=', attempts)
         .where('beat', '=', beat)
-        .where('state', '=', 'running')
+        .where(RUNNING)
         .returning(RETURNED)
         .executeTakeFirst();
     },

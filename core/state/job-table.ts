@@ -3,7 +3,7 @@ import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
-import { ACTIVE } from './job-turns.js';
+import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
 import { createRowInsert } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
@@ -25,11 +25,25 @@ export type JobTable = ReturnType<typeof createJobTable>;
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
   const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
-  // Built once, since each poll looks: building it costs as much as running it.
+  // Built once, since each poll looks and each acceptance counts: building them costs as much as running them.
   const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
     extraction: compileLook('extraction'),
     image: compileLook('image'),
   };
+
+  const counts: Readonly<Record<JobKind, CompiledQuery<{ active: number }>>> = {
+    extraction: compileCount('extraction'),
+    image: compileCount('image'),
+  };
+
+  function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
+    return compiler
+      .selectFrom('jobs')
+      .select(({ fn }) => fn.countAll<number>().as('active'))
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .compile();
+  }
 
   function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
     return compiler
@@ -49,13 +63,8 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     },
 
     async countActive(queries: Queries, kind: JobKind): Promise<number> {
-      const { active } = await queries
-        .selectFrom('jobs')
-        .select(({ fn }) => fn.countAll<number>().as('active'))
-        .where('kind', '=', kind)
-        .where(ACTIVE)
-        .executeTakeFirstOrThrow();
-      return active;
+      const { rows } = await queries.executeQuery(counts[kind]);
+      return (rows[0] as { active: number }).active;
     },
 
     async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
@@ -114,7 +123,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
         .selectFrom('jobs')
         .select(['kind', 'place', 'created_at'])
         .where('id', '=', id)
-        .where('state', '=', 'queued')
+        .where(QUEUED)
         .executeTakeFirst();
       if (!job) return undefined;
       const { before } = await queries
@@ -123,7 +132,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
             .select('id')
             .where('kind', '=', job.kind)
             .where(ACTIVE)
-            .where('state', '=', 'queued')
+            .where(QUEUED)
             .where(sql<boolean>`(place, created_at, id) < (${job.place}, ${job.created_at}, ${id})`)
             .limit(MAX_COUNTED)
             .as('in_front'),

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 
@@ -10,31 +10,48 @@ import type { Tables } from './schema.js';
  * kept over restarts.
  */
 
+/*
+ * Written out, as kinds and limits are in statements that run often: where a table has partial indexes, SQLite plans a
+ * statement anew each time that it compares a column with a parameter, unless the parameter stands in a list.
+ */
 export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
+export const QUEUED = sql<boolean>`state = 'queued'`;
+export const RUNNING = sql<boolean>`state = 'running'`;
+export const ONE = sql.lit(1);
 
 /** Gives places to jobs of one kind, within the transaction that accepts them. */
 export interface Turns {
   next(keyId: string): Promise<number>;
 }
 
-export function createTurns(queries: Kysely<Tables>, kind: JobKind): Turns {
+export type TurnStatements = ReturnType<typeof compileTurnStatements>;
+
+/** Built once: building them costs more than running them, for each job that is accepted. */
+export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
+  const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', sql.lit(kind)).where(ACTIVE);
+  return {
+    firstQueued: active().where(QUEUED).orderBy('place').limit(ONE).compile(),
+    lastActive: active().orderBy('place', 'desc').limit(ONE).compile(),
+    lastOfKey: active().where('key_id', 'in', ['']).orderBy('place', 'desc').limit(ONE).compile(),
+  };
+}
+
+export function createTurns(queries: Kysely<Tables>, statements: TurnStatements): Turns {
   const last = new Map<string, number>();
   let front: number | undefined;
 
-  function active() {
-    return queries.selectFrom('jobs').select('place').where('kind', '=', kind).where(ACTIVE).limit(1);
+  async function readPlace(query: CompiledQuery<{ place: number }>): Promise<number | undefined> {
+    const { rows } = await queries.executeQuery(query);
+    return rows[0]?.place;
   }
 
   /** The place of the next job to run; where none waits, of the youngest that runs. */
   async function readFront(): Promise<number> {
-    const queued = await active().where('state', '=', 'queued').orderBy('place').executeTakeFirst();
-    const running = queued ?? (await active().orderBy('place', 'desc').executeTakeFirst());
-    return running?.place ?? 1;
+    return (await readPlace(statements.firstQueued)) ?? (await readPlace(statements.lastActive)) ?? 1;
   }
 
   async function readLast(keyId: string): Promise<number> {
-    const row = await active().where('key_id', '=', keyId).orderBy('place', 'desc').executeTakeFirst();
-    return row?.place ?? 0;
+    return (await readPlace({ ...statements.lastOfKey, parameters: [keyId] })) ?? 0;
   }
 
   return {

@@ -13,6 +13,7 @@ import { toJobRecord } from './job-rows.js';
 import { createJobRunTable } from './job-run-table.js';
 import { createSweeper } from './job-sweep.js';
 import { createJobTable } from './job-table.js';
+import { compileTurnStatements } from './job-turns.js';
 import { createJobWaits } from './job-waits.js';
 import { startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs, JobWorkers } from './jobs.js';
@@ -52,7 +53,7 @@ export function createJobs({
   const clock = createJobClock(rest.clock);
   const table = createJobTable(database, clock);
   const idempotencyKeys = createIdempotencyKeys(database.queries);
-  const runTable = createJobRunTable(database.engine, clock);
+  const runTable = createJobRunTable(database, clock);
   const endTable = createJobEndTable(database.engine, clock, createUsageTable(database.queries));
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
   const waits = createJobWaits({ database, table, dispatcher, report });
@@ -69,10 +70,12 @@ export function createJobs({
   function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
     const known = accepting.get(kind);
     if (known) return known;
+    const turnStatements = compileTurnStatements(database.queries, kind);
+    const options = { kind, table, turnStatements, idempotencyKeys, slots, clock };
     const made = createGroupCommit<Candidate, Accepted>({
       database,
       async work(transaction, candidates) {
-        const verdicts = await acceptGroup(transaction, candidates, { kind, table, idempotencyKeys, slots, clock });
+        const verdicts = await acceptGroup(transaction, candidates, options);
         if (verdicts.some((verdict) => !isGatewayError(verdict) && isQueued(verdict)))
           await dispatcher.announce(transaction, kind);
         return verdicts;

@@ -20,6 +20,9 @@ export interface WindowChange extends Reading {
   lastAt: number;
 }
 
+/** Not a parameter: SQLite would plan the statement anew each time it runs. */
+const ONE_ROW = sql.lit(1);
+
 /** Every statement is built once; see statements.ts. */
 export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
@@ -52,7 +55,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .where('seq', '>=', 0)
     .where('at', '>', 0)
     .orderBy('seq')
-    .limit(1)
+    .limit(ONE_ROW)
     .compile();
 
   const takenAt = queries
@@ -62,7 +65,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .where('family', '=', '')
     .where('seq', '<=', 0)
     .orderBy('seq', 'desc')
-    .limit(1)
+    .limit(ONE_ROW)
     .compile();
 
   const saveWindow = queries
@@ -90,10 +93,10 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
       await runner.executeQuery(filled(createWindow, [keyId, family, ...Object.values(EMPTY_WINDOW)]));
     },
     async firstLive(runner: Runner, keyId: string, family: string, tail: number, passedAt: number) {
-      return first(await runner.executeQuery(filled(firstLive, [keyId, family, tail, passedAt, 1])));
+      return first(await runner.executeQuery(filled(firstLive, [keyId, family, tail, passedAt])));
     },
     async takenAt(runner: Runner, keyId: string, family: string, seq: number): Promise<number> {
-      const row = first(await runner.executeQuery(filled(takenAt, [keyId, family, seq, 1])));
+      const row = first(await runner.executeQuery(filled(takenAt, [keyId, family, seq])));
       if (!row) throw new Error('A live slot has no row.');
       return row.at;
     },

@@ -103,7 +103,12 @@ for (const engine of engines) {
     it('refuse the result of one that was stopped for longer than its lease', async () => {
       const job = await accept('zombie', { ms: 1_000 });
       const zombie = await start({ jobLeaseMs: JOB_LEASE_MS });
-      await until(async () => (await look(job)).state !== 'queued');
+      // Not by the row, which says so before the process has heard of it: stopped there it would begin nothing.
+      await until(() =>
+        ledgerOf(place)
+          .read()
+          .some((line) => line.event === 'begin' && line.pid === zombie.pid),
+      );
       zombie.signal('SIGSTOP');
       await start({ jobLeaseMs: JOB_LEASE_MS });
       const done = await ended(job);

@@ -1,0 +1,41 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { createFolderSync } from '../../../core/state/folder-sync.js';
+
+describe('the sync of a folder', () => {
+  let parent: string;
+
+  beforeEach(async () => {
+    parent = await mkdtemp(path.join(tmpdir(), 'mediagate-sync-'));
+  });
+
+  afterEach(() => rm(parent, { recursive: true, force: true }));
+
+  it('is shared by all that is asked for before it begins, and by nothing that comes later', async () => {
+    const sync = createFolderSync(parent);
+    const first = sync();
+    // Not begun yet.
+    expect(sync()).to.equal(first);
+    await new Promise((resolve) => setImmediate(resolve));
+    const second = sync();
+    expect(second).to.not.equal(first);
+    expect(sync()).to.equal(second);
+    let firstIsOver = false;
+    first.then(() => {
+      firstIsOver = true;
+    });
+    await second;
+    expect(firstIsOver).to.equal(true);
+  });
+
+  it('tells of a failure those who waited for it, and tries again for others', async () => {
+    const folder = path.join(parent, 'folder');
+    const sync = createFolderSync(folder);
+    const outcomes = await Promise.allSettled([sync(), sync()]);
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+    await mkdir(folder);
+    await sync();
+  });
+});
