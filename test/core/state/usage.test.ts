@@ -183,10 +183,10 @@ for (const engine of engines) {
       // What is over is deleted soon after the start.
       state = await place.open({ clock, windowClock: clock });
       await until(async () => (await state.usage.entries(ALL, 10)).length === 1);
+      await until(async () => (await state.storedResponses.find('old', 'local')) === undefined);
       expect((await state.usage.entries(ALL, 10))[0]?.requestId).to.equal('kept');
       expect(await state.usage.totals(ALL)).to.have.length(2);
       expect(await state.storedResponses.find('young', 'local')).to.include({ id: 'young' });
-      expect(await state.storedResponses.find('old', 'local')).to.equal(undefined);
     });
   });
 }
