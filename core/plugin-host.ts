@@ -40,12 +40,21 @@ export interface PluginHost {
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>;
-  /** Name of the entry's plugin, where it only stands for something better that is not configured. */
-  standIn(entry: string): string | undefined;
+  /** What holds for calls of an entry that are not made through {@link call}, since they go on after they were answered. */
+  terms(entry: string): EntryTerms;
   /** Private origins that this entry may reach. */
   trustedOriginsOf(entry: string): readonly string[];
   /** In reverse order of the configuration. */
   dispose(): Promise<void>;
+}
+
+export interface EntryTerms {
+  /** Deadline in milliseconds. */
+  readonly timeoutMs: number;
+  /** Name of the plugin, where it only stands for something better that is not configured. */
+  readonly standIn: string | undefined;
+  /** What a caller is told where the plugin threw this. */
+  failureOf(thrown: unknown): GatewayError;
 }
 
 interface Loaded {
@@ -69,6 +78,7 @@ const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dis
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { root, registry, logger } = options;
   let all: Loaded[] = [];
+  const terms = new Map<string, EntryTerms>();
   const trustedBy = (entry: PluginEntry) => [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])];
 
   async function prepare(loaded: Loaded): Promise<void> {
@@ -96,6 +106,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     );
     checkContributions(plugin, contributions);
     loaded.contributions = contributions;
+  }
+
+  function notUnderstood(entry: string, error: unknown): GatewayError {
+    logger.error('a plugin threw', { entry, error });
+    return new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { cause: error });
   }
 
   function fail(loaded: Loaded, error: unknown): void {
@@ -162,16 +177,22 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         );
       } catch (error) {
         if (isGatewayError(error) || signals.some((one) => one.aborted && one.reason === error)) throw error;
-        logger.error('a plugin threw', { entry, error });
-        throw new GatewayError('upstream_changed', 'The answer of the source could not be understood.', {
-          cause: error,
-        });
+        throw notUnderstood(entry, error);
       }
     },
 
-    standIn(entry) {
-      const plugin = all.find(({ id }) => id === entry)?.plugin;
-      return plugin?.standIn ? plugin.name : undefined;
+    terms(entry) {
+      const known = terms.get(entry);
+      if (known) return known;
+      const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
+      if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
+      const fresh: EntryTerms = {
+        timeoutMs: loaded.entry.timeoutMs ?? DEFAULT_CALL_MS,
+        standIn: loaded.plugin?.standIn ? loaded.plugin.name : undefined,
+        failureOf: (thrown) => (isGatewayError(thrown) ? thrown : notUnderstood(entry, thrown)),
+      };
+      terms.set(entry, fresh);
+      return fresh;
     },
 
     trustedOriginsOf: (entry) => all.filter(({ id }) => id === entry).flatMap((loaded) => trustedBy(loaded.entry)),
@@ -180,6 +201,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       for (const loaded of [...all].reverse()) {
         if (loaded.state !== 'ready' && loaded.state !== 'failed') continue;
         registry.remove(loaded.id);
+        terms.delete(loaded.id);
         loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
         try {
           const { contributions, scope } = loaded;

@@ -1,4 +1,5 @@
-import type { TextAnswer } from 'mediagate';
+import type { ServerResponse } from 'node:http';
+import type { TextAnswer, TextExchange } from 'mediagate';
 import { sendEvents, sendWhole } from './event-stream.js';
 import type { RequestContext } from './middleware/request-state.js';
 
@@ -8,4 +9,10 @@ export async function sendText(context: RequestContext, answer: TextAnswer): Pro
   if (standIn !== undefined) context.res.setHeader('x-mediagate-stand-in', standIn);
   if (body instanceof Uint8Array) sendWhole(context, answer, body);
   else await sendEvents(context, answer, body);
+}
+
+/** Whoever closes the connection before the answer is out is told to the exchange at once. */
+export function leaveWithClient(response: ServerResponse, exchange: TextExchange): void {
+  if (response.destroyed) exchange.leave();
+  else response.once('close', () => exchange.leave());
 }

@@ -19,8 +19,8 @@ export interface ModelRequest {
 
 /** Work that was let in. */
 export interface AdmittedWork {
-  /** Says what it uses, once, as soon as that is known or can be waited for. Never said: nothing was used. */
-  uses(usage: Promise<Usage | undefined> | Usage): void;
+  /** Says, once and before it may throw, where what it uses will be known; that never rejects. Never said: nothing is used. */
+  uses(outcome: Promise<{ usage?: Usage }>): void;
 }
 
 /** Lets requests of model routes in and takes down what they used. */
@@ -65,7 +65,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
       });
       if (slot && admission.slot) acceptSlot(response, slot, admission.slot);
 
-      let used: Promise<Usage | undefined> | Usage | undefined;
+      let outcome: Promise<{ usage?: Usage }> | undefined;
       const settle = (status: number, latencyMs: number, usage: Usage | undefined) =>
         admissions.settle({
           requestId: ledgerIdOf(context),
@@ -82,8 +82,8 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
       let thrown: unknown;
       try {
         return await work({
-          uses(usage) {
-            used = usage;
+          uses(promised) {
+            outcome = promised;
           },
         });
       } catch (error) {
@@ -92,10 +92,13 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
       } finally {
         const status = statusOf(context, thrown);
         const latencyMs = clock.monotonic() - state.startedAt;
-        if (used instanceof Promise) {
-          const settling = used.then((usage) => settle(status, latencyMs, usage)).finally(() => open.delete(settling));
+        if (outcome) {
+          const settling = outcome.then(({ usage }) => {
+            open.delete(settling);
+            settle(status, latencyMs, usage);
+          });
           open.add(settling);
-        } else settle(status, latencyMs, used);
+        } else settle(status, latencyMs, undefined);
       }
     },
     async close() {

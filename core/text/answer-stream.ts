@@ -11,15 +11,17 @@ export interface AnswerStreamOptions {
   reader: EventReader;
   /** Public model id as JSON text. */
   modelText: Buffer;
-  /** Aborted by the caller's leaving; then nobody is told anything. */
-  gone: AbortSignal;
+  /** Whether the caller has gone; then nobody is told anything. */
+  hasLeft(): boolean;
+  /** Called whenever bytes come. */
+  onBytes(): void;
   /** Called once, whatever happens: with what kept the answer from coming to its own end, where something did. */
   onEnd(failure: GatewayError | undefined): void;
 }
 
 /** Events as they come, and the event that ends them well where the upstream did not send it. Never throws. */
 export async function* streamAnswer(options: AnswerStreamOptions): AsyncGenerator<Buffer> {
-  const { body, reader, modelText, gone, onEnd } = options;
+  const { body, reader, modelText, hasLeft, onBytes, onEnd } = options;
   const rewriter = createEventRewriter(reader, modelText);
   // What holds where the caller leaves: a generator is then ended where it stands.
   let failure: GatewayError | undefined = new GatewayError('bad_request', 'The client closed the connection.');
@@ -28,7 +30,12 @@ export async function* streamAnswer(options: AnswerStreamOptions): AsyncGenerato
     for (;;) {
       const came = await body.next();
       if (came === END) break;
-      const output = came === SILENCE ? KEEP_ALIVE : rewriter.push(came);
+      if (came === SILENCE) {
+        yield KEEP_ALIVE;
+        continue;
+      }
+      onBytes();
+      const output = rewriter.push(came);
       if (output) yield output;
     }
     const last = rewriter.finish();
@@ -43,7 +50,7 @@ export async function* streamAnswer(options: AnswerStreamOptions): AsyncGenerato
     body.close();
     onEnd(failure);
   }
-  if (gone.aborted) return;
+  if (hasLeft()) return;
   if (failure) yield Buffer.from(reader.failure(failure));
   else if (closing !== undefined) yield Buffer.from(closing);
 }

@@ -3,9 +3,10 @@ import type { TextReply } from '../contracts/text-provider.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { streamAnswer } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';
-import { END, paceBody } from './paced-body.js';
+import { END, type PacedBody, paceBody } from './paced-body.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './text-sample.js';
+import type { Watch } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
 
 /** An answer that is no stream goes out when all of it is here, so that one that breaks off is a clean error. */
@@ -31,15 +32,17 @@ export interface ExchangeTimes {
 }
 
 export interface ExchangeOptions {
-  /** Aborts when the caller leaves. */
-  signal: AbortSignal;
   times: ExchangeTimes;
+  /** Milliseconds until the upstream has to have answered. */
+  askMs: number;
+  watch: Watch;
+  monotonic(): number;
   /** Public model id as JSON text. */
   modelText: Buffer;
   standIn?: string;
   /** Whether a stream was asked for. */
   stream: boolean;
-  /** Asks the upstream; the signal also aborts while the body flows. */
+  /** Asks the upstream; the signal also aborts while the body flows. Throws what a caller may be told. */
   ask(signal: AbortSignal): Promise<TextReply>;
   /** Understands the events of a reply. */
   readerOf(reply: TextReply): EventReader;
@@ -53,55 +56,103 @@ export interface ExchangeOptions {
 
 /** Sends one request and follows its answer to the end. */
 export function startExchange(options: ExchangeOptions): TextExchange {
-  const { signal, times, modelText, standIn } = options;
+  const { times, watch, monotonic, modelText } = options;
   const flow = new AbortController();
-  const leave = () => flow.abort(signal.reason);
   const { promise: ended, resolve: end } = Promise.withResolvers<TextOutcome>();
-  const timer = setTimeout(() => {
-    flow.abort(new GatewayError('upstream_timeout', `The answer did not end within ${times.totalMs / 1000} s.`));
-  }, times.totalMs);
+  const startedAt = monotonic();
   const received: Uint8Array[] = [];
   let reply: TextReply | undefined;
-  signal.addEventListener('abort', leave, { once: true });
+  let body: PacedBody | undefined;
+  let isStreaming = false;
+  let isOver = false;
+  let hasLeft = false;
+  /** Whoever waits for the upstream to answer. */
+  let stopAsking: ((error: GatewayError) => void) | undefined;
+  /** Monotonic milliseconds of the last bytes, and of the last that the caller was sent. */
+  let heardAt = startedAt;
+  let spokeAt = startedAt;
+
+  const watched = {
+    tick(now: number): void {
+      if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
+      else if (!body) {
+        if (now - startedAt >= options.askMs) giveUp(late(`No answer within ${options.askMs / 1000} s.`));
+      } else if (body.isAwaited) {
+        if (now - heardAt >= times.idleMs) giveUp(late('The model has fallen silent.'));
+        else if (isStreaming && now - spokeAt >= times.keepAliveMs) {
+          spokeAt = now;
+          body.tellSilence();
+        }
+      }
+    },
+  };
+  watch.add(watched);
+
+  function giveUp(error: GatewayError): void {
+    if (isOver) return;
+    flow.abort(error);
+    stopAsking?.(error);
+    body?.fail(error);
+  }
 
   function stop(): void {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', leave);
+    isOver = true;
+    watch.delete(watched);
   }
 
   function endEstimated(said: TextSample | 'open', rest: Omit<TextOutcome, 'usage'>): void {
     options.estimate(said).then((usage) => end(usage ? { usage, ...rest } : rest));
   }
 
+  function ask(): Promise<TextReply> {
+    return new Promise((resolve, reject) => {
+      stopAsking = reject;
+      options.ask(flow.signal).then(resolve, reject);
+    });
+  }
+
   async function open(): Promise<TextAnswer> {
     try {
-      signal.throwIfAborted();
-      reply = await options.ask(flow.signal);
-      return isStream(reply, options.stream) ? openStream(reply) : await readWhole(reply);
+      reply = await ask();
+      body = paceBody(reply.body);
+      heardAt = monotonic();
+      spokeAt = heardAt;
+      if (isStream(reply, options.stream)) return openStream(reply, body);
+      return await readWhole(reply, body);
     } catch (error) {
       stop();
+      body?.close();
       const failure = isGatewayError(error) ? error : brokenOff(error);
       // Whoever still answers, answers nobody.
       if (!flow.signal.aborted) flow.abort(failure);
       // An upstream that was given up may have done its work; one that refused has not.
-      const maybeUsed = reply !== undefined || signal.aborted || failure.code === 'upstream_timeout';
+      const maybeUsed = reply !== undefined || hasLeft || failure.code === 'upstream_timeout';
       if (maybeUsed) endEstimated(sampleBytes(received), { complete: false, failure });
       else end({ complete: false, failure });
       throw failure;
     }
   }
 
-  function openStream(opened: TextReply): TextAnswer {
+  function openStream(opened: TextReply, paced: PacedBody): TextAnswer {
+    isStreaming = true;
     const reader = options.readerOf(opened);
-    const { keepAliveMs, idleMs } = times;
-    const body = paceBody(opened.body, { silenceMs: keepAliveMs, idleMs, signal: flow.signal });
-    const onEnd = (failure: GatewayError | undefined) => {
-      stop();
-      if (failure && !signal.aborted) options.onCut(failure);
-      if (failure && !flow.signal.aborted) flow.abort(failure);
-      endStream(reader, failure);
-    };
-    return { ...headOf(opened), body: streamAnswer({ body, reader, modelText, gone: signal, onEnd }) };
+    const events = streamAnswer({
+      body: paced,
+      reader,
+      modelText,
+      hasLeft: () => hasLeft,
+      onBytes() {
+        heardAt = monotonic();
+        spokeAt = heardAt;
+      },
+      onEnd(failure) {
+        stop();
+        if (failure && !hasLeft) options.onCut(failure);
+        if (failure && !flow.signal.aborted) flow.abort(failure);
+        endStream(reader, failure);
+      },
+    });
+    return { ...headOf(opened), body: events };
   }
 
   function endStream(reader: EventReader, failure: GatewayError | undefined): void {
@@ -118,22 +169,8 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     else endEstimated(said, rest);
   }
 
-  async function readWhole(opened: TextReply): Promise<TextAnswer> {
-    const body = paceBody(opened.body, { idleMs: times.idleMs, signal: flow.signal });
-    let bytes = 0;
-    try {
-      for (let came = await body.next(); came !== END; came = await body.next()) {
-        if (typeof came === 'symbol') continue;
-        bytes += came.length;
-        if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
-        received.push(came);
-      }
-    } catch (error) {
-      throw isGatewayError(error) && error.code !== 'upstream_error' ? error : brokenOff(error);
-    } finally {
-      body.close();
-    }
-    const whole = readWholeAnswer(asOne(received), modelText);
+  async function readWhole(opened: TextReply, paced: PacedBody): Promise<TextAnswer> {
+    const whole = readWholeAnswer(await collect(paced), modelText);
     stop();
     const { id, usage } = whole;
     if (id !== undefined) options.onWhole(id, opened);
@@ -143,16 +180,40 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     return { ...headOf(opened), body: whole.body };
   }
 
+  async function collect(paced: PacedBody): Promise<Buffer> {
+    let bytes = 0;
+    try {
+      for (let came = await paced.next(); came !== END; came = await paced.next()) {
+        if (typeof came === 'symbol') continue;
+        bytes += came.length;
+        if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+        received.push(came);
+        heardAt = monotonic();
+      }
+    } catch (error) {
+      throw isGatewayError(error) && error.code !== 'upstream_error' ? error : brokenOff(error);
+    }
+    return asOne(received);
+  }
+
   function headOf({ status, headers }: TextReply): Omit<TextAnswer, 'body'> {
     const kept: Record<string, string> = {};
     for (const name in headers) {
       const value = headers[name];
       if (value !== undefined && !OWN_HEADERS.has(name)) kept[name] = value;
     }
-    return { status, headers: kept, ...(standIn !== undefined && { standIn }) };
+    return { status, headers: kept, standIn: options.standIn };
   }
 
-  return { answer: open(), ended };
+  return {
+    answer: open(),
+    ended,
+    leave() {
+      if (isOver) return;
+      hasLeft = true;
+      giveUp(new GatewayError('bad_request', 'The client closed the connection.'));
+    },
+  };
 }
 
 /** What an upstream sends although a stream was asked for, or not, is told by what it calls it. */
@@ -165,6 +226,10 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
 function asOne(chunks: readonly Uint8Array[]): Buffer {
   const [only] = chunks;
   return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
+}
+
+function late(message: string): GatewayError {
+  return new GatewayError('upstream_timeout', message);
 }
 
 function brokenOff(cause: unknown): GatewayError {

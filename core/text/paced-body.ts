@@ -1,99 +1,74 @@
-import { GatewayError } from '../errors.js';
-
 /** What {@link PacedBody.next} resolves with where nothing came for a while, and at the end. */
 export const SILENCE = Symbol('silence');
 export const END = Symbol('end');
 
-export interface PaceOptions {
-  /** Milliseconds of silence after which a reader is told. Default: not before the silence is too long. */
-  silenceMs?: number;
-  /** Milliseconds of silence after which nothing more is expected. */
-  idleMs: number;
-  signal: AbortSignal;
-}
+type Came = Uint8Array | typeof SILENCE | typeof END;
 
-/** A body whose silence is noticed. */
+/** A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. */
 export interface PacedBody {
-  /**
-   * The next bytes. To be called again when it has settled.
-   * @throws GatewayError `upstream_timeout` after `idleMs`, the signal's reason, or what the body throws.
-   */
-  next(): Promise<Uint8Array | typeof SILENCE | typeof END>;
-  /** Nobody reads on: closes what is behind the body. Idempotent. */
+  /** The next bytes. To be called again when it has settled. Rejects with what the body throws, or what it was failed with. */
+  next(): Promise<Came>;
+  /** Whether somebody waits for {@link next}: then it is the body that is slow. */
+  readonly isAwaited: boolean;
+  /** Whoever waits is told that nothing came. */
+  tellSilence(): void;
+  /** From now on it fails. */
+  fail(error: unknown): void;
+  /** Nobody reads on: closes what is behind it. Idempotent. */
   close(): void;
 }
 
-export function paceBody(body: AsyncIterable<Uint8Array>, { silenceMs, idleMs, signal }: PaceOptions): PacedBody {
+export function paceBody(body: AsyncIterable<Uint8Array>): PacedBody {
   const iterator = body[Symbol.asyncIterator]();
-  const tickMs = Math.min(silenceMs ?? idleMs, idleMs);
-  let waiting: PromiseWithResolvers<Uint8Array | typeof SILENCE | typeof END> | undefined;
+  let waiting: PromiseWithResolvers<Came> | undefined;
   /** Came while nobody waited. */
-  let arrived: { result: IteratorResult<Uint8Array> } | { error: unknown } | undefined;
-  let asked = false;
-  let silentMs = 0;
-  let closed = false;
+  let arrived: IteratorResult<Uint8Array> | undefined;
+  let failure: { error: unknown } | undefined;
+  let isAsked = false;
+  let isClosed = false;
 
   const take = (result: IteratorResult<Uint8Array>) => {
-    asked = false;
-    if (waiting) hand(result);
-    else arrived = { result };
+    isAsked = false;
+    if (waiting) settle(result.done ? END : result.value);
+    else arrived = result;
   };
   const fail = (error: unknown) => {
-    asked = false;
-    if (waiting) reject(error);
-    else arrived = { error };
+    isAsked = false;
+    failure ??= { error };
+    waiting?.reject(failure.error);
+    waiting = undefined;
   };
-  const abort = () => reject(signal.reason);
-  const timer = setTimeout(() => {
-    // Who does not ask for more is slow, not the body.
-    if (waiting) {
-      silentMs += tickMs;
-      if (silentMs >= idleMs) reject(new GatewayError('upstream_timeout', 'The model has fallen silent.'));
-      else settle(SILENCE);
-    }
-    if (!closed) timer.refresh();
-  }, tickMs);
-  signal.addEventListener('abort', abort, { once: true });
 
-  function settle(value: Uint8Array | typeof SILENCE | typeof END): void {
-    waiting?.resolve(value);
+  function settle(came: Came): void {
+    const settled = waiting;
     waiting = undefined;
-  }
-
-  function hand(result: IteratorResult<Uint8Array>): void {
-    silentMs = 0;
-    settle(result.done ? END : result.value);
-  }
-
-  function reject(error: unknown): void {
-    waiting?.reject(error);
-    waiting = undefined;
+    settled?.resolve(came);
   }
 
   return {
-    next() {
+    async next() {
+      if (failure) throw failure.error;
+      if (arrived) {
+        const { done, value } = arrived;
+        arrived = undefined;
+        return done ? END : value;
+      }
       waiting = Promise.withResolvers();
       const { promise } = waiting;
-      if (signal.aborted) abort();
-      else if (arrived) {
-        const came = arrived;
-        arrived = undefined;
-        if ('result' in came) hand(came.result);
-        else reject(came.error);
-      } else {
-        if (silentMs === 0) timer.refresh();
-        if (!asked) {
-          asked = true;
-          iterator.next().then(take, fail);
-        }
+      if (!isAsked) {
+        isAsked = true;
+        iterator.next().then(take, fail);
       }
       return promise;
     },
+    get isAwaited() {
+      return waiting !== undefined;
+    },
+    tellSilence: () => settle(SILENCE),
+    fail,
     close() {
-      if (closed) return;
-      closed = true;
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
+      if (isClosed) return;
+      isClosed = true;
       // What it may still throw is nobody's concern any more.
       iterator.return?.().catch(() => undefined);
     },

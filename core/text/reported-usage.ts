@@ -17,13 +17,14 @@ export function readUsage(value: unknown): Usage | undefined {
   if ((input ?? 0) + (output ?? 0) === 0 && !total) return undefined;
   const read = membersOf(value.prompt_tokens_details ?? value.input_tokens_details);
   const written = membersOf(value.completion_tokens_details ?? value.output_tokens_details);
-  return withoutUnknown({
-    inputTokens: input,
-    outputTokens: output,
-    totalTokens: total ?? (input ?? 0) + (output ?? 0),
-    cachedTokens: count(read.cached_tokens),
-    reasoningTokens: count(written.reasoning_tokens),
-  });
+  const cached = count(read.cached_tokens);
+  const reasoning = count(written.reasoning_tokens);
+  const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
+  if (input !== undefined) usage.inputTokens = input;
+  if (output !== undefined) usage.outputTokens = output;
+  if (cached !== undefined) usage.cachedTokens = cached;
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning;
+  return usage;
 }
 
 /** As {@link readUsage}, of an object as its JSON. Undefined where that is none. */
@@ -34,12 +35,6 @@ export function readUsageBytes(bytes: Uint8Array): Usage | undefined {
     // Only where it ends was looked at before.
     return undefined;
   }
-}
-
-function withoutUnknown(usage: { [Name in keyof Usage]: Usage[Name] | undefined }): Usage {
-  const known: Usage = {};
-  for (const [name, value] of Object.entries(usage)) if (value !== undefined) Object.assign(known, { [name]: value });
-  return known;
 }
 
 function count(value: unknown): number | undefined {

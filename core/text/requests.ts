@@ -21,18 +21,20 @@ export interface PreparedText {
   /** Tokens it may come to: its own, estimated by its length, and the most that may be answered (1,024 where it does not say). */
   readonly mostTokens: number;
   /** To be called once. */
-  send(signal: AbortSignal): TextExchange;
+  send(): TextExchange;
 }
 
 /** A request that is under way. */
 export interface TextExchange {
   /**
    * Resolves when the status is known and its first bytes are here.
-   * @throws GatewayError `upstream_*`, the caller's fault as the upstream names it, or the signal's reason.
+   * @throws GatewayError `upstream_*`, the caller's fault as the upstream names it, `bad_request` where the caller left.
    */
   readonly answer: Promise<TextAnswer>;
   /** Resolves when the body has ended or was left, also where there was no answer. Never rejects. */
   readonly ended: Promise<TextOutcome>;
+  /** The caller has gone: closes the upstream request within 100 ms. Of no effect once the answer has ended. */
+  leave(): void;
 }
 
 export interface TextAnswer {
@@ -65,7 +67,6 @@ export interface StoredTextRequest {
   /** Query of the caller's request, without `?`. */
   query: string;
   requestId: string;
-  signal: AbortSignal;
 }
 
 /** A text model that is ready. */
@@ -84,8 +85,9 @@ export interface Texts {
    */
   prepare(request: TextRequest): Promise<PreparedText>;
   /**
-   * Asks for a stored response where it was made.
-   * @throws GatewayError `response_not_found` where there is none, or none of this account; as {@link TextExchange.answer}.
+   * Asks for a stored response where it was made. What it used was counted when it was made.
+   * @throws GatewayError `response_not_found` where there is none, or none of this account; `upstream_unavailable` where
+   * the database does not answer.
    */
-  stored(request: StoredTextRequest): Promise<TextAnswer>;
+  stored(request: StoredTextRequest): Promise<TextExchange>;
 }

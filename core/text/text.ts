@@ -20,7 +20,10 @@ import {
 } from './text-request.js';
 import { KEPT_BYTES, samplePrompt, type TextSample } from './text-sample.js';
 import { createTokenCounter } from './token-counter.js';
+import { createWatch } from './watch.js';
 
+/** How late a deadline may be. */
+const MAX_TICK_MS = 250;
 const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_600_000 };
 
 export interface TextsOptions {
@@ -48,6 +51,9 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     idleMs: given.idleMs ?? TIMES.idleMs,
     totalMs: given.totalMs ?? TIMES.totalMs,
   };
+  const monotonic = () => clock.monotonic();
+  const tickMs = Math.min(MAX_TICK_MS, times.keepAliveMs / 4, times.idleMs / 4);
+  const clockwork = { times, monotonic, watch: createWatch(tickMs, monotonic) };
   const tokens = createTokenCounter();
   const modelTexts = new Map<string, Buffer>();
 
@@ -114,17 +120,17 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     return {
       model,
       mostTokens,
-      send(signal) {
+      send() {
         const sent = left;
         left = undefined;
         if (!sent) throw new Error('a request is sent once');
-        return send(sent, signal);
+        return send(sent);
       },
     };
   }
 
   /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
-  function send(sending: Sending, signal: AbortSignal): TextExchange {
+  function send(sending: Sending): TextExchange {
     const { entry, contribution: provider, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
     const { route, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
@@ -135,17 +141,22 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     function remember(id: string, { upstream }: TextReply): void {
       if (isStored) responses?.remember({ id, accountId, model, upstream, createdAt: clock.now() });
     }
+    const terms = host.terms(entry);
     return startExchange({
-      signal,
-      times,
+      ...clockwork,
+      askMs: terms.timeoutMs,
       modelText: modelTextOf(model),
-      standIn: host.standIn(entry),
+      standIn: terms.standIn,
       stream,
       async ask(flow) {
         const asked = call;
         call = undefined;
         if (!asked) throw new Error('a request is asked once');
-        return host.call(entry, flow, () => provider.send({ ...asked, signal: flow }));
+        try {
+          return await provider.send({ ...asked, signal: flow });
+        } catch (error) {
+          throw terms.failureOf(error);
+        }
       },
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
@@ -162,7 +173,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     models: () =>
       registry.texts.flatMap(({ entry, contribution }) => contribution.models.map((model) => ({ ...model, entry }))),
     prepare,
-    async stored({ action, responseId, accountId, query, requestId, signal }) {
+    async stored({ action, responseId, accountId, query, requestId }) {
       const row = await responses?.find(responseId, accountId);
       const found = row && registry.textProvider(row.model);
       if (!responses || !row || !found?.contribution.stored) {
@@ -170,26 +181,28 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       }
       const { entry, contribution: provider } = found;
       const { model, upstream } = row;
-      const { answer } = startExchange({
-        signal,
-        times,
+      const terms = host.terms(entry);
+      return startExchange({
+        ...clockwork,
+        askMs: terms.timeoutMs,
         modelText: modelTextOf(model),
-        standIn: host.standIn(entry),
+        standIn: terms.standIn,
         stream: false,
-        ask: (flow) =>
-          host.call(entry, flow, async () => {
-            if (!provider.stored) throw new Error('a provider lost a method');
-            return provider.stored({ action, model, responseId, upstream, query, signal: flow });
-          }),
+        async ask(flow) {
+          try {
+            const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
+            if (!reply) throw new Error('a provider lost a method');
+            if (action === 'delete') await responses.forget(responseId);
+            return reply;
+          } catch (error) {
+            throw terms.failureOf(error);
+          }
+        },
         readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
         onWhole: () => {},
         onCut: () => {},
-        // What it used was taken down when it was made.
         estimate: async () => undefined,
       });
-      const asked = await answer;
-      if (action === 'delete') await responses.forget(responseId);
-      return asked;
     },
     close: () => tokens.close(),
   };

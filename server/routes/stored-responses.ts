@@ -1,11 +1,10 @@
 import type Router from '@koa/router';
 import type { Gateway, StoredResponseAction } from 'mediagate';
-import { clientSignal } from '../client-signal.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
-import { sendText } from '../text-response.js';
+import { leaveWithClient, sendText } from '../text-response.js';
 
 export interface StoredResponseRoutes {
   gateway: Gateway;
@@ -25,15 +24,15 @@ export function addStoredResponseRoutes(router: Router<RequestState>, options: S
   const ask = (action: StoredResponseAction) => async (context: ResponseContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);
-    const answer = await gateway.text.stored({
+    const exchange = await gateway.text.stored({
       action,
       responseId: context.params.id ?? '',
       accountId,
       query: context.querystring,
       requestId: context.state.requestId,
-      signal: clientSignal(context.res),
     });
-    await sendText(context, answer);
+    leaveWithClient(context.res, exchange);
+    await sendText(context, await exchange.answer);
   };
   router.get(ROUTE, markModel, authenticate, ask('retrieve'));
   router.delete(ROUTE, markModel, authenticate, ask('delete'));

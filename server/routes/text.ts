@@ -1,12 +1,11 @@
 import type Router from '@koa/router';
 import type { Gateway, PreparedText, TextRoute } from 'mediagate';
-import { clientSignal } from '../client-signal.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
-import { sendText } from '../text-response.js';
+import { leaveWithClient, sendText } from '../text-response.js';
 import type { AdmittedWork, UsageDesk } from '../usage.js';
 
 export interface TextRoutes {
@@ -60,8 +59,9 @@ export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bod
 }
 
 async function answer(context: RequestContext, { prepared, release }: Asked, work: AdmittedWork): Promise<void> {
-  const exchange = prepared.send(clientSignal(context.res));
-  work.uses(exchange.ended.then(({ usage }) => usage));
+  const exchange = prepared.send();
+  work.uses(exchange.ended);
+  leaveWithClient(context.res, exchange);
   const said = await exchange.answer;
   // The upstream has the body; what it says may take long.
   release();
