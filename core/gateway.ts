@@ -293,7 +293,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
 
-  const audio = createAudio({ registry, host, ...media, logger });
+  const audio = createAudio({ registry, host, ...media });
 
   const referencesEnd = new AbortController();
   const images = openImages();
