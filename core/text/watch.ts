@@ -1,5 +1,7 @@
 /** Something that has to look at the time now and then. */
 export interface Watched {
+  /** Where it stands in the list of its watch; the watch's own. */
+  place: number;
   /** @param now monotonic milliseconds. */
   tick(now: number): void;
 }
@@ -8,31 +10,40 @@ export interface Watched {
 export interface Watch {
   /** Ticks until it is deleted. */
   add(watched: Watched): void;
+  /** Of no effect where it was deleted before. */
   delete(watched: Watched): void;
 }
 
 /** @param tickMs milliseconds between ticks, and so how late one may be. */
 export function createWatch(tickMs: number, monotonic: () => number): Watch {
-  const all = new Set<Watched>();
+  // No Set: each time its table is made anew, the old one keeps what was in it alive until the next major collection, and
+  // with it all that every request was made of.
+  const all: Watched[] = [];
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {
     // It goes on for a tick after the last: those that follow each other closely need no new one.
-    if (all.size === 0) {
+    if (all.length === 0) {
       clearInterval(timer);
       timer = undefined;
     }
     const now = monotonic();
-    for (const watched of all) watched.tick(now);
+    // Backwards: whoever deletes itself is replaced by one that had its turn.
+    for (let place = all.length - 1; place >= 0; place -= 1) all[place]?.tick(now);
   }
 
   return {
     add(watched) {
-      all.add(watched);
+      watched.place = all.length;
+      all.push(watched);
       timer ??= setInterval(tick, tickMs);
     },
     delete(watched) {
-      all.delete(watched);
+      if (all[watched.place] !== watched) return;
+      const last = all.pop();
+      if (!last || last === watched) return;
+      last.place = watched.place;
+      all[last.place] = last;
     },
   };
 }
