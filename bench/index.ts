@@ -11,6 +11,7 @@ import { measureMemory } from './memory.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureSharedPages } from './shared-pages.js';
+import { measureSpeech } from './speech.js';
 
 /** In this order; `--only parse,start` runs some. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
@@ -23,6 +24,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   memory: measureMemory,
   audio: measureAudio,
   images: measureImages,
+  speech: measureSpeech,
 };
 
 const { values: flags } = parseArgs({

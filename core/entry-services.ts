@@ -11,6 +11,8 @@ import type {
   HttpStream,
   LogFields,
   Logger,
+  SamplesCall,
+  SoundFilters,
   Storage,
 } from './contracts/services.js';
 import { GatewayError } from './errors.js';
@@ -48,6 +50,7 @@ export interface EntryIdentity {
 
 export const HTTP = createToken<HttpFaces>('http');
 export const BROWSER = createToken<BrowserFaces>('browser');
+export const SOUND_FILTERS = createToken<SoundFilters>('sound filters');
 export const CACHE = createToken<Cache>('cache');
 export const STORAGE = createToken<Storage>('storage');
 export const LOGGER = createToken<Logger>('logger');
@@ -55,6 +58,7 @@ export const CLOCK = createToken<Clock>('clock');
 const ENTRY = createToken<EntryIdentity>('entry');
 const ENTRY_HTTP = createToken<HttpClient>('entry http');
 const ENTRY_BROWSER = createToken<Browser>('entry browser');
+const ENTRY_FFMPEG = createToken<SoundFilters>('entry ffmpeg');
 const ENTRY_CACHE = createToken<Cache>('entry cache');
 const ENTRY_LOGGER = createToken<Logger>('entry logger');
 const CONTEXT = createToken<PluginContext>('plugin context');
@@ -97,6 +101,29 @@ class EntryBrowser implements Browser {
       throw new GatewayError('plugin_unavailable', message);
     }
     return this.#browser.run(call);
+  }
+}
+
+@injectable()
+class EntryFfmpeg implements SoundFilters {
+  readonly #filters: SoundFilters;
+  readonly #entry: EntryIdentity;
+
+  constructor(@inject(SOUND_FILTERS) filters: SoundFilters, @inject(ENTRY) entry: EntryIdentity) {
+    this.#filters = filters;
+    this.#entry = entry;
+  }
+
+  get available(): boolean {
+    return this.#entry.uses.includes('ffmpeg') && this.#filters.available;
+  }
+
+  async *samples(call: SamplesCall): AsyncGenerator<Uint8Array> {
+    const { id, uses, lifetime } = this.#entry;
+    if (!uses.includes('ffmpeg')) {
+      throw new GatewayError('plugin_unavailable', `${id} used ffmpeg without naming it in "needs" or "wants".`);
+    }
+    yield* this.#filters.samples({ ...call, signal: AbortSignal.any([call.signal, lifetime]) });
   }
 }
 
@@ -159,6 +186,7 @@ class EntryContext implements PluginContext {
     @inject(ENTRY) entry: EntryIdentity,
     @inject(ENTRY_HTTP) readonly http: HttpClient,
     @inject(ENTRY_BROWSER) readonly browser: Browser,
+    @inject(ENTRY_FFMPEG) readonly ffmpeg: SoundFilters,
     @inject(ENTRY_CACHE) readonly cache: Cache,
     @inject(STORAGE) readonly storage: Storage,
     @inject(ENTRY_LOGGER) readonly logger: Logger,
@@ -178,6 +206,7 @@ function limitsOf({ timeoutMs, trustedOrigins, lifetime }: EntryIdentity): FaceO
 export function registerEntryServices(root: RootScope): void {
   root.provideScoped(ENTRY_HTTP, EntryHttp);
   root.provideScoped(ENTRY_BROWSER, EntryBrowser);
+  root.provideScoped(ENTRY_FFMPEG, EntryFfmpeg);
   root.provideScoped(ENTRY_CACHE, EntryCache);
   root.provideScoped(ENTRY_LOGGER, EntryLogger);
   root.provideScoped(CONTEXT, EntryContext);

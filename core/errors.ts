@@ -48,6 +48,9 @@ export const ERROR_CODES = [
   'model_not_supported',
   'invalid_idempotency_key',
   'moderation_blocked',
+  'invalid_prompt',
+  'content_filter',
+  'context_length_exceeded',
   'previous_response_not_found',
   'bad_request',
   // Keys and grants

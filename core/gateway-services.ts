@@ -1,4 +1,4 @@
-import type { Browser, Clock, HttpClient, Logger } from './contracts/services.js';
+import type { Browser, HttpClient, Logger } from './contracts/services.js';
 import type { BrowserFaces, HttpFaces } from './entry-services.js';
 import type { GatewayOptions } from './gateway.js';
 import { absentBrowser } from './services/absent.js';
@@ -9,8 +9,8 @@ interface Owned {
 }
 
 /** The way out over HTTP, for all entries: the embedder's own, else the gateway's. */
-export async function openHttp(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
-  return options.services?.http ? facesOf(options.services.http) : openTransport(options, clock);
+export async function openHttp(options: GatewayOptions): Promise<HttpFaces & Owned> {
+  return options.services?.http ? facesOf(options.services.http) : openTransport(options);
 }
 
 /** The browser, likewise. */
@@ -58,7 +58,7 @@ async function openBrowserService(options: GatewayOptions, logger: Logger): Prom
   });
 }
 
-async function openTransport(options: GatewayOptions, clock: Clock): Promise<HttpFaces & Owned> {
+async function openTransport(options: GatewayOptions): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./services/http.js'),
     import('./services/address-guard.js'),
@@ -66,6 +66,5 @@ async function openTransport(options: GatewayOptions, clock: Clock): Promise<Htt
   return createHttpTransport({
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
     egressProxyUrl: options.egressProxyUrl,
-    clock,
   });
 }

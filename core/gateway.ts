@@ -1,4 +1,6 @@
 import { tmpdir } from 'node:os';
+import { createAudio } from './audio/audio.js';
+import type { Audio } from './audio/audio-requests.js';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
@@ -6,7 +8,16 @@ import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import { BROWSER, CACHE, CLOCK, HTTP, LOGGER, registerEntryServices, STORAGE } from './entry-services.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  HTTP,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './entry-services.js';
 import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
@@ -32,9 +43,10 @@ import { createReferences } from './images/references.js';
 import { createFfmpeg } from './media/ffmpeg.js';
 import { createImageFiles } from './media/image-file.js';
 import { createScratchFolders } from './media/scratch-folders.js';
+import { createSoundFilters } from './media/sound-filters.js';
 import { createPluginHost } from './plugin-host.js';
 import { createRegistry } from './registry.js';
-import { absentStorage, silentLogger } from './services/absent.js';
+import { absentSoundFilters, absentStorage, silentLogger } from './services/absent.js';
 import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
@@ -42,6 +54,7 @@ import type { Jobs } from './state/jobs.js';
 import type { Texts } from './text/requests.js';
 import { createTexts, type TextsOptions } from './text/text.js';
 
+export type * from './audio/audio-requests.js';
 export type * from './images/image-jobs.js';
 export type { ImagesOptions } from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
@@ -72,7 +85,7 @@ export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'dispose
 /** How an entry is doing; what `/health`, `doctor` and `mediagate plugins` show. */
 export interface PluginStatus {
   id: string;
-  /** Empty where the module could not be imported. */
+  /** Where the module was not imported, as far as the configuration tells: the last part of its path. */
   plugin: string;
   summary: string;
   state: PluginState;
@@ -192,6 +205,8 @@ export interface Gateway extends AsyncDisposable {
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
   /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
+  /** Speech and sounds: hearing them, and making them. */
+  readonly audio: Audio;
   /** Text models. */
   readonly text: Texts;
   /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
@@ -225,14 +240,16 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache(clock);
-  const [http, browser] = await Promise.all([openHttp(options, clock), openBrowser(options, logger)]);
+  const [http, browser] = await Promise.all([openHttp(options), openBrowser(options, logger)]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);
   root.provide(LOGGER, logger);
   root.provide(CACHE, cache);
   root.provide(STORAGE, services.storage ?? absentStorage);
+  const ffmpeg = options.ffmpegPath === undefined ? undefined : createFfmpeg(options.ffmpegPath);
   root.provide(BROWSER, browser);
+  root.provide(SOUND_FILTERS, ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters);
   root.provide(HTTP, http);
   registerEntryServices(root);
 
@@ -246,6 +263,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     baseFolder: options.baseFolder ?? process.cwd(),
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
+  const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
+  const media = { scratch, ...(ffmpeg && { ffmpeg }) };
   const links = options.audioLinks && createAudioLinks(options.audioLinks);
   const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
   const audioFiles =
@@ -256,8 +275,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       host,
       storage: services.storage ?? absentStorage,
       http,
-      ...(options.ffmpegPath && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
-      scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
+      ...media,
       clock,
       logger,
     });
@@ -274,6 +292,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
+
+  const audio = createAudio({ registry, host, ...media });
 
   const referencesEnd = new AbortController();
   const images = openImages();
@@ -337,6 +357,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return audioFiles.open(request);
     },
     images: images ?? absentImages,
+    audio,
     text,
     match(url) {
       const { extractor, link } = extraction.match(url);

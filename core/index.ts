@@ -12,6 +12,7 @@ export type * from './extraction/requests.js';
 export * from './extraction/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
+export { openSound, soundFormat } from './media/sound-stream.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { systemClock } from './services/clock.js';
 export {

@@ -7,13 +7,20 @@ import { createValidator } from './validation.js';
 const strict = { additionalProperties: false } as const;
 
 const VariableSchema = Type.Object({ $env: Type.String({ minLength: 1 }) }, strict);
+const ConditionSchema = Type.Union([VariableSchema, Type.Object({ $not: VariableSchema }, strict)]);
 
 const EntrySchema = Type.Object(
   {
     id: Type.Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' })),
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    enabled: Type.Optional(Type.Union([Type.Boolean(), VariableSchema, Type.Object({ $not: VariableSchema }, strict)])),
+    enabled: Type.Optional(
+      Type.Union([
+        Type.Boolean(),
+        ConditionSchema,
+        Type.Object({ $all: Type.Array(ConditionSchema, { minItems: 1 }) }, strict),
+      ]),
+    ),
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
     trustedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }))),
@@ -33,7 +40,8 @@ export class PluginConfigError extends Error {
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
  * it is not set the member is left out, so the plugin's own default holds. As `enabled` it means whether the variable is
- * set to anything, and `{ "$not": { "$env": "NAME" } }` whether it is not. Relative `use` paths become absolute.
+ * set to anything, `{ "$not": { "$env": "NAME" } }` whether it is not, and `{ "$all": [ … ] }` whether all of these hold.
+ * Relative `use` paths become absolute.
  * @throws PluginConfigError
  */
 export async function readPluginConfig(
@@ -74,6 +82,7 @@ function isEnabled(
   environment: Readonly<Record<string, string | undefined>>,
 ): boolean {
   if (typeof enabled === 'boolean') return enabled;
+  if ('$all' in enabled) return enabled.$all.every((condition) => isEnabled(condition, environment));
   return '$not' in enabled ? !environment[enabled.$not.$env] : Boolean(environment[enabled.$env]);
 }
 

@@ -22,6 +22,8 @@ export interface Registry {
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
+  /** Ids of those that do this. */
+  audioModels(operation: AudioOperation): string[];
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
   readonly texts: readonly Registered<TextProvider>[];
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
@@ -104,6 +106,10 @@ export function createRegistry(logger: Logger): Registry {
         ({ contribution }) =>
           typeof contribution[operation] === 'function' &&
           contribution.models.some((known) => known.id === model && known.operations.includes(operation)),
+      ),
+    audioModels: (operation) =>
+      audio.flatMap(({ contribution }) =>
+        contribution.models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id),
       ),
     textProvider(model) {
       for (const registered of text) {

@@ -22,10 +22,16 @@ import { addImageGenerationRoute } from './routes/image-generations.js';
 import { addImageRoutes } from './routes/images.js';
 import { addMessageRoutes } from './routes/messages.js';
 import { addModelRoutes } from './routes/models.js';
+import { addSpeechRoutes } from './routes/speech.js';
 import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
+import { addTranscriptionRoutes } from './routes/transcriptions.js';
 import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
+
+/** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
+const UPLOADS = 32;
+const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 
 export interface AppDependencies {
   gateway: Gateway;
@@ -41,6 +47,8 @@ export interface AppDependencies {
   anyImageSize: boolean;
   /** Images that an account may ask for on one day (UTC). Default: any number. */
   imageDailyLimit?: number;
+  /** Bytes of one sound that is sent. Default 26,214,400. */
+  audioMaxBytes?: number;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -80,6 +88,10 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
+  const { audioMaxBytes = AUDIO_MAX_BYTES } = dependencies;
+  const audio = { gateway, usage, auth, bodies, uploads: createBodyBudget({ bigBodies: UPLOADS }), audioMaxBytes };
+  addTranscriptionRoutes(router, audio);
+  addSpeechRoutes(router, audio);
   addTextRoutes(router, { gateway, auth, bodies, usage });
   addStoredResponseRoutes(router, { gateway, auth, polls });
   addModelRoutes(router, { gateway, auth });

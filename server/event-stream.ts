@@ -4,6 +4,7 @@ import type { RequestContext } from './middleware/request-state.js';
 
 /** A client that takes nothing for so long has gone without saying so. */
 const IDLE_MS = 120_000;
+const EVENTS = 'text/event-stream; charset=utf-8';
 
 export interface AnswerHead {
   status: number;
@@ -18,29 +19,38 @@ export function sendWhole(context: RequestContext, { status, headers }: AnswerHe
   response.end(body);
 }
 
-/**
- * Answers with events as they come, no faster than the client takes them. Koa's own way would put two streams between.
- * Resolves when the last is handed over, or the client has gone. Rejects with what `events` throws.
- */
+/** Answers with events as they come: as {@link sendStream}. */
 export async function sendEvents(
   context: RequestContext,
   { status, headers }: AnswerHead,
   events: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const { res: response } = context;
-  open(context, status, headers);
-  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   response.setHeader('Cache-Control', 'no-store, no-transform');
   // Proxies of the nginx kind would gather events before they pass them on.
   response.setHeader('X-Accel-Buffering', 'no');
+  await sendStream(context, { status, headers: { ...headers, 'content-type': EVENTS } }, events);
+}
+
+/**
+ * Answers with bytes as they come, no faster than the client takes them. Koa's own way would put two streams between.
+ * Resolves when the last is handed over, or the client has gone. Rejects with what `stream` throws.
+ */
+export async function sendStream(
+  context: RequestContext,
+  { status, headers }: AnswerHead,
+  stream: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const { res: response } = context;
+  open(context, status, headers);
   response.setTimeout(IDLE_MS, () => response.destroy());
   let begun = false;
-  // The first event mostly is here already, and then goes out with the head.
+  // The first bytes mostly are here already, and then go out with the head.
   const hurry = setImmediate(() => {
     if (!begun && !response.destroyed) response.flushHeaders();
   });
   try {
-    for await (const bytes of events) {
+    for await (const bytes of stream) {
       begun = true;
       if (response.destroyed) return;
       if (!response.write(bytes)) await drained(response);

@@ -81,10 +81,10 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const { windows, admissions } = state;
   const usage = createUsageDesk({ admissions, clock: systemClock });
   opened.add(() => usage.close());
-  const { anyImageSize, imageDailyLimit, siteUrl } = settings;
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
   const clock = systemClock;
-  const images = { anyImageSize, imageDailyLimit };
-  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, baseUrl, siteUrl, ...images });
+  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
+  const app = createApp({ gateway, windows, usage, keys, health, logger, clock, baseUrl, siteUrl, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   address = await listen(server, settings);
   return {

@@ -46,6 +46,8 @@ export interface Settings {
   imageDailyLimit?: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
+  /** Bytes of one sound that is sent. */
+  audioMaxBytes: number;
   maxConnections: number;
   shutdownSeconds: number;
 }
@@ -239,6 +241,12 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageRestartPolicy: oneOf(text, ['requeue', 'fail'] as const) }),
   },
   {
+    name: 'AUDIO_MAX_BYTES',
+    default: '26214400',
+    description: 'Bytes of one sound that is sent to be heard or changed; larger ones are refused (413).',
+    read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
+  },
+  {
     name: 'MAX_CONNECTIONS',
     default: '10000',
     description: 'Client connections open at the same time; more are closed at once.',
@@ -284,6 +292,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageMaxActive: 1_000,
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
+    audioMaxBytes: 26_214_400,
     maxConnections: 10_000,
     shutdownSeconds: 25,
   };

@@ -7,7 +7,16 @@ import { importsOf } from './support/import-statements.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Packages of the web server and the command line: the core must run without them. */
-const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'typebox', 'range-parser', 'fresh'];
+const SERVER_PACKAGES = [
+  'koa',
+  '@koa/router',
+  'commander',
+  'nanospinner',
+  'typebox',
+  'range-parser',
+  'fresh',
+  '@fastify/busboy',
+];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
 const PLACES: Readonly<Record<string, string | readonly string[]>> = {
@@ -20,18 +29,24 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   cheerio: 'core/extraction/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
   sharp: ['core/media/image-file.ts', 'core/testing/image-run.ts', 'plugins/sketch_image/pixels.ts'],
+  'onnxruntime-web': 'plugins/offline_speech/moonshine.ts',
+  'llama-tokenizer-js': 'plugins/offline_speech/moonshine.ts',
   cockatiel: 'core/services/fail-over.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
   'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
+  '@fastify/busboy': 'server/middleware/form.ts',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */
-const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = { 'plugins/sketch_image': ['sharp'] };
+const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  'plugins/sketch_image': ['sharp'],
+  'plugins/offline_speech': ['onnxruntime-web/wasm', 'llama-tokenizer-js'],
+};
 
 /** Not loaded by `import 'mediagate'`. */
 const LAZY_PACKAGES = [
@@ -45,6 +60,8 @@ const LAZY_PACKAGES = [
   'fluent-ffmpeg',
   'cockatiel',
   's3mini',
+  'onnxruntime-web',
+  'llama-tokenizer-js',
 ];
 
 interface Layer {

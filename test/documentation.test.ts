@@ -43,6 +43,11 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
   'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'POST /v1/audio/transcriptions': ['`audio`', 'A sound in, what is said in it out: JSON, text or subtitles.'],
+  'POST /v1/audio/translations': ['`audio`', 'The same in English, whatever is spoken.'],
+  'POST /v1/audio/speech': ['`audio`', 'A text in, speech out, while it is made.'],
+  'POST /v1/audio/voice-changer': ['`audio`', 'A sound in, the same in another voice out.'],
+  'POST /v1/audio/sound-effects': ['`audio`', 'A description in, a sound out.'],
   'POST /v1/chat/completions': ['`text`', 'A chat, whole or streamed, in the format of the OpenAI SDKs.'],
   'POST /v1/responses': ['`text`', 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.'],
   'GET /v1/responses/:id': ['`text`', 'A response that was stored where it was made.'],
@@ -83,7 +88,7 @@ describe("README's tables equal the code", () => {
   it('plugins: those of plugins.config.json', async () => {
     const entries = await readPluginConfig(CONFIG, {});
     const rows = await Promise.all(
-      entries.map(async ({ use }) => {
+      [...new Set(entries.map(({ use }) => use))].map(async (use) => {
         const { default: plugin }: { default: Plugin } = await import(String(use));
         const schema: { properties?: object } = plugin.options ?? {};
         const options = Object.keys(schema.properties ?? {}).map((name) => `\`${name}\``);

@@ -58,8 +58,8 @@ export interface Transcript {
   text: string;
   /** As the model names it: `en`, `english`. */
   language?: string;
-  /** Seconds of sound heard. */
-  durationSeconds: number;
+  /** Seconds of sound heard. Default: what the file says. */
+  durationSeconds?: number;
   /** In order of time; empty where the model gives no times. */
   segments: readonly TranscriptSegment[];
   words?: readonly TranscriptWord[];

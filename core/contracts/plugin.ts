@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
 import type { ImageProvider } from './image-provider.js';
-import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './services.js';
+import type { Browser, Cache, Clock, HttpClient, Logger, SoundFilters, Storage } from './services.js';
 import type { TextProvider } from './text-provider.js';
 
 /** A JSON Schema whose TypeScript type is known: one object validates, types and documents. */
@@ -52,6 +52,8 @@ export interface PluginContext<Options = Record<string, never>> {
   readonly http: HttpClient;
   /** @throws GatewayError `plugin_unavailable` on use where neither `needs` nor `wants` names it. */
   readonly browser: Browser;
+  /** As {@link browser}. */
+  readonly ffmpeg: SoundFilters;
   readonly cache: Cache;
   readonly storage: Storage;
   readonly logger: Logger;

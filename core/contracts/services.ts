@@ -1,3 +1,5 @@
+import type { SoundFile } from './audio-provider.js';
+
 /**
  * What a plugin may use besides its own code. Each member is the plugin's own face of a shared service: it carries the
  * plugin's deadline, byte cap, trusted origins, key prefix and log field, so a plugin cannot forget them.
@@ -27,6 +29,11 @@ export interface HttpRequest {
   signal?: AbortSignal;
   /** Milliseconds for everything, redirects and body included. Default and maximum: the plugin's deadline. */
   timeoutMs?: number;
+  /**
+   * Milliseconds that a streamed body may be silent. Where it is given, `timeoutMs` ends with the status, and the body may
+   * take as long as it flows. Default: `timeoutMs` goes for the body as well.
+   */
+  idleMs?: number;
   /** Cap on the decoded body in bytes. Default: 8 MiB. */
   maxBytes?: number;
   /** Redirects to follow, 0 to 5; each hop is guarded anew and drops `authorization` and `cookie` across origins. Default 0. */
@@ -106,6 +113,34 @@ export interface BrowserPage {
     argument?: Argument,
   ): Promise<Result>;
   waitForSelector(selector: string, options?: { timeout?: number; state?: 'attached' | 'visible' }): Promise<unknown>;
+}
+
+/**
+ * ffmpeg, in a process a call, which reads one file and can reach nothing else. Declared by `needs: ['ffmpeg']`, or by
+ * `wants` where it can be done without.
+ */
+export interface SoundFilters {
+  /** False where no ffmpeg was found. */
+  readonly available: boolean;
+  /**
+   * Samples of a sound, or of filters that make one by themselves, while they are made: 16 bits, little-endian, one
+   * channel. To be read once; whoever stops reading ends ffmpeg.
+   * @throws GatewayError `audio_unavailable` where there is no sound or it cannot be read, `queue_full`,
+   *   `plugin_unavailable` where there is no ffmpeg; the signal's reason. All while it is read.
+   */
+  samples(call: SamplesCall): AsyncIterable<Uint8Array>;
+}
+
+export interface SamplesCall {
+  /** Default: none, and the filters begin with sources of their own. */
+  sound?: SoundFile;
+  /** A graph in ffmpeg's language with one output; `anull` leaves the sound as it is. Never anything that a caller wrote. */
+  filters: string;
+  /** Samples a second. */
+  rate: number;
+  /** Sound beyond so many seconds is left out. */
+  maxSeconds: number;
+  signal: AbortSignal;
 }
 
 /** Key-value cache of JSON values; losing it costs time, never data. Keys are prefixed with the entry's id. */

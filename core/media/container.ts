@@ -1,5 +1,5 @@
 /** A container that sound is taken from, by the name of ffmpeg's demuxer for it. */
-export type Container = 'mov' | 'matroska' | 'mp3' | 'aac' | 'ogg' | 'flac' | 'wav' | 'mpegts';
+export type Container = 'mov' | 'matroska' | 'mp3' | 'aac' | 'ogg' | 'flac' | 'wav' | 'mpegts' | 'mpeg';
 
 /** Bytes that {@link sniffContainer} looks at, at most. */
 export const SNIFF_BYTES = 4096;
@@ -8,6 +8,8 @@ export const SNIFF_BYTES = 4096;
 const MOV_BOXES = new Set(['ftyp', 'styp', 'moov', 'mdat', 'free', 'skip', 'wide']);
 const TS_PACKET = 188;
 const TS_SYNC = 0x47;
+/** The start code of a pack. */
+const PROGRAM_STREAM = 0x000001ba;
 
 /**
  * What a file is by its first bytes; undefined for anything that is not one of these. Playlists, manifests and scripts that
@@ -24,6 +26,7 @@ export function sniffContainer(head: Uint8Array): Container | undefined {
   if (at(0, 'fLaC')) return 'flac';
   if (at(0, 'RIFF') && at(8, 'WAVE')) return 'wav';
   if (isTransportStream(bytes)) return 'mpegts';
+  if (bytes.readUInt32BE(0) === PROGRAM_STREAM) return 'mpeg';
   if (at(0, 'ID3')) return frameKind(bytes, id3Length(bytes)) ?? 'mp3';
   return frameKind(bytes, 0);
 }

@@ -17,7 +17,7 @@ export interface ScratchFolder {
 
 const PREFIX = 'mediagate-scratch-';
 /** No work takes this long, so that nobody can be using an older one, in whatever process. */
-const ABANDONED_MS = 600_000;
+const ABANDONED_MS = 3_600_000;
 
 /** @param root Made where absent; may be shared with others, whose files stay untouched. */
 export function createScratchFolders(root: string): ScratchFolders {

@@ -47,8 +47,9 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
   const { resolve = resolveHost, resolveTimeoutMs = RESOLVE_TIMEOUT_MS } = options;
   const ownOrigins = new Set((options.trustedOrigins ?? []).map(normalizeOrigin));
 
-  const isTrusted = (url: URL, trustedOrigins: readonly string[] = []) =>
-    ownOrigins.has(url.origin) || trustedOrigins.some((origin) => normalizeOrigin(origin) === url.origin);
+  const isTrusted = ({ origin }: URL, trustedOrigins: readonly string[] = []) =>
+    // Most are written as they are compared, and this is asked for every request.
+    ownOrigins.has(origin) || trustedOrigins.some((one) => one === origin || normalizeOrigin(one) === origin);
 
   return {
     isTrusted,

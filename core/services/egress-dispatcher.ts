@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 const LIMITS = {
   /** Sockets to one origin; further requests wait for one within their own deadline. */
-  connections: 64,
+  connections: 1024,
   pipelining: 1,
   /** Platforms send large policies; Node's default of 16 KiB has been seen to be too little. */
   maxHeaderSize: 64 * 1024,

@@ -1,61 +1,51 @@
-import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { HttpResponse, HttpStream } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { parseJson } from '../extraction/json-text.js';
-import type { Lifetime } from '../lifetime.js';
 import { decodeBody, overCap } from './http-decoding.js';
 import { httpFailure } from './http-failure.js';
 import type { HeaderFields } from './http-headers.js';
+import type { Received, ReceivedBody } from './http-receiver.js';
 import type { Hop } from './http-redirect.js';
+import type { RequestLife } from './request-life.js';
 
 /** An answer whose body is still to be read. */
 export interface Answer {
   status: number;
   headers: HeaderFields;
   url: string;
-  /** Codings undone, the cap enforced. */
+  /** As it comes, the cap enforced. */
+  received: ReceivedBody;
+  /** The same, codings undone. */
   body: AsyncIterable<Uint8Array>;
-  /** Closes the connection unless the body was read to its end. */
-  discard(): void;
 }
 
 export interface AnswerOptions {
   hop: Hop;
-  response: Dispatcher.ResponseData;
+  received: Received;
   headers: HeaderFields;
   maxBytes: number;
 }
 
-export function openAnswer({ hop, response, headers, maxBytes }: AnswerOptions): Answer {
-  const discard = () => discardBody(response.body);
+export function openAnswer({ hop, received: { status, body: received }, headers, maxBytes }: AnswerOptions): Answer {
   try {
-    if (announcesBody(hop, response) && Number(headers['content-length']) > maxBytes) throw overCap();
-    const body = decodeBody(response.body, { contentEncoding: headers['content-encoding'], maxBytes });
-    return { status: response.statusCode, headers, url: hop.url.href, body, discard };
+    // Answers to HEAD and "not modified" tell the length of a body that does not follow.
+    const announcesBody = hop.method !== 'HEAD' && status !== 304;
+    if (announcesBody && Number(headers['content-length']) > maxBytes) throw overCap();
+    const body = decodeBody(received, { contentEncoding: headers['content-encoding'], maxBytes });
+    received.conclude();
+    return { status, headers, url: hop.url.href, received, body };
   } catch (error) {
-    discard();
+    received.close();
     throw error;
   }
 }
 
-/** Answers to HEAD and "not modified" tell the length of a body that does not follow. */
-function announcesBody(hop: Hop, response: Dispatcher.ResponseData): boolean {
-  return hop.method !== 'HEAD' && response.statusCode !== 304;
-}
-
-/** Closes the connection, unless the body has been read. */
-export function discardBody(body: Readable): void {
-  // Nobody reads this body any more, so nobody else can be told.
-  body.on('error', () => {}).destroy();
-}
-
-export async function readResponse({ status, headers, url, body, discard }: Answer): Promise<HttpResponse> {
+export async function readResponse({ status, headers, url, received, body }: Answer): Promise<HttpResponse> {
   const chunks: Uint8Array[] = [];
   try {
     for await (const chunk of body) chunks.push(chunk);
   } finally {
-    discard();
+    received.close();
   }
   const bytes = Buffer.concat(chunks);
   const text = () => bytes.toString('utf8').replace(/^\ufeff/, '');
@@ -72,32 +62,33 @@ function readJson(text: string): unknown {
 }
 
 /** The body can be read once. Its deadline goes on; leaving the loop closes the connection. */
-export function readStream({ body, discard, ...answer }: Answer, lifetime: Lifetime): HttpStream {
-  const leave = () => {
-    lifetime.end();
-    discard();
-  };
+export function readStream({ received, body, ...answer }: Answer, life: RequestLife): HttpStream {
+  return { ...answer, body: body === received ? body : readDecoded(received, body, life) };
+}
+
+function readDecoded(
+  received: ReceivedBody,
+  body: AsyncIterable<Uint8Array>,
+  life: RequestLife,
+): AsyncIterable<Uint8Array> {
   const read = async function* () {
     try {
       yield* body;
     } catch (error) {
-      throw httpFailure(error, lifetime.signal);
+      throw httpFailure(error, life);
     } finally {
-      leave();
+      received.close();
     }
   };
   const chunks = read();
   return {
-    ...answer,
-    body: {
-      [Symbol.asyncIterator]: () => ({
-        next: () => chunks.next(),
-        return() {
-          // A generator that waits for a chunk, or was never asked for one, would not notice.
-          leave();
-          return chunks.return(undefined);
-        },
-      }),
-    },
+    [Symbol.asyncIterator]: () => ({
+      next: () => chunks.next(),
+      return() {
+        // A generator that waits for a chunk, or was never asked for one, would not notice.
+        received.close();
+        return chunks.return(undefined);
+      },
+    }),
   };
 }

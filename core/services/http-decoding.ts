@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 export interface DecodingOptions {
   /** The `content-encoding` field as received; undefined where there is none. */
   contentEncoding: string | undefined;
-  /** Cap on the bytes before, between and after the decoders. */
+  /** Cap on the bytes between and after the decoders. */
   maxBytes: number;
 }
 
@@ -24,8 +24,8 @@ const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
 };
 
 /**
- * Undoes content codings while the body flows, last coding first. Counting on every stage stops a bomb after `maxBytes`
- * of output, and one that expands to nothing after `maxBytes` of input.
+ * Undoes content codings while the body flows, last coding first; without any, it is the body itself, whose own bytes are
+ * capped already. Counting on every stage stops a bomb after `maxBytes` of output.
  * @throws GatewayError `upstream_error` at once for a coding that is not known and for more than two; while reading, for
  *   a body over the cap. The decoder's own error where the body is corrupt or cut.
  */
@@ -35,7 +35,7 @@ export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingO
     if (!decoder) throw new GatewayError('upstream_error', 'The origin sent a content coding that was not asked for.');
     return decoder;
   });
-  return decoders.reduceRight((source, decoder) => capped(decoded(source, decoder), maxBytes), capped(body, maxBytes));
+  return decoders.reduceRight((source, decoder) => capped(decoded(source, decoder), maxBytes), body);
 }
 
 /** The body was longer than the reader wants; read or announced. */
@@ -43,7 +43,8 @@ export function overCap(): GatewayError {
   return new GatewayError('upstream_error', 'The origin sent more than is read.', { retryable: false });
 }
 
-function codingsOf(contentEncoding = ''): string[] {
+function codingsOf(contentEncoding: string | undefined): string[] {
+  if (contentEncoding === undefined) return [];
   const codings = contentEncoding
     .toLowerCase()
     .split(',')

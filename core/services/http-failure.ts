@@ -1,4 +1,5 @@
 import { type ErrorCode, GatewayError, isGatewayError } from '../errors.js';
+import type { RequestLife } from './request-life.js';
 
 const TIMEOUT_CODES = new Set([
   'ETIMEDOUT',
@@ -40,10 +41,10 @@ export function neverSent(error: unknown): boolean {
 /**
  * A failure of a request in words that may be shown: neither address nor URL nor anything the origin said. The original
  * is kept as `cause`.
- * @param signal of the request; what it was aborted with goes before everything that followed from it.
+ * @param life of the request; what it was stopped with goes before everything that followed from it.
  */
-export function httpFailure(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
+export function httpFailure(error: unknown, life: Pick<RequestLife, 'stopped' | 'reason'>): unknown {
+  if (life.stopped) return life.reason;
   if (isGatewayError(error)) return error;
   const code = codeOf(error);
   if (TIMEOUT_CODES.has(code)) return failure('upstream_timeout', 'The origin did not answer in time.', error);

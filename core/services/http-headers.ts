@@ -24,11 +24,12 @@ export type HeaderFields = Readonly<Record<string, string>>;
 
 /** The caller's fields as they will be sent. */
 export function requestFields(headers: HeaderFields = {}): Record<string, string> {
-  const fields = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return {
-    'accept-encoding': ACCEPT_ENCODING,
-    ...Object.fromEntries(fields.filter(([name]) => !OURS.has(name))),
-  };
+  const fields: Record<string, string> = { 'accept-encoding': ACCEPT_ENCODING };
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (!OURS.has(lower)) fields[lower] = value;
+  }
+  return fields;
 }
 
 export function withoutCredentials(headers: HeaderFields): Record<string, string> {
@@ -42,9 +43,9 @@ export function withoutContentFields(headers: HeaderFields): Record<string, stri
 
 /** Fields of one name in one string. Commas occur inside cookies, so those are kept apart by line feeds. */
 export function responseFields(received: Readonly<Record<string, string | string[] | undefined>>): HeaderFields {
-  const joined = Object.entries(received).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? value.join(name === 'set-cookie' ? '\n' : ', ') : (value ?? ''),
-  ]);
-  return Object.fromEntries(joined);
+  const fields: Record<string, string> = {};
+  for (const [name, value] of Object.entries(received)) {
+    fields[name] = Array.isArray(value) ? value.join(name === 'set-cookie' ? '\n' : ', ') : (value ?? '');
+  }
+  return fields;
 }

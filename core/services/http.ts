@@ -1,18 +1,17 @@
-import type { Clock, HttpClient, HttpRequest } from '../contracts/services.js';
+import type { HttpClient, HttpRequest } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
-import { startLifetime } from '../lifetime.js';
 import type { AddressGuard } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers } from './egress-dispatcher.js';
 import { readProxyUrl } from './egress-proxy.js';
 import { readResponse, readStream } from './http-answer.js';
 import { sendRequest } from './http-exchange.js';
 import { httpFailure } from './http-failure.js';
+import { RequestLife } from './request-life.js';
 
 export interface HttpTransportOptions {
   guard: AddressGuard;
   /** Forward proxy that every request leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
   egressProxyUrl?: string;
-  clock: Clock;
 }
 
 /** Limits of one user of the transport; no request of its client can go beyond them. */
@@ -38,42 +37,42 @@ export interface HttpTransport {
  * Makes the transport. Nothing is loaded or opened before the first request.
  * @throws Error where `egressProxyUrl` is no http or https URL.
  */
-export function createHttpTransport({ guard, egressProxyUrl, clock }: HttpTransportOptions): HttpTransport {
+export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOptions): HttpTransport {
   const proxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
   const closing = new AbortController();
-  let dispatchers: Promise<EgressDispatchers> | undefined;
+  let opening: Promise<EgressDispatchers> | undefined;
+  let opened: EgressDispatchers | undefined;
   const open = () => {
-    dispatchers ??= openDispatchers({ guard, proxy, signal: closing.signal });
-    return dispatchers;
+    if (opened) return opened;
+    opening ??= openDispatchers({ guard, proxy, signal: closing.signal }).then((dispatchers) => (opened = dispatchers));
+    return opening;
   };
 
   return {
     face(limits) {
-      const start = ({ timeoutMs, signal }: HttpRequest) =>
-        startLifetime({
-          clock,
-          timeoutMs: Math.min(timeoutMs ?? limits.timeoutMs, limits.timeoutMs),
-          signals: [signal, limits.signal, closing.signal],
-          late: () => new GatewayError('upstream_timeout', 'The origin did not answer in time.'),
-        });
+      const shared = limits.signal ? [limits.signal, closing.signal] : [closing.signal];
+      const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
+        new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, shared });
       return {
         async request(request) {
-          const lifetime = start(request);
+          const life = start(request);
           try {
-            return await readResponse(await sendRequest({ request, limits, lifetime, guard, open }));
+            return await readResponse(await sendRequest({ request, limits, life, guard, open }));
           } catch (error) {
-            throw httpFailure(error, lifetime.signal);
+            throw httpFailure(error, life);
           } finally {
-            lifetime.end();
+            life.finish();
           }
         },
         async stream(request) {
-          const lifetime = start(request);
+          const life = start(request);
           try {
-            return readStream(await sendRequest({ request, limits, lifetime, guard, open }), lifetime);
+            const answer = await sendRequest({ request, limits, life, guard, open });
+            if (request.idleMs !== undefined) life.allowSilence(request.idleMs);
+            return readStream(answer, life);
           } catch (error) {
-            const failure = httpFailure(error, lifetime.signal);
-            lifetime.end();
+            const failure = httpFailure(error, life);
+            life.finish();
             throw failure;
           }
         },
@@ -81,8 +80,8 @@ export function createHttpTransport({ guard, egressProxyUrl, clock }: HttpTransp
     },
     async close() {
       closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
-      const opened = await dispatchers;
-      if (opened) await Promise.all([opened.guarded.destroy(), opened.trusted.destroy()]);
+      const dispatchers = await opening;
+      if (dispatchers) await Promise.all([dispatchers.guarded.destroy(), dispatchers.trusted.destroy()]);
     },
   };
 }

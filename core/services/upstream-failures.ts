@@ -5,10 +5,10 @@ import { neverSent } from './http-failure.js';
 import { retryAfterSeconds, type UpstreamRefusal } from './upstream-refusal.js';
 
 /**
- * What may follow where nobody knows whether the work was done: it may have been, and be paid for, so only an upstream that
- * knows a request again is asked again.
+ * What may follow where nobody knows whether the work was done. It may have been, and be paid for: then only an upstream that
+ * knows a request again is asked again, or anybody where the format's clients would do so themselves.
  */
-export type AfterLostAnswer = Extract<TryConsequence['again'], 'here' | 'nowhere'>;
+export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'here' | 'nowhere'>;
 
 /** A proxy before the upstream gave up waiting: the work may well be done. */
 const ANSWER_LOST = new Set([504, 524]);
@@ -92,9 +92,12 @@ export async function tryUpstream<Result>(
     const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
     if (failure instanceof TryFailure) {
       const { error, consequence } = failure;
-      // Nobody but the operator can mend these, so they are alerts.
-      const level = consequence.again === 'elsewhere' ? 'error' : 'warn';
-      logger[level](`a try at an upstream failed: ${error.message}`, {
+      const { again, counts } = consequence;
+      const isCallers = again === 'nowhere' && !counts;
+      // Nobody but the operator can mend what is left to others, so these are alerts. A caller's fault is none of the
+      // operator's business, and the words about it may be the caller's own.
+      const level = isCallers ? 'info' : again === 'elsewhere' ? 'error' : 'warn';
+      logger[level](isCallers ? 'an upstream refused a request' : `a try at an upstream failed: ${error.message}`, {
         code: error.code,
         model,
         member,

@@ -1,9 +1,18 @@
 /** `mediagate/testing`: what a plugin's tests are made of. */
+
 export { createMemoryCache } from '../services/memory-cache.js';
+export { audioProviderChecks, describeAudioProvider } from './audio-checks.js';
+export type {
+  AudioProviderDefinition,
+  AudioSample,
+  AudioUpstreamScript,
+  SampleOf,
+  SentToUpstream,
+} from './audio-definition.js';
 export { type Check, reportAll } from './check.js';
 export { describeExtractor, extractorChecks } from './extractor-checks.js';
 export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extractor-definition.js';
-export { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';
+export { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 export { type Exchange, type FixtureExchange, type FixtureFile, pluginFolder, readFixture } from './fixtures.js';
 export { describeImageProvider, imageProviderChecks } from './image-checks.js';
 export type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
@@ -26,4 +35,14 @@ export { createMemoryStorage, createRecordingLogger, type LogLine } from './memo
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
 export { createRecording, type Recording } from './recording.js';
 export { createReplay, type Replay } from './replay.js';
-export { extractorOf, imageProviderOf, setUpPlugin, type TestSetup, type TestSetupOptions } from './setup.js';
+export {
+  audioProviderOf,
+  extractorOf,
+  imageProviderOf,
+  setUpPlugin,
+  type TestSetup,
+  type TestSetupOptions,
+  textProviderOf,
+} from './setup.js';
+export { describeTextProvider, textProviderChecks } from './text-checks.js';
+export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text-definition.js';

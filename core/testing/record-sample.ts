@@ -5,15 +5,13 @@ const TIMEOUT_MS = 25_000;
 
 /** A recorder on the real network, through the same guard and limits as the gateway's own client. */
 export async function recordSample({ secrets }: ExtractorDefinition): Promise<Recording> {
-  const [{ createHttpTransport }, { createAddressGuard }, { systemClock }] = await Promise.all([
+  const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('../services/http.js'),
     import('../services/address-guard.js'),
-    import('../services/clock.js'),
   ]);
   const transport = createHttpTransport({
     guard: createAddressGuard({}),
     egressProxyUrl: process.env.EGRESS_PROXY_URL,
-    clock: systemClock,
   });
   const client = transport.face({
     timeoutMs: TIMEOUT_MS,

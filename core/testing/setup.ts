@@ -1,9 +1,12 @@
 import assert from 'node:assert';
+import type { AudioProvider } from '../contracts/audio-provider.js';
 import type { Extractor } from '../contracts/extractor.js';
 import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
-import type { Browser, Clock, HttpClient } from '../contracts/services.js';
+import type { Browser, Clock, HttpClient, SoundFilters } from '../contracts/services.js';
+import type { TextProvider } from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
+import { absentSoundFilters } from '../services/absent.js';
 import { systemClock } from '../services/clock.js';
 import { createMemoryCache } from '../services/memory-cache.js';
 import { createValidator } from '../validation.js';
@@ -47,11 +50,19 @@ export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> 
       return Promise.reject(new GatewayError('plugin_unavailable', 'There is no browser in this test.'));
     },
   };
+  const ffmpeg: SoundFilters = {
+    available: absentSoundFilters.available,
+    samples(call) {
+      if (!declared.includes('ffmpeg')) undeclared.push('ffmpeg');
+      return absentSoundFilters.samples(call);
+    },
+  };
   const context: PluginContext = {
     id: plugin.name,
     options: fillOptions(plugin, options) as PluginContext['options'],
     http,
     browser,
+    ffmpeg,
     cache: createMemoryCache(clock),
     storage: createMemoryStorage(clock),
     logger,
@@ -81,5 +92,17 @@ export function extractorOf({ contributions }: TestSetup): Extractor {
 export function imageProviderOf({ contributions }: TestSetup): ImageProvider {
   const [provider] = contributions.imageProviders ?? [];
   assert(provider, 'setup returned no image provider');
+  return provider;
+}
+
+export function audioProviderOf({ contributions }: TestSetup): AudioProvider {
+  const [provider] = contributions.audioProviders ?? [];
+  assert(provider, 'setup returned no audio provider');
+  return provider;
+}
+
+export function textProviderOf({ contributions }: TestSetup): TextProvider {
+  const [provider] = contributions.textProviders ?? [];
+  assert(provider, 'setup returned no text provider');
   return provider;
 }

@@ -5,8 +5,8 @@ import { type JsonBody, type Parsed, parseBody, parseObject } from './json-body.
 import { parseElsewhere } from './json-threads.js';
 
 /** What a big body brings at the least while its pace is measured once; evenly sent, it would come too late anyway. */
-const PACE_BYTES = 128 * 1024;
-const PACE_MS = 5_000;
+export const PACE_BYTES = 128 * 1024;
+export const PACE_MS = 5_000;
 
 export interface BodyReaderOptions {
   /** Bytes of one body. */

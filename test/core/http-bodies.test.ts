@@ -2,7 +2,6 @@ import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, z
 import { expect } from 'chai';
 import type { HttpClient } from '../../core/contracts/services.js';
 import { createAddressGuard } from '../../core/services/address-guard.js';
-import { systemClock } from '../../core/services/clock.js';
 import { createHttpTransport, type HttpTransport } from '../../core/services/http.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
@@ -63,7 +62,7 @@ describe('http bodies', () => {
         response.end(answer.body);
       }
     });
-    transport = createHttpTransport({ guard: createAddressGuard(), clock: systemClock });
+    transport = createHttpTransport({ guard: createAddressGuard() });
     client = transport.face({ timeoutMs: 20_000, trustedOrigins: [server.origin] });
   });
 

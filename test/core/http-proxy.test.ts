@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import { GatewayError } from '../../core/errors.js';
 import { createAddressGuard } from '../../core/services/address-guard.js';
-import { systemClock } from '../../core/services/clock.js';
 import { createHttpTransport, type HttpTransport } from '../../core/services/http.js';
 import { createCertificateAuthority } from '../support/certificates.js';
 import { type OriginServer, startOrigin, startRawOrigin, startSecureOrigin } from '../support/origin-server.js';
@@ -74,7 +73,7 @@ describe('http through an egress proxy', () => {
 
   function clientVia(egressProxyUrl: string, trustedOrigins: readonly string[] = [], timeoutMs = AMPLE_MS) {
     const guard = createAddressGuard({ resolve: () => expect.fail('a name was resolved on this side of the proxy') });
-    transport = createHttpTransport({ guard, egressProxyUrl, clock: systemClock });
+    transport = createHttpTransport({ guard, egressProxyUrl });
     return transport.face({ timeoutMs, trustedOrigins });
   }
 

@@ -25,7 +25,7 @@ describe('http transport', () => {
   const servers: OriginServer[] = [];
 
   beforeEach(() => {
-    transport = createHttpTransport({ guard: createAddressGuard(), clock: systemClock });
+    transport = createHttpTransport({ guard: createAddressGuard() });
   });
 
   afterEach(async () => {
@@ -155,7 +155,7 @@ describe('http transport', () => {
     it('refuses a public name with a private address, also among public ones', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const guard = createAddressGuard({ resolve: async () => ['93.184.216.34', '127.0.0.1'] });
-      const rebound = createHttpTransport({ guard: { ...guard, checkUrl: () => {} }, clock: systemClock });
+      const rebound = createHttpTransport({ guard: { ...guard, checkUrl: () => {} } });
       const client = rebound.face({ timeoutMs: AMPLE_MS });
       const error = await rejection(client.request({ url: `http://rebind.example:${canary.port}/` }));
       expect(error).to.include({ code: 'upstream_refused' });
@@ -173,7 +173,7 @@ describe('http transport', () => {
       // The name is fine to look at; only its address is not.
       const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
       const trusting: AddressGuard = { ...guard, checkUrl: () => {} };
-      const shared = createHttpTransport({ guard: trusting, clock: systemClock });
+      const shared = createHttpTransport({ guard: trusting });
       const url = `http://localhost:${server.port}/`;
       const insider = shared.face({ timeoutMs: AMPLE_MS, trustedOrigins: [url] });
       expect((await insider.request({ url })).text()).to.equal('internal');
@@ -202,9 +202,8 @@ describe('http transport', () => {
       const url = `https://pinned.example:${server.port}/`;
       const script = `
         import { createHttpTransport } from './dist/core/services/http.js';
-        import { systemClock } from './dist/core/services/clock.js';
         const guard = { checkUrl() {}, isTrusted: () => false, addresses: async () => ['127.0.0.1'] };
-        const transport = createHttpTransport({ guard, clock: systemClock });
+        const transport = createHttpTransport({ guard });
         const response = await transport.face({ timeoutMs: ${AMPLE_MS} }).request({ url: ${JSON.stringify(url)} });
         console.log(response.text());
         await transport.close();`;
@@ -350,7 +349,7 @@ describe('http transport', () => {
 
     it('hold while no connection comes about', async () => {
       const guard = { ...createAddressGuard(), checkUrl() {}, addresses: () => new Promise<never>(() => {}) };
-      const stuck = createHttpTransport({ guard, clock: systemClock });
+      const stuck = createHttpTransport({ guard });
       const client = stuck.face({ timeoutMs: SHORT_MS });
       expect(await rejection(client.request({ url: 'http://stuck.example/' }))).to.include({
         code: 'upstream_timeout',
@@ -368,6 +367,38 @@ describe('http transport', () => {
       );
       expect(error).to.include({ code: 'upstream_timeout' });
       await server.idle();
+    });
+
+    it('end with the status where silence has one of its own, and the body goes on as long as it flows', async () => {
+      const server = await started(startRawOrigin(slow['dribbles its body'] ?? expect.fail()));
+      const times = { timeoutMs: SHORT_MS, idleMs: AMPLE_MS };
+      const { body } = await clientFor([server]).stream({ url: server.origin, ...times });
+      const begun = performance.now();
+      for await (const _chunk of body) if (performance.now() - begun > 2 * SHORT_MS) break;
+      await server.idle();
+    });
+
+    it('end a body that falls silent', async () => {
+      const server = await started(
+        startRawOrigin((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf')),
+      );
+      const { body } = await clientFor([server]).stream({ url: server.origin, idleMs: SHORT_MS });
+      const chunks = body[Symbol.asyncIterator]();
+      expect(Buffer.from((await chunks.next()).value).toString()).to.equal('half');
+      expect(await rejection(Promise.resolve(chunks.next()))).to.include({ code: 'upstream_timeout' });
+      await server.idle();
+    });
+
+    it('do not take an origin for silent that is asked to wait', async () => {
+      const whole = Buffer.alloc(4 * 1024 * 1024, 'x');
+      const server = await origin((_request, response) => response.end(whole));
+      const { body } = await clientFor([server]).stream({ url: server.origin, idleMs: SHORT_MS });
+      let length = 0;
+      for await (const chunk of body) {
+        if (length === 0) await systemClock.sleep(3 * SHORT_MS);
+        length += chunk.length;
+      }
+      expect(length).to.equal(whole.length);
     });
 
     it('close a stream that nobody reads', async () => {

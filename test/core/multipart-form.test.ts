@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,10 +15,17 @@ describe('multipart forms', () => {
   let origin: OriginServer;
   let seen: { request: IncomingMessage; body: Buffer }[] = [];
   let redirects = 0;
+  let received = 0;
+  let keeps = true;
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-form-'));
     origin = await startOrigin(async (request, response) => {
-      seen.push({ request, body: await buffer(request).catch(() => Buffer.alloc(0)) });
+      received = 0;
+      request.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+      });
+      if (keeps) seen.push({ request, body: await buffer(request).catch(() => Buffer.alloc(0)) });
+      else await once(request, 'end');
       if (redirects-- > 0) response.writeHead(307, { location: '/again' });
       response.end();
     });
@@ -112,6 +120,25 @@ describe('multipart forms', () => {
         createHash('sha256').update(bytes).digest('hex'),
       );
     }
+  });
+
+  it('do not hold a large file in memory', async () => {
+    const size = 192 * 1024 * 1024;
+    const file = path.join(folder, 'large.bin');
+    // A hole: it takes no room on the disk.
+    await writeFile(file, '');
+    await truncate(file, size);
+    const part = { name: 'file', fileName: 'x', contentType: 'audio/x', content: { path: file, size } };
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    keeps = false;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }, 5);
+    await withHttp((http) => send(http, encodeForm({}, [part]))).finally(() => clearInterval(watch));
+    keeps = true;
+    expect(received).to.be.greaterThan(size);
+    expect(most).to.be.lessThan(size / 2);
   });
 
   it('with an empty file, or one that is not there any more', async () => {

@@ -58,6 +58,21 @@ describe('plugins.config.json', () => {
     expect(await read({ plugins: [{ use: 'x', enabled: { env: 'X' } }] })).to.match(/plugins\.0\.enabled/);
   });
 
+  it('switches an entry on where several conditions hold together', async () => {
+    const both = { $all: [{ $env: 'SECOND_URL' }, { $not: { $env: 'FIRST_KEY' } }] };
+    const enabled = async (environment: Record<string, string>) => {
+      const entries = await read({ plugins: [{ use: 'second-best', enabled: both }] }, environment);
+      return typeof entries === 'string' ? entries : entries[0]?.enabled;
+    };
+    expect(await enabled({})).to.equal(false);
+    expect(await enabled({ SECOND_URL: 'x' })).to.equal(true);
+    expect(await enabled({ FIRST_KEY: 'x' })).to.equal(false);
+    expect(await enabled({ SECOND_URL: 'x', FIRST_KEY: 'x' })).to.equal(false);
+    for (const wrong of [{ $all: [] }, { $all: { $env: 'X' } }, { $all: [true] }, { ...both, $env: 'X' }]) {
+      expect(await read({ plugins: [{ use: 'x', enabled: wrong }] })).to.match(/plugins\.0\.enabled/);
+    }
+  });
+
   it('names the file and the member that is wrong', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);

@@ -51,6 +51,8 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Default 25 MiB. */
+  audioMaxBytes?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite. */
@@ -124,6 +126,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   const usage = createUsageDesk({ admissions: state.admissions, clock });
   const app = createApp({ gateway, windows: state.windows, usage, keys, health, logger, clock, siteUrl, ...links });

@@ -1,13 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { Busboy } from '@fastify/busboy';
+import { readForm, type SentFile } from './sent-form.js';
 
-export interface SentFile {
-  name: string;
-  fileName: string;
-  contentType: string;
-  bytes: Buffer;
-}
+export type { SentFile } from './sent-form.js';
 
 /** One request as the upstream saw it. */
 export interface ImageUpstreamRequest {
@@ -28,7 +23,7 @@ export interface ImageUpstreamRequest {
 export async function readImageRequest(request: IncomingMessage, count: number): Promise<ImageUpstreamRequest> {
   const contentType = request.headers['content-type'] ?? '';
   const { members, files } = contentType.startsWith('multipart/form-data')
-    ? await readForm(request, contentType)
+    ? await readForm(request)
     : { members: JSON.parse((await buffer(request)).toString()) as Record<string, unknown>, files: [] };
   const key = request.headers['idempotency-key'];
   return {
@@ -41,27 +36,4 @@ export async function readImageRequest(request: IncomingMessage, count: number):
     files,
     count,
   };
-}
-
-async function readForm(
-  request: IncomingMessage,
-  contentType: string,
-): Promise<{ members: Record<string, unknown>; files: SentFile[] }> {
-  const members: Record<string, unknown> = {};
-  const files: Promise<SentFile>[] = [];
-  const form = new Busboy({
-    headers: { 'content-type': contentType },
-    // A part is a file where it has a file name, as the vendor has it: one without is then missing.
-    isPartAFile: (_name, _type, fileName) => fileName !== undefined,
-  });
-  form.on('field', (name, value) => {
-    members[name] = value;
-  });
-  form.on('file', (name, stream, fileName, _encoding, type) => {
-    files.push(buffer(stream).then((bytes) => ({ name, fileName, contentType: type, bytes })));
-  });
-  const parsed = new Promise((resolve, reject) => form.on('finish', resolve).on('error', reject));
-  request.pipe(form);
-  await parsed;
-  return { members, files: await Promise.all(files) };
 }

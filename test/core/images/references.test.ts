@@ -7,7 +7,6 @@ import { GatewayError, isGatewayError } from '../../../core/errors.js';
 import { createReferences, type Reference, type References } from '../../../core/images/references.js';
 import { createImageFiles } from '../../../core/media/image-file.js';
 import { createAddressGuard } from '../../../core/services/address-guard.js';
-import { systemClock } from '../../../core/services/clock.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/services/http.js';
 import { type Canary, startCanary } from '../../support/canary.js';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.js';
@@ -50,7 +49,6 @@ describe('references of an image request', () => {
     origin = `https://localhost:${server.port}`;
     transport = createHttpTransport({
       guard: createAddressGuard({ resolve: async () => ['127.0.0.1'] }),
-      clock: systemClock,
     });
     references = open();
   });

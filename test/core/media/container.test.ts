@@ -17,6 +17,7 @@ describe('container of a sound, by its first bytes', () => {
     ['mp3', bytes('ID3\x04\0\0\0\0\x7f\x7f')],
     ['aac', bytes('\xff\xf1\x50\x80')],
     ['aac', bytes('ID3\x04\0\0\0\0\0\x0a          \xff\xf1\x50\x80')],
+    ['mpeg', bytes('\0\0\x01\xba\x44\0\x04\0\x04\x01')],
     ['mpegts', Buffer.concat([0, 1, 2].map(() => Buffer.alloc(188, '\x47'.padEnd(188, '\0'), 'latin1')))],
   ];
   for (const [container, head] of known) {

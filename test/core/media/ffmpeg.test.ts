@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import type { Container } from '../../../core/media/container.js';
-import { createFfmpeg, type Mp3Conversion } from '../../../core/media/ffmpeg.js';
+import { createFfmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
 import { mp3Seconds } from '../../support/mp3-length.js';
 import { startOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';
+import { tonePcm } from '../../support/sounds.js';
 
 describe('ffmpeg', () => {
   let folder: string;
@@ -172,6 +173,71 @@ describe('ffmpeg', () => {
     await Promise.all(running);
     expect(busiest).to.be.within(1, 2);
     expect((await convert('one.m4a', 'mov')).report.cutShort).to.equal(false);
+  });
+
+  it('looks at a file: how long it says it is, and whether its sound can be read', async () => {
+    await runFfmpeg(...tone(90), '-c:a', 'libmp3lame', at('probed.mp3'));
+    const { signal } = new AbortController();
+    const report = await ffmpeg.probe({ input: at('probed.mp3'), container: 'mp3', signal });
+    expect(report.declaredSeconds).to.be.closeTo(90, 0.2);
+    await writeFile(at('noise.ogg'), Buffer.concat([Buffer.from('OggS'), Buffer.alloc(5_000, 7)]));
+    const failure = await rejection(ffmpeg.probe({ input: at('noise.ogg'), container: 'ogg', signal }));
+    expect(failure).to.include({ code: 'audio_unavailable' });
+  });
+
+  it('converts speech while it comes, and ends with a source that fails or nobody wants', async () => {
+    const { signal } = new AbortController();
+    const pieces = async function* (count: number, error?: Error) {
+      for (let index = 0; index < count; index += 1) yield tonePcm(1);
+      if (error) throw error;
+    };
+    const convertSpeech = async (source: AsyncIterable<Uint8Array>, more: Partial<SpeechConversion> = {}) => {
+      let length = 0;
+      const write = async (chunk: Uint8Array) => {
+        length += chunk.length;
+      };
+      await ffmpeg.convertSpeech({ source, from: 'pcm', to: 'mp3', write, signal, ...more });
+      return length;
+    };
+    expect((await convertSpeech(pieces(3))) / 16_000).to.be.closeTo(3, 0.2);
+    expect(await convertSpeech(pieces(3), { to: 'pcm' })).to.equal(3 * 48_000);
+    expect(await rejection(convertSpeech(pieces(3, new Error('broke off'))))).to.have.property('message', 'broke off');
+    const full = convertSpeech(pieces(30), { write: () => Promise.reject(new Error('full')) });
+    expect(await rejection(full)).to.have.property('message', 'full');
+    const stopping = new AbortController();
+    const stalled = async function* () {
+      yield tonePcm(1);
+      setTimeout(() => stopping.abort(new Error('enough')), 20);
+      await new Promise(() => undefined);
+    };
+    expect(await rejection(convertSpeech(stalled(), { signal: stopping.signal }))).to.have.property(
+      'message',
+      'enough',
+    );
+    // It ends before the source, which never does.
+    const garbage = async function* () {
+      yield Buffer.alloc(100_000, '<p>');
+      yield Buffer.alloc(100_000, '<p>');
+      await new Promise(() => undefined);
+    };
+    const ending = new AbortController();
+    const hopeless = rejection(convertSpeech(garbage(), { from: 'wav', signal: ending.signal }));
+    expect(await hopeless).to.include({ code: 'audio_unavailable' });
+  });
+
+  it('converts sixteen speeches at a time, lets sixteen wait, and refuses more', async () => {
+    const { signal } = new AbortController();
+    const held = Promise.withResolvers<void>();
+    const source = async function* () {
+      await held.promise;
+      yield tonePcm(0.1);
+    };
+    const one = () =>
+      ffmpeg.convertSpeech({ source: source(), from: 'pcm', to: 'pcm', write: async () => undefined, signal });
+    const running = Array.from({ length: 32 }, one);
+    expect(await rejection(one())).to.include({ code: 'queue_full' });
+    held.resolve();
+    await Promise.all(running);
   });
 
   it('that cannot be started is a failure like any other', async () => {

@@ -1,0 +1,124 @@
+import type {
+  AudioOperation,
+  AudioProvider,
+  SoundStream,
+  SpeechFormat,
+  TranscribeCall,
+} from '../contracts/audio-provider.js';
+import type { Usage } from '../contracts/media.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { Ffmpeg } from '../media/ffmpeg.js';
+import type { ScratchFolders } from '../media/scratch-folders.js';
+import type { PluginHost } from '../plugin-host.js';
+import type { Registered, Registry } from '../registry.js';
+import type { Audio, AudioExchange, Heard, Sounding } from './audio-requests.js';
+import { createSoundUploads } from './sound-uploads.js';
+import { openSounding } from './sounding.js';
+import { checkTranscript } from './transcript-check.js';
+
+export interface AudioServiceOptions {
+  registry: Registry;
+  host: PluginHost;
+  scratch: ScratchFolders;
+  /** Default: none, and sound is passed on as the models make it. */
+  ffmpeg?: Ffmpeg;
+}
+
+interface SoundCall {
+  model: string;
+  format: SpeechFormat;
+  signal: AbortSignal;
+}
+
+export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOptions): Audio {
+  const media = ffmpeg && { ffmpeg };
+
+  function hear(operation: 'transcribe' | 'translate', call: TranscribeCall): AudioExchange<Heard> {
+    const { model, sound } = call;
+    const ask = async (): Promise<Heard> => {
+      const { entry, contribution } = findModel(registry, model, operation);
+      const transcript = await host.call(entry, call.signal, async (signal) =>
+        checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
+      );
+      return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
+    };
+    const answer = ask();
+    return { answer, ended: endOf(answer, async (heard) => heard, call.signal, countSeconds(sound.seconds)) };
+  }
+
+  function sound(
+    operation: 'speak' | 'changeVoice' | 'generateSound',
+    { model, format, signal }: SoundCall,
+    counted: Usage,
+    make: (provider: AudioProvider, signal: AbortSignal) => Promise<SoundStream> | undefined,
+  ): AudioExchange<Sounding> {
+    const open = async (): Promise<Sounding> => {
+      const { entry, contribution } = findModel(registry, model, operation);
+      const ask = async (life: AbortSignal) => offered(await make(contribution, life));
+      return openSounding({ host, entry, format, ask, counted, signal, ...media });
+    };
+    const answer = open();
+    return { answer, ended: endOf(answer, ({ ended }) => ended, signal, counted) };
+  }
+
+  return {
+    receive: createSoundUploads({ scratch, ...media }),
+    match(model, operation) {
+      const { standIn } = host.terms(findModel(registry, model, operation).entry);
+      return standIn === undefined ? {} : { standIn };
+    },
+    transcribe: (call) => hear('transcribe', call),
+    translate: (call) => hear('translate', call),
+    speak: (call) =>
+      sound('speak', call, countCharacters(call.input), (provider, signal) => provider.speak?.({ ...call, signal })),
+    changeVoice: (call) =>
+      sound('changeVoice', call, countSeconds(call.sound.seconds), (provider, signal) =>
+        provider.changeVoice?.({ ...call, signal }),
+      ),
+    generateSound: (call) =>
+      sound('generateSound', call, countCharacters(call.text), (provider, signal) =>
+        provider.generateSound?.({ ...call, signal }),
+      ),
+  };
+}
+
+/** The registry finds a provider for an operation only where it has the method. */
+function offered<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('a provider answered nothing');
+  return value;
+}
+
+/** A model that was told to stop, or was too slow, has worked all the same; one that failed has not. */
+async function endOf<Answer>(
+  answer: Promise<Answer>,
+  lookAt: (answer: Answer) => Promise<{ usage: Usage }>,
+  signal: AbortSignal,
+  counted: Usage,
+): Promise<{ usage?: Usage }> {
+  try {
+    const { usage } = await lookAt(await answer);
+    return { usage };
+  } catch (error) {
+    const isLate = isGatewayError(error) && error.code === 'upstream_timeout';
+    return signal.aborted || isLate ? { usage: counted } : {};
+  }
+}
+
+function countCharacters(text: string): Usage {
+  return { characters: [...text].length, estimated: true };
+}
+
+function countSeconds(seconds: number | undefined): Usage {
+  return { ...(seconds !== undefined && { seconds }), estimated: true };
+}
+
+function findModel(registry: Registry, model: string, operation: AudioOperation): Registered<AudioProvider> {
+  const found = registry.audioProvider(model, operation);
+  if (found) return found;
+  const fitting = registry.audioModels(operation).join(', ') || 'none, since no provider of such models is ready';
+  const isKnown = registry.models().some(({ id }) => id === model);
+  const message = isKnown ? 'This model does other work' : 'There is no model of this name';
+  throw new GatewayError(isKnown ? 'model_not_supported' : 'model_not_found', `${message}. Here work: ${fitting}.`, {
+    param: 'model',
+  });
+}

@@ -1,0 +1,109 @@
+import { GatewayError } from '../errors.js';
+import { unlessAborted } from '../unless-aborted.js';
+
+export interface RequestLifeOptions {
+  /** Milliseconds. */
+  timeoutMs: number;
+  /** The caller's own. */
+  signal?: AbortSignal;
+  /** Those that end many requests, and outlive them. */
+  shared: readonly AbortSignal[];
+}
+
+/** Lives that end with a signal: one listener for all of them, since each that is added walks past those before it. */
+const livesOf = new WeakMap<AbortSignal, Set<RequestLife>>();
+
+/**
+ * A request from its start to the last byte of its answer, and what may end it before: its deadline, its caller, whoever
+ * closes. Every request has one, so it makes neither a controller nor a promise.
+ */
+export class RequestLife {
+  /** Whether it was ended from outside, and by what. */
+  stopped = false;
+  reason: unknown;
+  /** Told at once where it is ended from outside. */
+  onStop: ((reason: unknown) => void) | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #shared: readonly Set<RequestLife>[];
+  #timer: NodeJS.Timeout | undefined;
+  #idleMs: number | undefined;
+  #isOver = false;
+
+  constructor({ timeoutMs, signal, shared }: RequestLifeOptions) {
+    this.#signal = signal;
+    this.#shared = shared.map(livesWith);
+    for (const lives of this.#shared) lives.add(this);
+    signal?.addEventListener('abort', this);
+    this.#timer = setTimeout(expire, timeoutMs, this);
+    const aborted = signal?.aborted ? signal : shared.find((one) => one.aborted);
+    if (aborted) this.stop(aborted.reason);
+  }
+
+  /** Rejects as soon as it is ended from outside, however long the work takes to notice. */
+  race<Result>(work: Promise<Result>): Promise<Result> {
+    if (this.stopped) return Promise.reject(this.reason);
+    const controller = new AbortController();
+    this.onStop = (reason) => controller.abort(reason);
+    return unlessAborted(controller.signal, work);
+  }
+
+  /** From now on the deadline is no longer that of an answer, but of silence. */
+  allowSilence(idleMs: number): void {
+    this.#idleMs = idleMs;
+    this.awaitBytes();
+  }
+
+  /** Something was heard. */
+  heard(): void {
+    if (this.#idleMs !== undefined) this.#timer?.refresh();
+  }
+
+  /** Nobody can be silent who was asked to wait. */
+  suspendSilence(): void {
+    if (this.#idleMs !== undefined) clearTimeout(this.#timer);
+  }
+
+  awaitBytes(): void {
+    if (this.#idleMs === undefined || this.#isOver) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(expire, this.#idleMs, this);
+  }
+
+  stop(reason: unknown): void {
+    if (this.#isOver) return;
+    this.stopped = true;
+    this.reason = reason;
+    this.finish();
+    this.onStop?.(reason);
+  }
+
+  /** It is over, and nothing ends it any more. Idempotent. */
+  finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#signal?.removeEventListener('abort', this);
+    for (const lives of this.#shared) lives.delete(this);
+  }
+
+  /** The caller leaves. */
+  handleEvent(): void {
+    this.stop(this.#signal?.reason);
+  }
+}
+
+function expire(life: RequestLife): void {
+  life.stop(new GatewayError('upstream_timeout', 'The origin did not answer in time.'));
+}
+
+function livesWith(signal: AbortSignal): Set<RequestLife> {
+  const known = livesOf.get(signal);
+  if (known) return known;
+  const lives = new Set<RequestLife>();
+  livesOf.set(signal, lives);
+  const stopAll = () => {
+    for (const life of lives) life.stop(signal.reason);
+  };
+  signal.addEventListener('abort', stopAll, { once: true });
+  return lives;
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert';
+import type { HttpClient } from '../contracts/services.js';
+import type { AudioProviderDefinition, AudioSample, AudioUpstreamScript } from './audio-definition.js';
+import { type AudioRun, audioErrorOf, describeAudio, hears, runAudio } from './audio-run.js';
+import { goodReply } from './audio-upstream.js';
+import { type Check, reportAll } from './check.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
+import { shownSecrets } from './secrets.js';
+
+/** Milliseconds that "at once" may take on a busy machine. */
+const AT_ONCE_MS = 10_000;
+const MOST_TRIES = 3;
+/** Said by an upstream in a body that is nobody's business. */
+const WORDS = 'words-of-the-upstream-alone';
+/** What a caller may be told to change. */
+const CALLER_CODES = [
+  'invalid_value',
+  'unsupported_value',
+  'unsupported_parameter',
+  'moderation_blocked',
+  'request_too_large',
+];
+const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
+
+interface Fault {
+  name: string;
+  codes: readonly string[];
+  reply(good: FakeReply): FakeReply;
+}
+
+const FAULTS: readonly Fault[] = [
+  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
+  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '1' }) },
+  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
+  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: () => page(503) },
+  { name: 'a timeout', codes: ['upstream_timeout'], reply: () => ({ fail: 'timeout' }) },
+  { name: 'a broken connection', codes: ['upstream_error'], reply: () => ({ fail: 'connection' }) },
+  { name: 'an empty body', codes: UNREADABLE, reply: (good) => ({ ...good, body: '' }) },
+  { name: 'a page', codes: UNREADABLE, reply: () => page(200) },
+  { name: 'JSON of something else', codes: UNREADABLE, reply: () => ({ body: { status: WORDS } }) },
+  { name: 'a body that breaks off', codes: UNREADABLE, reply: (good) => ({ ...half(good), after: 'break' }) },
+];
+
+/** An upstream that fails in one way for each sample, and a caller who leaves. */
+export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
+  const { upstream, samples } = definition;
+  const all = (run: (sample: AudioSample) => Promise<void>) => async () => {
+    await Promise.all(samples.map(run));
+  };
+  const leaving: Check = {
+    name: 'ends at once when the caller leaves',
+    run: all((sample) => endsAtOnce(definition, sample)),
+  };
+  if (!upstream) return [leaving];
+  return [
+    ...FAULTS.map((fault): Check => {
+      return { name: `${fault.name} is named`, run: all((sample) => isNamed(definition, sample, fault)) };
+    }),
+    {
+      name: "a caller's fault is asked once, and told",
+      run: all((sample) => isTold(definition, sample, upstream)),
+    },
+    leaving,
+  ];
+}
+
+async function isNamed(definition: AudioProviderDefinition, sample: AudioSample, fault: Fault): Promise<void> {
+  const secrets = definition.secrets ?? [];
+  // Upstreams like to repeat what they were sent.
+  const http = createFakeHttp((request) =>
+    withWords(fault.reply(goodReply(definition, sample, request)), [WORDS, ...secrets]),
+  );
+  const run = await runAudio({ definition, sample, http });
+  const code = audioErrorOf(run)?.code;
+  reportAll(
+    [
+      ...(code !== undefined && fault.codes.includes(code)
+        ? []
+        : [`expected ${fault.codes.join(' or ')}, got ${describeAudio(run)}`]),
+      ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+      ...shownSecrets([...secrets, WORDS], [run.transcript, run.made, run.error, run.setup.logs]),
+    ].map((problem) => `${sample.operation}: ${problem}`),
+  );
+}
+
+async function isTold(
+  definition: AudioProviderDefinition,
+  sample: AudioSample,
+  { refusal }: AudioUpstreamScript,
+): Promise<void> {
+  const http = createFakeHttp([refusal]);
+  const run = await runAudio({ definition, sample, http });
+  const error = audioErrorOf(run);
+  reportAll(
+    [
+      ...(error && CALLER_CODES.includes(error.code) ? [] : [`expected the caller's fault, got ${describeAudio(run)}`]),
+      ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
+      ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+      ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+    ].map((problem) => `${sample.operation}: ${problem}`),
+  );
+}
+
+async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
+  const gone = new Error('the caller left');
+  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
+  const before = AbortSignal.abort(gone);
+  await endsWith(gone, sample, runAudio({ definition, sample, signal: before, http: ignoring }));
+  const leavers: ((leave: () => void, request: SentRequest) => FakeReply)[] = [
+    (leave) => {
+      setImmediate(leave);
+      return { hang: true };
+    },
+    (leave, request) => {
+      const good = goodReply(definition, sample, request);
+      // Of a transcript nothing is handed on before its end.
+      if (hears(sample.operation)) setImmediate(leave);
+      return { ...half(good), after: 'hang' };
+    },
+  ];
+  if (!definition.upstream) {
+    const late = new AbortController();
+    setImmediate(() => late.abort(gone));
+    await endsWith(gone, sample, runAudio({ definition, sample, signal: late.signal, http: ignoring }));
+    return;
+  }
+  for (const leaver of leavers) {
+    const late = new AbortController();
+    const leave = () => late.abort(gone);
+    const http = createFakeHttp((request) => leaver(leave, request));
+    await endsWith(gone, sample, runAudio({ definition, sample, signal: late.signal, http, onChunk: leave }));
+  }
+}
+
+async function endsWith(reason: Error, { operation }: AudioSample, run: Promise<AudioRun>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, AT_ONCE_MS, undefined);
+  });
+  const ended = await Promise.race([run, late]);
+  clearTimeout(timer);
+  assert(ended, `${operation} went on after the caller had left`);
+  assert.equal(ended.error, reason, `${operation}: expected the reason of the signal, got ${describeAudio(ended)}`);
+}
+
+/** The vendors' shapes of an error, all in one. */
+function says(status: number, headers: Readonly<Record<string, string>> = {}) {
+  return (): FakeReply => ({
+    status,
+    headers,
+    body: { error: { message: 'No.', type: 'error', code: null }, detail: { status: 'error', message: 'No.' } },
+  });
+}
+
+function page(status: number): FakeReply {
+  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
+}
+
+function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
+  assert('body' in reply, 'the good answer of the script has no body');
+  const { body = '' } = reply;
+  const isData = typeof body === 'object' && !(body instanceof Uint8Array);
+  const whole = Buffer.from(isData ? JSON.stringify(body) : (body as Uint8Array));
+  return { ...reply, body: whole.subarray(0, whole.length / 2) };
+}
+
+/** Into the message of an error in JSON, or behind a page. */
+function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
+  if (!('body' in reply) || reply.body instanceof Uint8Array || (reply.status ?? 200) === 200) return reply;
+  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
+  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replaceAll('No.', words.join(' '))) };
+}

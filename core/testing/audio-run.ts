@@ -1,0 +1,157 @@
+import assert from 'node:assert';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import type {
+  AudioOperation,
+  AudioProvider,
+  SoundFile,
+  SoundStream,
+  SpeechFormat,
+  Transcript,
+} from '../contracts/audio-provider.js';
+import type { Usage } from '../contracts/media.js';
+import type { HttpClient } from '../contracts/services.js';
+import { type GatewayError, isGatewayError } from '../errors.js';
+import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
+import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
+
+/** How one call of a sample went. */
+export interface AudioRun {
+  setup: TestSetup;
+  sound: SoundFile;
+  soundBytes: Uint8Array;
+  /** Whether the file of the sound is as it was. */
+  soundKept: boolean;
+  transcript?: Transcript;
+  made?: MadeSound;
+  error?: unknown;
+}
+
+export interface MadeSound {
+  bytes: Buffer;
+  format: SpeechFormat;
+  usage?: Usage;
+  ignored: readonly string[];
+}
+
+export interface AudioRunOptions {
+  definition: AudioProviderDefinition;
+  sample: AudioSample;
+  /** Default: the first that offers the operation. */
+  model?: string;
+  http: HttpClient;
+  /** Members of the call besides those of the sample. */
+  call?: object;
+  signal?: AbortSignal;
+  /** Gets the bytes of a sound that is made as they come. */
+  onChunk?(): void;
+}
+
+export function hears(operation: AudioOperation): boolean {
+  return operation === 'transcribe' || operation === 'translate';
+}
+
+/** One call of a plugin that was set up for it alone, a sound that is made read to its end. */
+export async function runAudio(options: AudioRunOptions): Promise<AudioRun> {
+  const { definition, sample, http, signal = new AbortController().signal } = options;
+  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
+  const { sound, bytes: soundBytes } = await writeSound(folder, sample);
+  const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
+  const provider = audioProviderOf(setup);
+  const run: AudioRun = { setup, sound, soundBytes, soundKept: true };
+  const model = options.model ?? modelsFor(provider, sample.operation)[0] ?? '';
+  try {
+    const call = { ...callOf(sample, sound), ...options.call, model, signal };
+    const result = await invoke(provider, sample.operation, call);
+    if ('body' in result) run.made = await readSound(result, options.onChunk);
+    else run.transcript = result;
+  } catch (error) {
+    run.error = error;
+  }
+  await setup.contributions.dispose?.();
+  run.soundKept = (await readFile(sound.path)).equals(soundBytes);
+  await rm(folder, { recursive: true, force: true });
+  return run;
+}
+
+export function modelsFor({ models }: AudioProvider, operation: AudioOperation): string[] {
+  return models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id);
+}
+
+async function invoke(
+  provider: AudioProvider,
+  operation: AudioOperation,
+  call: object,
+): Promise<Transcript | SoundStream> {
+  assert(provider[operation], `there is no method ${operation}`);
+  // Which call belongs to which method is what `callOf` and the sample's type see to.
+  return (provider[operation] as (call: object) => Promise<Transcript | SoundStream>)(call);
+}
+
+function callOf({ operation, call }: AudioSample, sound: SoundFile): object {
+  const made = { voice: 'alloy', format: 'mp3' };
+  if (hears(operation)) return { sound, ...call };
+  if (operation === 'speak') return { input: 'Six boats left the harbour.', speed: 1, ...made, ...call };
+  if (operation === 'changeVoice') return { sound, options: {}, ...made, ...call };
+  return { text: 'Rain on a tin roof', options: {}, format: 'mp3', ...call };
+}
+
+async function writeSound(folder: string, sample: AudioSample): Promise<{ sound: SoundFile; bytes: Uint8Array }> {
+  const tone = { bytes: inventWav(1), contentType: 'audio/wav', filename: 'sound.wav' };
+  const { bytes, contentType, filename } = sample.sound ?? tone;
+  const file = path.join(folder, 'sound');
+  await writeFile(file, bytes);
+  const seconds = sample.sound ? {} : { seconds: 1 };
+  return { bytes, sound: { path: file, size: bytes.length, contentType, filename, ...seconds } };
+}
+
+/** A tone: 16,000 samples a second, 16 bits, one channel. */
+function inventWav(seconds: number): Buffer {
+  const samples = Math.round(seconds * 16_000);
+  const wav = Buffer.alloc(44 + samples * 2);
+  wav.write('RIFF', 0);
+  wav.writeUInt32LE(wav.length - 8, 4);
+  wav.write('WAVEfmt ', 8);
+  wav.writeUInt32LE(16, 16);
+  wav.writeUInt16LE(1, 20);
+  wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(16_000, 24);
+  wav.writeUInt32LE(32_000, 28);
+  wav.writeUInt16LE(2, 32);
+  wav.writeUInt16LE(16, 34);
+  wav.write('data', 36);
+  wav.writeUInt32LE(samples * 2, 40);
+  for (let index = 0; index < samples; index++) {
+    wav.writeInt16LE(Math.round(8_000 * Math.sin((index * 2 * Math.PI * 440) / 16_000)), 44 + index * 2);
+  }
+  return wav;
+}
+
+async function readSound(stream: SoundStream, onChunk?: () => void): Promise<MadeSound> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream.body) {
+    chunks.push(chunk);
+    onChunk?.();
+  }
+  const usage = await stream.usage;
+  return {
+    bytes: Buffer.concat(chunks),
+    format: stream.format,
+    ignored: stream.ignored ?? [],
+    ...(usage && { usage }),
+  };
+}
+
+/** The GatewayError a run ended with; any other error fails the check. */
+export function audioErrorOf({ error }: AudioRun): GatewayError | undefined {
+  if (error === undefined || isGatewayError(error)) return error;
+  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
+}
+
+export function describeAudio({ transcript, made, error }: Pick<AudioRun, 'transcript' | 'made' | 'error'>): string {
+  if (transcript) return 'a transcript';
+  if (made) return `a sound of ${made.bytes.length} bytes`;
+  return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
+}

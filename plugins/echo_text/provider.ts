@@ -1,0 +1,104 @@
+import {
+  GatewayError,
+  type PluginContext,
+  type StoredResponseCall,
+  type TextCall,
+  type TextProvider,
+  type TextReply,
+} from 'mediagate';
+import { chatCompletion, chatEvents } from './chat-format.js';
+import { readConversation } from './conversation.js';
+import { createEcho, type Echo } from './echo.js';
+import { createKeptResponses } from './kept-responses.js';
+import type { Options } from './options.js';
+import { finishedResponse, responseEvents, responseIdOf } from './responses-format.js';
+
+const JSON_TYPE = 'application/json';
+const STREAM_TYPE = 'text/event-stream; charset=utf-8';
+
+export function createEchoProvider({ options, clock }: PluginContext<Options>): TextProvider {
+  const { model, efforts, paceMs } = options;
+  const kept = createKeptResponses();
+
+  const reply = (contentType: string, body: AsyncIterable<Uint8Array>): TextReply => ({
+    status: 200,
+    headers: { 'content-type': contentType },
+    body,
+    upstream: 'echo',
+    upstreamModel: model,
+  });
+
+  async function* paced(events: Iterable<string>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    for (const event of events) {
+      signal.throwIfAborted();
+      yield Buffer.from(event);
+      if (paceMs > 0) await clock.sleep(paceMs, signal);
+    }
+  }
+
+  function earlierOf(id: unknown): number {
+    if (typeof id !== 'string') return 0;
+    const earlier = kept.find(id);
+    if (earlier) return earlier.tokens;
+    const param = 'previous_response_id';
+    throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', { param });
+  }
+
+  function keep(echo: Echo, { parsed }: TextCall, said: readonly object[]): void {
+    if (parsed.store === false) return;
+    const id = responseIdOf(echo);
+    const data = said.map((item, index) => ({ id: `msg_${echo.id}_${index}`, type: 'message', ...item }));
+    const list = { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+    kept.add({
+      id,
+      response: JSON.stringify(finishedResponse(echo, parsed)),
+      input: JSON.stringify({ ...list, has_more: false }),
+      tokens: echo.inputTokens + echo.tokens.length,
+    });
+  }
+
+  return {
+    models: [{ id: model, routes: ['chat_completions', 'responses'], efforts }],
+    async send(call) {
+      const { route, parsed, stream, signal } = call;
+      signal.throwIfAborted();
+      const conversation = readConversation(route, parsed);
+      const isResponse = route === 'responses';
+      const earlierTokens = isResponse ? earlierOf(parsed.previous_response_id) : 0;
+      const echo = createEcho(conversation, { model, now: clock.now(), earlierTokens });
+      if (isResponse) keep(echo, call, conversation.said);
+      if (stream) {
+        const events = isResponse ? responseEvents(echo, parsed) : chatEvents(echo, asksForUsage(parsed));
+        return reply(STREAM_TYPE, paced(events, signal));
+      }
+      return reply(
+        JSON_TYPE,
+        whole(JSON.stringify(isResponse ? finishedResponse(echo, parsed) : chatCompletion(echo))),
+      );
+    },
+    async stored({ action, responseId, query, signal }: StoredResponseCall) {
+      signal.throwIfAborted();
+      const { response, input } = kept.get(responseId);
+      if (action === 'input_items') return reply(JSON_TYPE, whole(input));
+      if (action === 'cancel') throw new GatewayError('invalid_value', 'An echo is complete when it is there.');
+      if (action === 'delete') {
+        kept.delete(responseId);
+        return reply(JSON_TYPE, whole(JSON.stringify({ id: responseId, object: 'response', deleted: true })));
+      }
+      if (new URLSearchParams(query).get('stream') === 'true') {
+        throw new GatewayError('unsupported_value', 'An echo is streamed once.', { param: 'stream' });
+      }
+      return reply(JSON_TYPE, whole(response));
+    },
+  };
+}
+
+function asksForUsage({ stream_options: options }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    typeof options === 'object' && options !== null && 'include_usage' in options && options.include_usage === true
+  );
+}
+
+async function* whole(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}

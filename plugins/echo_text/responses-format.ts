@@ -1,0 +1,87 @@
+import type { Echo } from './echo.js';
+
+type Members = Readonly<Record<string, unknown>>;
+
+export function responseIdOf({ id }: Echo): string {
+  return `resp_${id}`;
+}
+
+/** `response` when all is said. */
+export function finishedResponse(echo: Echo, body: Members): object {
+  const { inputTokens, earlierTokens, tokens, isCut } = echo;
+  return {
+    ...responseOf(echo, body, isCut ? 'incomplete' : 'completed'),
+    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+    output: [messageOf(echo, tokens.join(''))],
+    usage: {
+      input_tokens: inputTokens,
+      input_tokens_details: { cached_tokens: earlierTokens },
+      output_tokens: tokens.length,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: inputTokens + tokens.length,
+    },
+  };
+}
+
+/** Events of a stream, one for each token and a few around them. */
+export function* responseEvents(echo: Echo, body: Members): Generator<string> {
+  let number = 0;
+  const event = (type: string, members: object) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...members })}\n\n`;
+  const message = messageOf(echo, echo.tokens.join(''));
+  const [part] = message.content;
+  const place = { item_id: message.id, output_index: 0, content_index: 0 };
+  const begun = responseOf(echo, body, 'in_progress');
+  yield event('response.created', { response: begun });
+  yield event('response.in_progress', { response: begun });
+  yield event('response.output_item.added', {
+    output_index: 0,
+    item: { ...message, status: 'in_progress', content: [] },
+  });
+  yield event('response.content_part.added', { ...place, part: { ...part, text: '' } });
+  for (const delta of echo.tokens) yield event('response.output_text.delta', { ...place, delta, logprobs: [] });
+  yield event('response.output_text.done', { ...place, text: part.text, logprobs: [] });
+  yield event('response.content_part.done', { ...place, part });
+  yield event('response.output_item.done', { output_index: 0, item: message });
+  const type = echo.isCut ? 'response.incomplete' : 'response.completed';
+  yield event(type, { response: finishedResponse(echo, body) });
+}
+
+function responseOf(echo: Echo, body: Members, status: string): object {
+  return {
+    id: responseIdOf(echo),
+    object: 'response',
+    created_at: echo.created,
+    status,
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    metadata: body.metadata ?? {},
+    model: echo.model,
+    output: [],
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: body.previous_response_id ?? null,
+    reasoning: body.reasoning ?? { effort: null, summary: null },
+    store: body.store ?? true,
+    temperature: body.temperature ?? 1,
+    text: body.text ?? { format: { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: body.tools ?? [],
+    top_p: body.top_p ?? 1,
+    truncation: body.truncation ?? 'disabled',
+    usage: null,
+    user: body.user ?? null,
+  };
+}
+
+function messageOf({ id, isCut }: Echo, text: string) {
+  return {
+    id: `msg_${id}`,
+    type: 'message',
+    status: isCut ? 'incomplete' : 'completed',
+    content: [{ type: 'output_text', annotations: [], logprobs: [], text }] as const,
+    role: 'assistant',
+  };
+}

@@ -1,0 +1,88 @@
+import {
+  type AudioProvider,
+  createFailOver,
+  type HttpStream,
+  openSound,
+  type PluginContext,
+  readRefusal,
+  type SoundStream,
+  tryUpstream,
+  type Usage,
+  uselessAnswer,
+} from 'mediagate';
+import { refusalFailure } from './failures.js';
+import type { Model, Options } from './options.js';
+import { encodeEffect, encodeSpeech, encodeVoiceChange, type WireRequest } from './wire.js';
+
+/** More than an hour without compression; the body flows, so this is no memory of ours. */
+const MAX_SOUND_BYTES = 256 * 1024 * 1024;
+/** Clients know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
+
+export async function createElevenlabsAudioProvider(context: PluginContext<Options>): Promise<AudioProvider> {
+  const { options, http, clock, logger } = context;
+  const { models, voices, budgetMs, idleMs, restMs, apiKey } = options;
+  const url = options.url.replace(/\/+$/, '');
+  const failOver = await createFailOver({ upstreams: [url], clock, restMs });
+
+  async function ask(
+    { path, contentType, body, format, textParam, ignored }: WireRequest,
+    model: Model,
+    signal: AbortSignal,
+    remainingMs: number,
+  ): Promise<SoundStream> {
+    const answer = await http.stream({
+      url: url + path,
+      method: 'POST',
+      headers: { 'content-type': contentType, 'xi-api-key': apiKey },
+      body,
+      signal,
+      timeoutMs: Math.max(1, remainingMs),
+      idleMs,
+      maxBytes: MAX_SOUND_BYTES,
+    });
+    if (answer.status !== 200) {
+      const names = { url, apiKey, model: model.upstreamModel, publicModel: model.id };
+      throw refusalFailure(await readRefusal(answer, clock), { names, textParam, now: clock.now() });
+    }
+    // A page of a proxy would pass for samples.
+    const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(answer.headers['content-type'] ?? '');
+    const sound = isSound ? await openSound(answer.body, format) : undefined;
+    if (!sound) {
+      await answer.body[Symbol.asyncIterator]().return?.();
+      throw uselessAnswer('The vendor answered with something that is not a sound.');
+    }
+    const usage = readUsage(answer);
+    return { ...sound, ...(usage && { usage: Promise.resolve(usage) }), ...(ignored.length > 0 && { ignored }) };
+  }
+
+  function run(call: { model: string; signal: AbortSignal }, encode: (model: Model) => WireRequest) {
+    const { signal } = call;
+    signal.throwIfAborted();
+    const model = models.find(({ id }) => id === call.model);
+    if (!model) throw new Error(`${call.model} is not a model of this entry`);
+    const request = encode(model);
+    return failOver.run({
+      budgetMs,
+      longestWaitMs: LONGEST_WAIT_MS,
+      signal,
+      work: (_url, remainingMs) =>
+        tryUpstream({ logger, clock, model: model.id, member: 'url', signal, lost: 'nowhere' }, () =>
+          ask(request, model, signal, remainingMs),
+        ),
+    });
+  }
+
+  return {
+    models,
+    speak: async (call) => run(call, (model) => encodeSpeech(call, model, voices)),
+    changeVoice: async (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
+    generateSound: async (call) => run(call, (model) => encodeEffect(call, model)),
+  };
+}
+
+/** What the vendor bills; undefined where it does not say. */
+function readUsage({ headers }: HttpStream): Usage | undefined {
+  const cost = headers['character-cost'] ?? '';
+  return /^\d{1,9}$/.test(cost) ? { characters: Number(cost) } : undefined;
+}

@@ -1,0 +1,65 @@
+import { type ChangeVoiceCall, GatewayError, type SoundFilters, type SoundStream } from 'mediagate';
+import { begun, RATE } from './samples.js';
+
+/** How a voice is made of another one. */
+interface Voice {
+  /** Pitch and formants, times those of the speaker: above 1, a smaller throat. */
+  throat: number;
+  /** Decibels from 3 kHz up. */
+  brightness: number;
+}
+
+const VOICES: Readonly<Record<string, Voice>> = {
+  alloy: { throat: 1.12, brightness: 0 },
+  ash: { throat: 0.88, brightness: 1 },
+  ballad: { throat: 0.94, brightness: -3 },
+  cedar: { throat: 0.8, brightness: -2 },
+  coral: { throat: 1.22, brightness: 2 },
+  echo: { throat: 0.85, brightness: 2 },
+  fable: { throat: 1.06, brightness: 3 },
+  marin: { throat: 1.18, brightness: -2 },
+  nova: { throat: 1.3, brightness: 3 },
+  onyx: { throat: 0.72, brightness: -4 },
+  sage: { throat: 1.15, brightness: -4 },
+  shimmer: { throat: 1.4, brightness: 5 },
+  verse: { throat: 0.92, brightness: 4 },
+};
+const MAX_SECONDS = 300;
+/** The rate that is pretended to be another: high enough that nothing audible is lost on the way down. */
+const WORKING_RATE = 48_000;
+
+/** Moves a voice to another pitch; how long it is, and what is said, stays. */
+export function createVoiceChange(ffmpeg: SoundFilters) {
+  return async ({ sound, voice: name, options, signal }: ChangeVoiceCall): Promise<SoundStream> => {
+    const voice = voiceOf(name);
+    if ((sound.seconds ?? 0) > MAX_SECONDS) {
+      throw new GatewayError('invalid_value', `The sound is longer than ${MAX_SECONDS} seconds.`, { param: 'audio' });
+    }
+    const filters = filtersOf(voice);
+    const samples = ffmpeg.samples({ sound, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
+    return { body: await begun(samples), format: 'pcm', ignored: Object.keys(options) };
+  };
+}
+
+function voiceOf(name: string): Voice {
+  const known = name.toLowerCase();
+  if (Object.hasOwn(VOICES, known)) return VOICES[known] as Voice;
+  throw new GatewayError(
+    'unsupported_value',
+    `There is no such voice offline. There are: ${Object.keys(VOICES).join(', ')}.`,
+    {
+      param: 'voice',
+    },
+  );
+}
+
+/** Played faster, it is higher in all its parts; slowed down again without that, it is as long as before. */
+function filtersOf({ throat, brightness }: Voice): string {
+  return [
+    `aresample=${WORKING_RATE}`,
+    `asetrate=${Math.round(WORKING_RATE * throat)}`,
+    `atempo=${1 / throat}`,
+    `aresample=${WORKING_RATE}`,
+    `treble=g=${brightness}:f=3000`,
+  ].join(',');
+}

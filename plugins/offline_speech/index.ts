@@ -1,0 +1,50 @@
+import { definePlugin, Type } from 'mediagate';
+import { useEngines } from './engines.js';
+import { createSpeechProvider } from './provider.js';
+
+const options = Type.Object(
+  {
+    /** Public models that it stands for, and what it does for each. */
+    models: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ minLength: 1 }),
+          operations: Type.Array(
+            Type.Union([Type.Literal('transcribe'), Type.Literal('translate'), Type.Literal('speak')]),
+            { minItems: 1 },
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      {
+        minItems: 1,
+        default: [
+          { id: 'stt-large-v3', operations: ['transcribe', 'translate'] },
+          { id: 'stt-large-v3-turbo', operations: ['transcribe'] },
+          { id: 'tts_multilingual_v2', operations: ['speak'] },
+          { id: 'tts_v3', operations: ['speak'] },
+          { id: 'tts_flash_v2_5', operations: ['speak'] },
+          { id: 'tts_turbo_v2_5', operations: ['speak'] },
+        ],
+      },
+    ),
+    /** Seconds of sound that are transcribed at once, at most. */
+    maxSeconds: Type.Integer({ minimum: 1, maximum: 7200, default: 900 }),
+  },
+  { additionalProperties: false },
+);
+
+/** Small engines whose weights came with npm: nothing is sent anywhere, nothing is fetched. */
+export default definePlugin<typeof options>({
+  name: 'offline_speech',
+  apiVersion: 1,
+  summary: 'Stand-in for speech models: hears and speaks English offline, with small engines in threads of their own.',
+  provides: ['audio'],
+  wants: ['ffmpeg'],
+  standIn: true,
+  options,
+  setup(context) {
+    const dispose = useEngines();
+    return { audioProviders: [createSpeechProvider(context.options, context.ffmpeg)], dispose };
+  },
+});

@@ -1,0 +1,123 @@
+import {
+  createFailOver,
+  GatewayError,
+  type HttpStream,
+  type PluginContext,
+  readRefusal,
+  type TextProvider,
+  type TextReply,
+  type TextRoute,
+  TryFailure,
+  tryUpstream,
+} from 'mediagate';
+import { refusalFailure, storedFailure } from './failures.js';
+import { storedRequest, textRequest, type WireRequest } from './requests.js';
+import { startBody } from './started-body.js';
+import { type Options, type Upstream, upstreamsOf } from './upstream.js';
+
+/** As much as one answer may have, pictures in it included; nothing of it is kept. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+/** A model may think long before its first word, and its client shall see by then that there is an answer. */
+const PATIENCE_MS = 2_000;
+/** Clients of the format know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
+const RETRY_SHARE = 0.2;
+const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+/** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
+const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
+
+/** Work for one of the upstreams. */
+interface Asked {
+  signal: AbortSignal;
+  suits(upstream: Upstream): boolean;
+  request(upstream: Upstream): WireRequest;
+  refuse: typeof refusalFailure;
+  /** See {@link startBody}. */
+  patienceMs?: number;
+}
+
+export async function createOpenaiTextProvider(context: PluginContext<Options>): Promise<TextProvider> {
+  const { options, http, clock, logger } = context;
+  const { model, efforts, budgetMs, idleMs, restMs } = options;
+  const upstreams = upstreamsOf(options);
+  const weightOf = ({ weight }: Upstream) => weight;
+  const failOver = await createFailOver({ upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE });
+
+  async function ask(asked: Asked, request: WireRequest, upstream: Upstream, remainingMs: number): Promise<TextReply> {
+    const { signal, refuse, patienceMs } = asked;
+    const timeoutMs = Math.max(1, remainingMs);
+    const response = await http.stream({ ...request, signal, timeoutMs, idleMs, maxBytes: MAX_ANSWER_BYTES });
+    const { status, headers } = response;
+    if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock), upstream, clock.now());
+    if (headers['content-type']?.startsWith('text/html')) throw await somebodysPage(response);
+    const body = await startBody(response.body, { clock, patienceMs });
+    return { status, headers: passed(headers), body, upstream: upstream.name, upstreamModel: upstream.model };
+  }
+
+  async function run(asked: Asked): Promise<TextReply> {
+    const { signal, suits } = asked;
+    signal.throwIfAborted();
+    return failOver.run({
+      budgetMs,
+      longestWaitMs: LONGEST_WAIT_MS,
+      signal,
+      suits,
+      work(upstream, remainingMs) {
+        const request = asked.request(upstream);
+        const member = `upstreams.${upstreams.indexOf(upstream)}`;
+        // Clients of the format ask again by themselves where no answer came; what is deleted is not there the next time.
+        const lost = request.method === 'DELETE' ? 'nowhere' : 'anywhere';
+        return tryUpstream({ logger, clock, model, member, signal, lost }, () =>
+          ask(asked, request, upstream, remainingMs),
+        );
+      },
+    });
+  }
+
+  return {
+    models: [
+      { id: model, efforts, routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))) },
+    ],
+    async send(call) {
+      const { route, upstream: earlier, stream, signal } = call;
+      const suits = ({ routes, name }: Upstream) =>
+        routes.includes(route) && (earlier === undefined || name === earlier);
+      if (!upstreams.some(suits)) {
+        const message = 'The upstream that made the earlier response is not there any more.';
+        throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
+      }
+      return run({
+        signal,
+        suits,
+        request: (upstream) => textRequest(call, upstream),
+        refuse: refusalFailure,
+        ...(stream && { patienceMs: PATIENCE_MS }),
+      });
+    },
+    async stored(call) {
+      const { signal } = call;
+      const suits = ({ name }: Upstream) => name === call.upstream;
+      if (!upstreams.some(suits)) {
+        throw new GatewayError('response_not_found', 'The upstream that made this response is not there any more.');
+      }
+      const request = (upstream: Upstream) => storedRequest(call, upstream);
+      return run({ signal, suits, request, refuse: storedFailure, patienceMs: PATIENCE_MS });
+    },
+  };
+}
+
+function passed(headers: HttpStream['headers']): Record<string, string> {
+  const fields: Record<string, string> = { 'content-type': headers['content-type'] ?? 'application/json' };
+  for (const name of PASSED_FIELDS) {
+    const value = headers[name];
+    if (value !== undefined) fields[name] = value;
+  }
+  return fields;
+}
+
+/** What a proxy, or a wrong address, answers with. */
+async function somebodysPage({ body }: HttpStream): Promise<TryFailure> {
+  await body[Symbol.asyncIterator]().return?.();
+  const error = new GatewayError('upstream_changed', 'The upstream answered with a page.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}

@@ -1,0 +1,203 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
+import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
+import { PACE_BYTES, PACE_MS } from './body.js';
+import { BIG_BYTES, type BodyBudget } from './body-budget.js';
+
+const MAX_PARTS = 20;
+const MAX_FIELD_BYTES = 64 * 1024;
+const MAX_PART_HEADER_BYTES = 8 * 1024;
+const MAX_PART_HEADERS = 16;
+/** For fields and everything between the parts. */
+const FRAME_BYTES = MAX_PARTS * (MAX_FIELD_BYTES + MAX_PART_HEADER_BYTES);
+
+export interface FormOptions {
+  audio: Audio;
+  /** Names that the sound may have in the form. */
+  soundNames: readonly string[];
+  /** Bytes of the sound. */
+  maxBytes: number;
+  /** Shared by all forms. */
+  budget: BodyBudget;
+  /** Whose form it is. */
+  keyId: string;
+  /** Aborts when the client has gone. */
+  signal: AbortSignal;
+  /** Milliseconds in which each 128 KiB of a form beyond 1 MiB arrive, or it is refused. Default 5,000. */
+  paceMs?: number;
+}
+
+export interface SoundForm {
+  /** Every value of each field, in the order of sending. */
+  fields: ReadonlyMap<string, readonly string[]>;
+  /** Undefined where none was sent. */
+  sound?: UploadedSound;
+}
+
+/**
+ * Reads a form with a sound, which goes to a file while it arrives and is there until `use` has ended. To be called after
+ * the key was checked.
+ * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `bad_request`,
+ * `invalid_value`, and what `use` throws.
+ */
+export async function useSoundForm<Result>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: FormOptions,
+  use: (form: SoundForm) => Promise<Result>,
+): Promise<Result> {
+  checkType(request);
+  const { budget, keyId } = options;
+  const maxBytes = options.maxBytes + FRAME_BYTES;
+  const announced = request.headers['content-length'];
+  const expected = announced === undefined ? maxBytes : Number(announced);
+  if (expected > maxBytes) throw tooLarge(maxBytes);
+  const release = budget.reserve(keyId, expected);
+  try {
+    if (request.headers.expect !== undefined) response.writeContinue();
+    const form = await readForm(request, { ...options, formBytes: maxBytes, isBig: expected > BIG_BYTES });
+    try {
+      return await use(form);
+    } finally {
+      await form.sound?.remove();
+    }
+  } finally {
+    release();
+  }
+}
+
+function checkType({ headers }: IncomingMessage): void {
+  const { 'content-type': type = '', 'content-encoding': coding } = headers;
+  if (coding !== undefined) {
+    throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+  }
+  if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
+    throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: multipart/form-data.');
+  }
+}
+
+interface ReadLimits extends FormOptions {
+  /** Bytes of everything together. */
+  formBytes: number;
+  isBig: boolean;
+}
+
+type Fail = (error: unknown) => void;
+
+async function readForm(request: IncomingMessage, limits: ReadLimits): Promise<SoundForm> {
+  const parser = await openParser(request, limits.soundNames);
+  const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
+  const fields = collectFields(parser, fail);
+  const sound = collectSound(parser, limits, fail);
+  const unwatch = watch(request, limits, fail);
+  parser
+    .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
+    .on('error', (cause) => fail(new GatewayError('bad_request', 'The form breaks off, or is no form.', { cause })))
+    .on('finish', resolve);
+  request.pipe(parser);
+  try {
+    await whole;
+    const received = await sound.received();
+    return { fields, ...(received && { sound: received }) };
+  } catch (error) {
+    await sound.abandon();
+    throw error;
+  } finally {
+    unwatch();
+    request.unpipe(parser);
+    // Whatever comes after the form: unread, it would hide that the client has gone.
+    request.resume();
+  }
+}
+
+async function openParser(request: IncomingMessage, soundNames: readonly string[]): Promise<BusboyInstance> {
+  const { Busboy } = await import('@fastify/busboy');
+  try {
+    return new Busboy({
+      headers: request.headers as BusboyHeaders,
+      limits: {
+        parts: MAX_PARTS,
+        fieldSize: MAX_FIELD_BYTES,
+        headerSize: MAX_PART_HEADER_BYTES,
+        headerPairs: MAX_PART_HEADERS,
+      },
+      isPartAFile: (name, _type, filename) => filename !== undefined || soundNames.includes(name ?? ''),
+    });
+  } catch (cause) {
+    throw new GatewayError('bad_request', 'The Content-Type names no boundary.', { cause });
+  }
+}
+
+function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, readonly string[]> {
+  const fields = new Map<string, string[]>();
+  parser.on('field', (name: string | undefined, value, _isNameCut, isCut) => {
+    if (name === undefined) return;
+    if (isCut) fail(invalid(name, `A field is longer than ${MAX_FIELD_BYTES} bytes.`));
+    fields.set(name, [...(fields.get(name) ?? []), value]);
+  });
+  return fields;
+}
+
+/** Takes the one sound of a form; other files in it are read over. */
+function collectSound(parser: BusboyInstance, { audio, soundNames, maxBytes, signal }: ReadLimits, fail: Fail) {
+  let incoming: Readable | undefined;
+  let receiving: Promise<UploadedSound> | undefined;
+  parser.on('file', (name: string | undefined, stream) => {
+    // A form that breaks off says so itself.
+    stream.on('error', () => {});
+    if (name === undefined || !soundNames.includes(name)) return void stream.resume();
+    if (receiving) {
+      stream.resume();
+      return fail(invalid(name, 'Send one sound, and once.'));
+    }
+    incoming = stream;
+    receiving = audio.receive({ chunks: stream, maxBytes, param: name, signal });
+    receiving.catch(fail);
+  });
+  return {
+    received: async () => receiving,
+    async abandon(): Promise<void> {
+      incoming?.destroy();
+      await receiving?.then(
+        (sound) => sound.remove(),
+        () => undefined,
+      );
+    },
+  };
+}
+
+/** Sees to it that the form comes, fast enough, and ends. */
+function watch(request: IncomingMessage, limits: ReadLimits, fail: Fail): () => void {
+  const { formBytes, isBig, paceMs = PACE_MS } = limits;
+  let bytes = 0;
+  let bytesBefore = 0;
+  const pace = isBig ? setInterval(checkPace, paceMs) : undefined;
+
+  function checkPace(): void {
+    if (bytes - bytesBefore < PACE_BYTES) fail(new GatewayError('request_timeout', 'The body arrives too slowly.'));
+    bytesBefore = bytes;
+  }
+  const count = (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes > formBytes) fail(tooLarge(formBytes));
+  };
+  const arrived = () => clearInterval(pace);
+  const broken = (cause?: Error) => {
+    if (request.readableEnded) return;
+    fail(new GatewayError('bad_request', 'The connection ended before the body did.', { cause }));
+  };
+  request.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
+  return () => {
+    arrived();
+    request.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
+  };
+}
+
+function tooLarge(bytes: number): GatewayError {
+  return new GatewayError('request_too_large', `The body is larger than ${bytes} bytes.`);
+}
+
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
+}

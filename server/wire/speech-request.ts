@@ -1,0 +1,43 @@
+import type { SpeakCall } from 'mediagate';
+import Type from 'typebox';
+import { createMemberCheck, format, MAX_TEXT_LENGTH, name, text } from './audio-members.js';
+
+/** 4,096 characters, however they are written. */
+export const MAX_SPEECH_BODY_BYTES = 128 * 1024;
+
+export interface SpeechWish {
+  call: Omit<SpeakCall, 'signal'>;
+  /** Whether the sound travels in events. */
+  events: boolean;
+}
+
+const check = createMemberCheck(
+  Type.Object({
+    model: name(),
+    input: text(),
+    voice: Type.Union([name(), Type.Object({ id: name() })]),
+    response_format: Type.Optional(format()),
+    speed: Type.Optional(Type.Number({ minimum: 0.25, maximum: 4 })),
+    instructions: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
+    stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
+  }),
+);
+
+/**
+ * Reads what is to be said, and how. Members that are not known are ignored.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+ */
+export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechWish {
+  const { model, input, voice, speed = 1, instructions, ...how } = check(sent).members;
+  return {
+    call: {
+      model,
+      input,
+      voice: typeof voice === 'string' ? voice : voice.id,
+      format: how.response_format ?? 'mp3',
+      speed,
+      ...(instructions && { instructions }),
+    },
+    events: how.stream_format === 'sse',
+  };
+}

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { GatewayError, isGatewayError, type SoundStream, type SpeechFormat } from 'mediagate';
+import { openSounding } from '../../../core/audio/sounding.js';
+import { createFfmpeg } from '../../../core/media/ffmpeg.js';
+import type { PluginHost } from '../../../core/plugin-host.js';
+import { ffmpegPath } from '../../support/ffmpeg.js';
+import { rejection } from '../../support/rejection.js';
+import { tonePcm } from '../../support/sounds.js';
+
+/** A way into a plugin without its deadline. */
+const host: Pick<PluginHost, 'call' | 'terms'> = {
+  call: (_entry, signal, work) => work(signal ?? new AbortController().signal),
+  terms: () => ({
+    timeoutMs: 1_000,
+    standIn: undefined,
+    failureOf: (thrown) => (isGatewayError(thrown) ? thrown : new GatewayError('upstream_changed', 'Not understood.')),
+  }),
+};
+
+describe('a sound on its way from a model', () => {
+  const ffmpeg = createFfmpeg(ffmpegPath ?? '');
+
+  function open(
+    stream: Partial<SoundStream>,
+    more: { format?: SpeechFormat; signal?: AbortSignal; idleMs?: number } = {},
+  ) {
+    return openSounding({
+      host,
+      entry: 'parrot',
+      format: 'pcm',
+      counted: { characters: 5, estimated: true },
+      ffmpeg,
+      signal: new AbortController().signal,
+      ...more,
+      ask: async (signal) => ({ format: 'pcm', body: endless(signal), ...stream }),
+    });
+  }
+
+  it('tells what was used as the model tells it, and what was counted where it does not', async () => {
+    const told = await open({ body: some(2), usage: Promise.resolve({ characters: 7 }) });
+    expect(await lengthOf(told.body)).to.equal(2_000);
+    expect(await told.ended).to.deep.equal({ usage: { characters: 7 } });
+    for (const usage of [undefined, Promise.resolve(undefined), Promise.reject(new Error('lost'))]) {
+      const untold = await open({ body: some(1), ...(usage && { usage }) });
+      await lengthOf(untold.body);
+      expect(await untold.ended).to.deep.equal({ usage: { characters: 5, estimated: true } });
+    }
+  });
+
+  for (const format of ['pcm', 'mp3'] as const) {
+    it(`gives up a model that stops in the middle of ${format}`, async () => {
+      const sound = await open({ body: stalling(tonePcm(2)) }, { format, idleMs: 200 });
+      expect(await rejection(lengthOf(sound.body))).to.include({ code: 'upstream_timeout' });
+      const { failure, usage } = await sound.ended;
+      expect(failure?.code).to.equal('upstream_timeout');
+      expect(usage).to.deep.equal({ characters: 5, estimated: true });
+    });
+  }
+
+  it('turns what a plugin throws into a fault of the model', async () => {
+    const sound = await open({ body: throwing(new Error('secret')) });
+    const failure = await rejection(lengthOf(sound.body));
+    expect(failure).to.include({ code: 'upstream_changed' });
+    expect((failure as Error).message).not.to.include('secret');
+    expect(await rejection(open({ body: throwing(new GatewayError('moderation_blocked', 'No.'), 0) }))).to.include({
+      code: 'moderation_blocked',
+    });
+  });
+
+  it('ends the model when its listener leaves, when the signal says so, and where nobody ever listens', async () => {
+    const seen: AbortSignal[] = [];
+    const watched = (signal: AbortSignal) => {
+      seen.push(signal);
+      return endless(signal);
+    };
+    const ask = async (signal: AbortSignal): Promise<SoundStream> => ({ format: 'pcm', body: watched(signal) });
+    const options = { host, entry: 'parrot', counted: {}, ffmpeg };
+    for (const format of ['pcm', 'mp3'] as const) {
+      const left = await openSounding({ ...options, format, ask, signal: new AbortController().signal });
+      for await (const _ of left.body) break;
+      expect(seen.at(-1)?.aborted, format).to.equal(true);
+      expect((await left.ended).failure?.code).to.equal('bad_request');
+
+      const stopping = new AbortController();
+      const stopped = await openSounding({ ...options, format, ask, signal: stopping.signal });
+      setTimeout(() => stopping.abort(new GatewayError('shutting_down', 'Bye.')), 20);
+      expect(await rejection(lengthOf(stopped.body)), format).to.include({ code: 'shutting_down' });
+      expect(seen.at(-1)?.aborted).to.equal(true);
+
+      const ignoring = new AbortController();
+      const ignored = await openSounding({ ...options, format, ask, signal: ignoring.signal });
+      ignoring.abort(new Error('gone'));
+      expect((await ignored.ended).failure?.code).to.equal('bad_request');
+      expect(seen.at(-1)?.aborted).to.equal(true);
+    }
+  });
+
+  it('needs no ffmpeg for what needs no coding, and says so where it does', async () => {
+    const options = { host, entry: 'parrot', counted: {} };
+    const signal = new AbortController().signal;
+    const ask = async (): Promise<SoundStream> => ({ format: 'pcm', body: some(1) });
+    const wav = await openSounding({ ...options, format: 'wav', ask, signal });
+    expect(await lengthOf(wav.body)).to.equal(1_044);
+    expect(await rejection(openSounding({ ...options, format: 'mp3', ask, signal }))).to.include({
+      code: 'plugin_unavailable',
+      param: 'response_format',
+    });
+  });
+});
+
+async function lengthOf(body: AsyncIterable<Uint8Array>): Promise<number> {
+  let length = 0;
+  for await (const chunk of body) length += chunk.length;
+  return length;
+}
+
+async function* some(count: number): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < count; index += 1) yield new Uint8Array(1_000);
+}
+
+async function* endless(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  while (!signal.aborted) {
+    yield tonePcm(1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function* stalling(first: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield first;
+  await new Promise(() => undefined);
+}
+
+async function* throwing(error: Error, count = 1): AsyncGenerator<Uint8Array> {
+  yield* some(count);
+  throw error;
+}

@@ -1,0 +1,385 @@
+import { writeFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import {
+  type AudioModel,
+  type AudioProvider,
+  definePlugin,
+  encodeForm,
+  GatewayError,
+  type HttpStream,
+  openSound,
+  type PluginContext,
+  type SoundStream,
+  type SpeakCall,
+  type TranscribeCall,
+  type Transcript,
+  Type,
+} from '../../../core/index.js';
+import {
+  type AudioProviderDefinition,
+  type AudioSample,
+  audioProviderChecks,
+  type Check,
+} from '../../../core/testing/index.js';
+
+const KEY = 'key-that-nobody-may-see';
+const URL = 'https://invented.example/audio';
+const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
+type Context = PluginContext<{ key?: string }>;
+
+interface Invented {
+  models: readonly AudioModel[];
+  transcribe(call: TranscribeCall, context: Context): Promise<Transcript>;
+  speak(call: SpeakCall, context: Context): Promise<SoundStream>;
+  methods: Partial<AudioProvider>;
+}
+
+const MODELS: readonly AudioModel[] = [
+  { id: 'ear-1', operations: ['transcribe'] },
+  { id: 'mouth-1', operations: ['speak'] },
+];
+
+/** Names of the checks that fail, of all or of those named. */
+async function failing(checks: readonly Check[], only?: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  const wanted = only ? checks.filter(({ name }) => only.includes(name)) : checks;
+  for (const check of wanted) await check.run().catch(() => names.push(check.name));
+  return names;
+}
+
+const SAMPLES: readonly AudioSample[] = [
+  {
+    operation: 'transcribe',
+    call: { language: 'de', granularity: 'word' },
+    sends: (model) => ({ url: URL, members: { model, language: 'de' }, file: 'file' }),
+  },
+  {
+    operation: 'speak',
+    call: { input: 'Six boats.', instructions: 'Calmly.' },
+    ignores: ['instructions'],
+    sends: (model) => ({ url: URL, members: { model, input: 'Six boats.', format: 'mp3' } }),
+  },
+];
+
+function definition({ models = MODELS, ...invented }: Partial<Invented>, samples = SAMPLES): AudioProviderDefinition {
+  const plugin = definePlugin<typeof options>({
+    name: 'invented',
+    apiVersion: 1,
+    summary: 'An invented ear and mouth.',
+    provides: ['audio'],
+    options,
+    setup: (context) => ({
+      audioProviders: [
+        {
+          models,
+          transcribe: (call) => (invented.transcribe ?? hearing)(call, context),
+          speak: (call) => (invented.speak ?? speaking)(call, context),
+          ...invented.methods,
+        },
+      ],
+    }),
+  });
+  return {
+    plugin,
+    options: { key: KEY },
+    secrets: [KEY],
+    samples,
+    upstream: {
+      transcript: (_request, transcript) => ({ body: transcript }),
+      sound: (request, bytesOf) => ({ body: bytesOf(JSON.parse(String(request.body)).format) }),
+      refusal: { status: 400, body: { error: 'No.' } },
+    },
+  };
+}
+
+async function send(
+  call: TranscribeCall | SpeakCall,
+  { http, options: { key = '' } }: Context,
+  more: object = {},
+): Promise<HttpStream> {
+  call.signal.throwIfAborted();
+  const form =
+    'sound' in call
+      ? encodeForm({ model: call.model, ...(call.language && { language: call.language }) }, [
+          { name: 'file', fileName: call.sound.filename, contentType: call.sound.contentType, content: call.sound },
+        ])
+      : {
+          contentType: 'application/json',
+          body: JSON.stringify({ model: call.model, input: call.input, format: call.format, ...more }),
+        };
+  const answer = await http.stream({
+    url: URL,
+    method: 'POST',
+    headers: { 'content-type': form.contentType, authorization: key },
+    body: form.body,
+    signal: call.signal,
+  });
+  refuse(answer);
+  return answer;
+}
+
+function refuse({ status, headers }: HttpStream): void {
+  if (status === 400) throw new GatewayError('invalid_value', 'The model refused the request.');
+  if ([401, 402, 403].includes(status)) throw new GatewayError('upstream_auth_error', 'It does not serve us.');
+  if (status === 429) throw new GatewayError('upstream_rate_limited', 'It limits us.');
+  if (status !== 200 || headers['content-type']?.startsWith('text/')) {
+    throw new GatewayError('upstream_error', 'It failed.');
+  }
+}
+
+async function read(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const unreadable = () => new GatewayError('upstream_changed', 'That is nothing to hear.');
+
+const hearing: Invented['transcribe'] = async (call, context) => {
+  const { body } = await send(call, context);
+  const text = (await read(body)).toString();
+  const json = await Promise.resolve(text)
+    .then(JSON.parse)
+    .catch(() => ({}));
+  if (typeof json.text !== 'string') throw unreadable();
+  return json;
+};
+
+const speaking: Invented['speak'] = async (call, context) => {
+  const { body, headers } = await send(call, context);
+  const sound = headers['content-type'] === 'application/json' ? undefined : await openSound(body, call.format);
+  if (!sound) throw unreadable();
+  return { ...sound, ...(call.instructions && { ignored: ['instructions'] }) };
+};
+
+describe('the testing kit for audio providers', () => {
+  const check = (invented: Partial<Invented>, only?: readonly string[], samples?: readonly AudioSample[]) =>
+    failing(audioProviderChecks(definition(invented, samples)), only);
+  const altering =
+    (change: (sound: SoundStream, call: SpeakCall, context: Context) => SoundStream | Promise<SoundStream>) =>
+    async (call: SpeakCall, context: Context) =>
+      change(await speaking(call, context), call, context);
+  const telling = (change: (transcript: Transcript) => Transcript) => async (call: TranscribeCall, context: Context) =>
+    change(await hearing(call, context));
+  const failingOtherwise =
+    (tell: (error: GatewayError) => unknown): Invented['speak'] =>
+    (call, context) =>
+      speaking(call, context).catch((error) => {
+        throw error instanceof GatewayError ? tell(error) : error;
+      });
+
+  it('passes one that keeps to the rules', async () => expect(await check({})).to.deep.equal([]));
+
+  const wrong: Readonly<
+    Record<string, Partial<Invented> & { finds: readonly string[]; samples?: readonly AudioSample[] }>
+  > = {
+    'a model named twice': {
+      models: [...MODELS, ...MODELS],
+      finds: ['names its models and what they do'],
+    },
+    'a model that does nothing': {
+      models: [...MODELS, { id: 'none', operations: [] }],
+      finds: ['names its models and what they do'],
+    },
+    'an operation without a method': {
+      models: [...MODELS, { id: 'more', operations: ['translate'] }],
+      finds: ['has a method and a sample for each operation that a model lists'],
+    },
+    'an operation without a sample': {
+      samples: SAMPLES.slice(0, 1),
+      finds: ['has a method and a sample for each operation that a model lists'],
+    },
+    'a sample of what nobody offers': {
+      models: MODELS.slice(0, 1),
+      finds: ['has a method and a sample for each operation that a model lists', 'sample 2: speak'],
+    },
+    'a file that is cut': {
+      transcribe: (call, context) =>
+        hearing({ ...call, sound: { ...call.sound, size: call.sound.size - 100 } }, context),
+      finds: ['sample 1: transcribe'],
+    },
+    'a file by another name': {
+      transcribe: (call, context) => hearing({ ...call, sound: { ...call.sound, filename: 'upload' } }, context),
+      finds: ['sample 1: transcribe'],
+    },
+    'a file of another type': {
+      transcribe: (call, context) =>
+        hearing({ ...call, sound: { ...call.sound, contentType: 'application/octet-stream' } }, context),
+      finds: ['sample 1: transcribe'],
+    },
+    'a file that is written into': {
+      async transcribe(call, context) {
+        const transcript = await hearing(call, context);
+        await writeFile(call.sound.path, 'gone');
+        return transcript;
+      },
+      finds: ['sample 1: transcribe', 'leaves what it is given alone'],
+    },
+    'a setting that is lost': {
+      transcribe: (call, context) => hearing({ ...call, language: undefined }, context),
+      finds: ['sample 1: transcribe'],
+    },
+    'a member that nobody asked for': {
+      speak: async (call, context) => {
+        const { body } = await send(call, context, { extra: true });
+        return { body, format: call.format, ignored: ['instructions'] };
+      },
+      finds: ['sample 2: speak'],
+    },
+    'words without their times': {
+      transcribe: telling(({ words: _, ...transcript }) => transcript),
+      finds: ['sample 1: transcribe'],
+    },
+    'segments in disorder': {
+      transcribe: telling((transcript) => ({ ...transcript, segments: transcript.segments.toReversed() })),
+      finds: ['sample 1: transcribe'],
+    },
+    'a length that is no number': {
+      transcribe: telling((transcript) => ({ ...transcript, durationSeconds: Number.NaN })),
+      finds: ['sample 1: transcribe'],
+    },
+    'half a transcript for a whole one': {
+      async transcribe(call, context) {
+        const { body } = await send(call, context);
+        const text = await read(body).catch(() => Buffer.from('{"text":""}'));
+        return { segments: [], ...JSON.parse(text.toString() || '{"text":""}') };
+      },
+      finds: ['an empty body is named', 'a body that breaks off is named'],
+    },
+    'bytes that are changed on the way': {
+      speak: altering((sound) => ({
+        ...sound,
+        body: (async function* () {
+          yield* sound.body;
+          yield Buffer.from([0, 0]);
+        })(),
+      })),
+      finds: ['sample 2: speak'],
+    },
+    'a format that is called another': {
+      speak: altering((sound) => ({ ...sound, format: 'flac' })),
+      finds: ['sample 2: speak', 'makes mp3, or says what it makes instead'],
+    },
+    'half a sound for a whole one': {
+      speak: altering((sound) => ({
+        ...sound,
+        body: (async function* () {
+          try {
+            yield* sound.body;
+          } catch {
+            // As if that were all.
+          }
+        })(),
+      })),
+      finds: ['a body that breaks off is named', 'ends at once when the caller leaves'],
+    },
+    'anything that comes as a sound': {
+      speak: async (call, context) => {
+        const { body } = await send(call, context);
+        return { body, format: call.format, ignored: ['instructions'] };
+      },
+      finds: ['an empty body is named', 'JSON of something else is named'],
+    },
+    'settings that are ignored in silence': {
+      speak: altering(({ ignored: _, ...sound }) => sound),
+      finds: ['sample 2: speak'],
+    },
+    'a text that is cut': {
+      speak: (call, context) => speaking({ ...call, input: call.input.slice(0, 1_000) }, context),
+      finds: ['takes a text as words: very much'],
+    },
+    'a text that is escaped': {
+      speak: (call, context) => speaking({ ...call, input: call.input.replaceAll('<', '&lt;') }, context),
+      finds: ['takes a text as words: markup'],
+    },
+    'two requests for one call': {
+      speak: async (call, context) => {
+        await send(call, context).catch(() => {});
+        return speaking(call, context);
+      },
+      finds: ['sample 2: speak', "a caller's fault is asked once, and told"],
+    },
+    'too many tries': {
+      speak: async (call, context) => {
+        for (let tries = 1; tries <= 3; tries++) {
+          try {
+            return await speaking(call, context);
+          } catch {
+            // And again.
+          }
+        }
+        return speaking(call, context);
+      },
+      finds: ['HTTP 500 is named', 'a timeout is named'],
+    },
+    'usage that is no number': {
+      speak: altering((sound) => ({ ...sound, usage: Promise.resolve({ characters: -1 }) })),
+      finds: ['sample 2: speak'],
+    },
+    'a key in the log': {
+      speak: altering((sound, _call, { logger }) => {
+        logger.info(`asked with ${KEY}`);
+        return sound;
+      }),
+      finds: ['sample 2: speak'],
+    },
+    "a refusal of our key passed on as the caller's": {
+      speak: failingOtherwise((error) =>
+        error.code === 'upstream_auth_error' ? new GatewayError('invalid_api_key', 'No.') : error,
+      ),
+      finds: ['HTTP 401 is named', 'HTTP 402 is named', 'HTTP 403 is named'],
+    },
+    'a fault of the caller that may be asked again': {
+      speak: failingOtherwise((error) =>
+        error.code === 'invalid_value' ? new GatewayError(error.code, 'No.', { retryable: true }) : error,
+      ),
+      finds: ["a caller's fault is asked once, and told"],
+    },
+    'an error of its own kind': {
+      speak: failingOtherwise(() => new Error('No.')),
+      finds: ['HTTP 500 is named'],
+    },
+    'work for a caller who has left': {
+      speak: (call, context) => {
+        const patient = { ...call, signal: new AbortController().signal };
+        // In the end it answers all the same, so that this test ends.
+        return Promise.race([speaking(patient, context), new Promise<never>((_, reject) => setTimeout(reject, 300))]);
+      },
+      finds: ['ends at once when the caller leaves'],
+    },
+  };
+
+  for (const [name, { finds, samples, ...invented }] of Object.entries(wrong)) {
+    it(`finds ${name}`, async () => expect(await check(invented, finds, samples)).to.have.members([...finds]));
+  }
+
+  describe('without an upstream', () => {
+    const { upstream: _, ...offline } = definition({
+      models: MODELS.slice(0, 1),
+      transcribe: async ({ signal }) => {
+        signal.throwIfAborted();
+        // As one that takes some time.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        signal.throwIfAborted();
+        return { text: 'Six boats.', segments: [] };
+      },
+    });
+    const samples: readonly AudioSample[] = [{ operation: 'transcribe', hears: { text: 'Six boats.' } }];
+
+    it('passes one that keeps to the rules', async () => {
+      expect(await failing(audioProviderChecks({ ...offline, samples }))).to.deep.equal([]);
+    });
+
+    it('finds one that hears something else', async () => {
+      const wrongly: readonly AudioSample[] = [{ operation: 'transcribe', hears: { text: 'Six coats.' } }];
+      const names = await failing(audioProviderChecks({ ...offline, samples: wrongly }), ['sample 1: transcribe']);
+      expect(names).to.have.length(1);
+    });
+
+    it('finds a secret request', async () => {
+      const { upstream: _, ...asking } = definition({ models: MODELS.slice(0, 1) });
+      const names = await failing(audioProviderChecks({ ...asking, samples }), ['sample 1: transcribe']);
+      expect(names).to.have.length(1);
+    });
+  });
+});

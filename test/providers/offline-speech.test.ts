@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { GatewayError } from 'mediagate';
+import { engines } from '../../plugins/offline_speech/engines.js';
+import { ffmpegPath } from '../support/ffmpeg.js';
+import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../support/offline-speech.js';
+import { rejection } from '../support/rejection.js';
+import { countWordErrors } from '../support/word-errors.js';
+
+const SECOND = SPEECH_RATE * 2;
+const SENTENCES = [
+  'We counted seven white boats beside the old pier.',
+  'The library closes early on Friday afternoons.',
+  'Turn left at the bakery and follow the narrow street.',
+];
+
+describe('offline_speech with its engines', function () {
+  this.timeout(120_000);
+  let speech: OfflineSpeech;
+
+  before(async function () {
+    if (!ffmpegPath) this.skip();
+    speech = await openOfflineSpeech({ maxSeconds: 600 });
+  });
+
+  after(() => speech?.close());
+
+  for (const sentence of SENTENCES) {
+    it(`hears "${sentence}" as it was spoken`, async () => {
+      const { text, language, durationSeconds, segments } = await speech.hear(await speech.speak(sentence));
+      expect(countWordErrors(sentence, text).errors, text).to.equal(0);
+      expect(language).to.equal('english');
+      expect(durationSeconds).to.be.within(2, 6);
+      expect(segments.length).to.equal(1);
+    });
+  }
+
+  it('gives each part its times', async () => {
+    const silence = Buffer.alloc(2 * SECOND);
+    const spoken = [];
+    for (const sentence of SENTENCES) spoken.push(await speech.speak(sentence));
+    const { segments, text } = await speech.hear(Buffer.concat(spoken.flatMap((samples) => [silence, samples])));
+    expect(segments.length).to.equal(3);
+    expect(text).to.equal(segments.map((segment) => segment.text).join(' '));
+    let start = 0;
+    for (const [index, segment] of segments.entries()) {
+      start += 2;
+      const end = start + (spoken[index]?.length ?? 0) / SECOND;
+      expect(segment.start).to.be.within(start - 0.05, start + 0.6);
+      expect(segment.end).to.be.within(end - 0.8, end + 0.05);
+      expect(segment.details?.averageLogProbability).to.be.within(-1, 0);
+      start = end;
+    }
+  });
+
+  it('speaks at the pace that is asked for, with each voice, and the same each time', async () => {
+    const [sentence = ''] = SENTENCES;
+    const normal = await speech.speak(sentence);
+    for (const speed of [0.25, 0.5, 2, 4]) {
+      const { length } = await speech.speak(sentence, { speed });
+      expect((length * speed) / normal.length).to.be.closeTo(1, 0.15);
+    }
+    expect(normal.equals(await speech.speak(sentence))).to.equal(true);
+    const voices = await Promise.all(['slt', 'rms', 'awb', 'kal'].map((voice) => speech.speak(sentence, { voice })));
+    expect(new Set(voices.map((samples) => samples.toString('base64'))).size).to.equal(4);
+  });
+
+  it('hands over the first sentence before the others are spoken', async () => {
+    const { body, format } = await speech.speaks.speak({
+      model: 'tts_v3',
+      input: SENTENCES.join(' '),
+      voice: 'alloy',
+      format: 'mp3',
+      speed: 1,
+      instructions: 'Whisper.',
+      signal: new AbortController().signal,
+    });
+    expect(format).to.equal('pcm');
+    const lengths = [];
+    for await (const chunk of body) lengths.push(chunk.length / SECOND);
+    expect(lengths.length).to.equal(3);
+  });
+
+  it('hears nothing in five minutes of silence, and says how long it was', async () => {
+    const result = await speech.hear(Buffer.alloc(300 * SECOND));
+    expect(result).to.deep.include({ text: '', segments: [], durationSeconds: 300 });
+  });
+
+  it('refuses a sound that is longer than it takes, said or found', async () => {
+    const sound = await speech.keep(Buffer.alloc(601 * SECOND));
+    const call = { model: 'stt-large-v3', signal: new AbortController().signal };
+    for (const seconds of [undefined, 601]) {
+      const error = await rejection(speech.hears.transcribe({ ...call, sound: { ...sound, seconds } }));
+      expect(error).to.include({ code: 'invalid_value', param: 'file' });
+    }
+  });
+
+  it('refuses other languages and times of words, and names what it leaves out', async () => {
+    const samples = await speech.speak('Yes.');
+    expect(await rejection(speech.hear(samples, { language: 'vi' }))).to.include({
+      code: 'unsupported_value',
+      param: 'language',
+    });
+    expect(await rejection(speech.hear(samples, { granularity: 'word' }))).to.include({ code: 'unsupported_value' });
+    const { ignored } = await speech.hear(samples, { language: 'en', prompt: 'Names: Ann', temperature: 0.4 });
+    expect(ignored).to.deep.equal(['prompt', 'temperature']);
+  });
+
+  it('translates English into English, and refuses what it can make no sense of', async () => {
+    const spoken = await speech.speak(SENTENCES.join(' '));
+    const backwards = Buffer.alloc(spoken.length);
+    for (let at = 0; at < spoken.length; at += 2)
+      backwards.writeInt16LE(spoken.readInt16LE(spoken.length - 2 - at), at);
+    const call = { model: 'stt-large-v3', signal: new AbortController().signal };
+    const { text } = await speech.hears.translate({ ...call, sound: await speech.keep(spoken) });
+    expect(countWordErrors(SENTENCES.join(' '), text).errors).to.be.below(3);
+    const error = await rejection(speech.hears.translate({ ...call, sound: await speech.keep(backwards) }));
+    expect(error).to.include({ code: 'unsupported_value', param: 'file' });
+  });
+
+  it('says clearly what is no sound', async () => {
+    const sound = await speech.keep(Buffer.alloc(0));
+    const call = { model: 'stt-large-v3', signal: new AbortController().signal };
+    const error = await rejection(
+      speech.hears.transcribe({ ...call, sound: { ...sound, path: import.meta.filename } }),
+    );
+    expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'audio_unavailable', retryable: false });
+  });
+
+  it('lets a caller leave at once, and hears the next one', async () => {
+    const [sentence = ''] = SENTENCES;
+    const samples = await speech.speak(sentence);
+    const long = Buffer.concat(Array.from({ length: 20 }, () => samples));
+    const leaving = new AbortController();
+    const gone = new Error('the caller left');
+    const left = rejection(speech.hear(long, { signal: leaving.signal }));
+    await sleep(500);
+    leaving.abort(gone);
+    expect(await Promise.race([left, sleep(1_000, 'late')])).to.equal(gone);
+    expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
+  });
+
+  it('refuses the seventeenth at the same time, and no other', async () => {
+    const samples = await speech.speak('Yes, please.');
+    const outcomes = await Promise.allSettled(Array.from({ length: 17 }, () => speech.hear(samples)));
+    const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
+    expect(refused).to.deep.equal(['queue_full']);
+    await speech.hear(samples);
+  });
+
+  it('gives the place of a speaker back who was never listened to', async () => {
+    const call = { model: 'tts_v3', input: 'One. Two.', voice: 'slt', format: 'pcm', speed: 1 } as const;
+    for (let count = 0; count < 40; count += 1) {
+      const leaving = new AbortController();
+      const { body } = await speech.speaks.speak({ ...call, signal: leaving.signal });
+      if (count % 2 === 0) await body[Symbol.asyncIterator]().return?.();
+      else leaving.abort();
+    }
+  });
+
+  it('fails cleanly where the engine breaks down, and hears again with a new one', async () => {
+    const [sentence = ''] = SENTENCES;
+    const samples = await speech.speak(sentence);
+    // No samples, which is no order at all: the thread ends with an error that nobody catches.
+    const broken = rejection(engines.hearing.run(undefined as never, [], new AbortController().signal));
+    expect(await broken).to.include({ code: 'plugin_unavailable', retryable: true });
+    expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
+  });
+
+  it('needs no more memory after many calls', async () => {
+    const samples = await speech.speak('Yes, please.');
+    const call = async () => {
+      await speech.speak('Yes.');
+      await speech.hear(samples);
+    };
+    for (let count = 0; count < 10; count += 1) await call();
+    const before = process.memoryUsage.rss();
+    for (let count = 0; count < 30; count += 1) await call();
+    expect((process.memoryUsage.rss() - before) / 1e6, 'megabytes').to.be.below(100);
+  });
+});
