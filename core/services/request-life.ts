@@ -14,28 +14,29 @@ export interface RequestLifeOptions {
 /** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
 export class RequestLives {
   readonly #open = new PlacedList<RequestLife>();
-  #ended: { reason: unknown } | undefined;
+  readonly #signals: readonly AbortSignal[];
 
   /** @param signals those that end many requests, and outlive them. */
   constructor(signals: readonly AbortSignal[]) {
-    for (const signal of signals) {
-      if (signal.aborted) this.#end(signal);
-      else signal.addEventListener('abort', () => this.#end(signal), { once: true });
-    }
+    this.#signals = signals;
   }
 
   add(life: RequestLife): void {
+    // Only while there are some: a client made for a moment leaves nothing behind with a signal that lasts.
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.addEventListener('abort', this);
     this.#open.add(life);
-    if (this.#ended) life.stop(this.#ended.reason);
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    if (ended) life.stop(ended.reason);
   }
 
   delete(life: RequestLife): void {
     this.#open.delete(life);
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.removeEventListener('abort', this);
   }
 
-  #end({ reason }: AbortSignal): void {
-    this.#ended ??= { reason };
-    this.#open.visit((life) => life.stop(reason));
+  handleEvent(): void {
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    this.#open.visit((life) => life.stop(ended?.reason));
   }
 }
 
