@@ -46,7 +46,9 @@ export interface ExchangeOptions {
   ask(signal: AbortSignal): Promise<TextReply>;
   /** Understands the events of a reply. */
   readerOf(reply: TextReply): EventReader;
-  /** Called with the `id` of an answer that is no stream. */
+  /** Whether it is of the responses route. */
+  isResponse: boolean;
+  /** Called with the id of a response that is no stream. */
   onWhole(id: string, reply: TextReply): void;
   /** Called where a stream did not come to its own end, although its caller is still there. */
   onCut(failure: GatewayError): void;
@@ -171,7 +173,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   }
 
   async function readWhole(opened: TextReply, paced: PacedBody): Promise<TextAnswer> {
-    const whole = readWholeAnswer(await collect(paced), modelText);
+    const whole = readWholeAnswer(await collect(paced), modelText, options.isResponse);
     stop();
     const { id, usage } = whole;
     if (id !== undefined) options.onWhole(id, opened);

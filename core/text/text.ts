@@ -160,6 +160,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       },
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
+      isResponse: route === 'responses',
       onWhole: remember,
       async estimate(said) {
         const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
@@ -199,6 +200,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
           }
         },
         readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
+        isResponse: true,
         onWhole: () => {},
         onCut: () => {},
         estimate: async () => undefined,
