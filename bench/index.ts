@@ -12,6 +12,7 @@ import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureSharedPages } from './shared-pages.js';
 import { measureSoak } from './soak.js';
+import { measureSpeech } from './speech.js';
 import { measureText } from './text.js';
 
 /** In this order; `--only parse,start`, or `parse start`, runs some. */
@@ -25,6 +26,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   memory: measureMemory,
   audio: measureAudio,
   images: measureImages,
+  speech: measureSpeech,
   text: measureText,
   soak: measureSoak,
 };

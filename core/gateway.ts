@@ -85,7 +85,7 @@ export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'dispose
 /** How an entry is doing; what `/health`, `doctor` and `mediagate plugins` show. */
 export interface PluginStatus {
   id: string;
-  /** Empty where the module could not be imported. */
+  /** Where the module was not imported, as far as the configuration tells: the last part of its path. */
   plugin: string;
   summary: string;
   state: PluginState;
@@ -293,7 +293,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
   const submissions = createSubmissions({ extraction, jobs, clock, logger });
 
-  const audio = createAudio({ registry, host, ...media, logger });
+  const audio = createAudio({ registry, host, ...media });
 
   const referencesEnd = new AbortController();
   const images = openImages();

@@ -122,7 +122,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   return {
     async load(entries) {
       all = entries.map((entry) => ({
-        id: entry.id ?? (typeof entry.use === 'string' ? path.basename(entry.use) : entry.use.name),
+        id: entry.id ?? nameOf(entry),
         entry,
         state: entry.enabled === false ? ('disabled' as const) : ('loading' as const),
         lifetime: new AbortController(),
@@ -154,7 +154,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     status: () =>
       all.map((loaded) => ({
         id: loaded.id,
-        plugin: loaded.plugin?.name ?? '',
+        plugin: loaded.plugin?.name ?? nameOf(loaded.entry),
         summary: loaded.plugin?.summary ?? '',
         state: loaded.state,
         ...(loaded.reason !== undefined && { reason: loaded.reason }),
@@ -217,6 +217,10 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
   };
+}
+
+function nameOf({ use }: PluginEntry): string {
+  return typeof use === 'string' ? path.basename(use) : use.name;
 }
 
 async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {

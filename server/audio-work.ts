@@ -39,7 +39,7 @@ export async function workOnAudio<Answer>(
   const { standIn } = gateway.audio.match(model, operation);
   await usage.admitted(context, { route, model, tokens: LEAST_TOKENS }, async (work) => {
     const exchange = ask();
-    work.uses(exchange.used.then((used) => ({ ...(used && { usage: used }) })));
+    work.uses(exchange.ended);
     const answer = await exchange.answer;
     if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
     nameIgnored(context, answer.ignored);

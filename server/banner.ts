@@ -1,5 +1,5 @@
 import type { PluginStatus } from 'mediagate';
-import { describeEntry } from './plugin-table.js';
+import { describeEntries } from './plugin-table.js';
 import type { Settings } from './settings.js';
 
 const SAMPLE_LINK = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
@@ -26,7 +26,7 @@ export function renderBanner({ address, metricsAddress, settings, engine, plugin
     '',
     `  data     ${settings.dataDir} (${database})`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
-    ...plugins.map((status, index) => `  ${index === 0 ? 'plugins' : '       '}  ${describeEntry(status)}`),
+    ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
     '',
     ...(newKey ? firstKey(address, newKey, makesImages(plugins)) : [`Keys exist already. For another one: ${NEW_KEY}`]),
     '',

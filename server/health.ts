@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Clock, type Gateway, GatewayError, type Need } from 'mediagate';
+import { groupEntries } from './entry-groups.js';
 import { checkPlatforms } from './platform-check.js';
 import { PACKAGE_VERSION } from './version.js';
 
@@ -84,15 +85,14 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {} }:
       const results = await runChecks();
       const stalledMs = Math.round(loop.max / 1e6);
       loop.reset();
-      const plugins = gateway
-        .plugins()
-        .filter(({ state }) => state !== 'disabled')
-        .map(({ id, state, standIn, reason }) => ({
-          id,
-          state,
-          ...(standIn && { stand_in: true }),
-          ...(reason && { reason }),
-        }));
+      const active = gateway.plugins().filter(({ state }) => state !== 'disabled');
+      const plugins = groupEntries(active).map(({ id, state, standIn, reason, entries }) => ({
+        id,
+        state,
+        ...(entries.length > 1 && { entries }),
+        ...(standIn && { stand_in: true }),
+        ...(reason && { reason }),
+      }));
       const all = {
         plugins: { ok: plugins.every(({ state }) => state === 'ready'), entries: plugins },
         platforms: checkPlatforms(gateway.platforms()),

@@ -30,6 +30,9 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   cheerio: 'core/extraction/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
   sharp: ['core/media/image-file.ts', 'core/testing/image-run.ts', 'plugins/sketch_image/pixels.ts'],
+  'onnxruntime-web': 'plugins/offline_speech/moonshine.ts',
+  'llama-tokenizer-js': 'plugins/offline_speech/moonshine.ts',
+  'gpt-tokenizer': 'core/text/token-thread.ts',
   cockatiel: 'core/services/fail-over.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
   'playwright-core': 'core/services/browser-connection.ts',
@@ -43,7 +46,10 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
 };
 
 /** A package that one plugin needs and nobody else of its kind. */
-const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = { 'plugins/sketch_image': ['sharp'] };
+const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  'plugins/sketch_image': ['sharp'],
+  'plugins/offline_speech': ['onnxruntime-web/wasm', 'llama-tokenizer-js'],
+};
 
 /** Not loaded by `import 'mediagate'`. */
 const LAZY_PACKAGES = [
@@ -56,7 +62,10 @@ const LAZY_PACKAGES = [
   'sharp',
   'fluent-ffmpeg',
   'cockatiel',
+  'gpt-tokenizer',
   's3mini',
+  'onnxruntime-web',
+  'llama-tokenizer-js',
   'prom-client',
 ];
 

@@ -27,8 +27,8 @@ export interface UploadedSound extends SoundFile {
 /** One call of a model. */
 export interface AudioExchange<Answer> {
   answer: Promise<Answer>;
-  /** What was used; undefined where nothing was. Resolves when all has ended; never rejects. */
-  used: Promise<Usage | undefined>;
+  /** What was used, where anything was. Resolves when all has ended; never rejects. */
+  ended: Promise<{ usage?: Usage }>;
 }
 
 /** Who does a piece of work. */

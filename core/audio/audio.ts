@@ -6,8 +6,7 @@ import type {
   TranscribeCall,
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { Logger } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, isGatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -23,7 +22,6 @@ export interface AudioServiceOptions {
   scratch: ScratchFolders;
   /** Default: none, and sound is passed on as the models make it. */
   ffmpeg?: Ffmpeg;
-  logger: Logger;
 }
 
 interface SoundCall {
@@ -32,7 +30,7 @@ interface SoundCall {
   signal: AbortSignal;
 }
 
-export function createAudio({ registry, host, scratch, ffmpeg, logger }: AudioServiceOptions): Audio {
+export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOptions): Audio {
   const media = ffmpeg && { ffmpeg };
 
   function hear(operation: 'transcribe' | 'translate', call: TranscribeCall): AudioExchange<Heard> {
@@ -45,7 +43,7 @@ export function createAudio({ registry, host, scratch, ffmpeg, logger }: AudioSe
       return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
     };
     const answer = ask();
-    return { answer, used: usedBy(answer, async ({ usage }) => usage, call.signal, countSeconds(sound.seconds)) };
+    return { answer, ended: endOf(answer, async (heard) => heard, call.signal, countSeconds(sound.seconds)) };
   }
 
   function sound(
@@ -57,16 +55,16 @@ export function createAudio({ registry, host, scratch, ffmpeg, logger }: AudioSe
     const open = async (): Promise<Sounding> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const ask = async (life: AbortSignal) => offered(await make(contribution, life));
-      return openSounding({ host, entry, format, ask, counted, logger, signal, ...media });
+      return openSounding({ host, entry, format, ask, counted, signal, ...media });
     };
     const answer = open();
-    return { answer, used: usedBy(answer, async ({ ended }) => (await ended).usage, signal, counted) };
+    return { answer, ended: endOf(answer, ({ ended }) => ended, signal, counted) };
   }
 
   return {
     receive: createSoundUploads({ scratch, ...media }),
     match(model, operation) {
-      const standIn = host.terms(findModel(registry, model, operation).entry).standIn;
+      const { standIn } = host.terms(findModel(registry, model, operation).entry);
       return standIn === undefined ? {} : { standIn };
     },
     transcribe: (call) => hear('transcribe', call),
@@ -90,14 +88,20 @@ function offered<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** A model that was told to stop has worked all the same; one that failed has not. */
-function usedBy<Answer>(
+/** A model that was told to stop, or was too slow, has worked all the same; one that failed has not. */
+async function endOf<Answer>(
   answer: Promise<Answer>,
-  usageOf: (answer: Answer) => Promise<Usage>,
+  lookAt: (answer: Answer) => Promise<{ usage: Usage }>,
   signal: AbortSignal,
   counted: Usage,
-): Promise<Usage | undefined> {
-  return answer.then(usageOf, () => (signal.aborted ? counted : undefined));
+): Promise<{ usage?: Usage }> {
+  try {
+    const { usage } = await lookAt(await answer);
+    return { usage };
+  } catch (error) {
+    const isLate = isGatewayError(error) && error.code === 'upstream_timeout';
+    return signal.aborted || isLate ? { usage: counted } : {};
+  }
 }
 
 function countCharacters(text: string): Usage {

@@ -1,7 +1,6 @@
 import type { SoundStream, SpeechFormat } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { Logger } from '../contracts/services.js';
-import { GatewayError, isGatewayError } from '../errors.js';
+import { GatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import { SPEECH_FORMATS } from '../media/speech-format.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -17,7 +16,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const USAGE_MS = 1_000;
 
 export interface SoundingOptions {
-  host: PluginHost;
+  host: Pick<PluginHost, 'call' | 'terms'>;
   entry: string;
   format: SpeechFormat;
   /** Asks the model. Its signal aborts when nobody wants the sound any more, also while it flows. */
@@ -25,7 +24,6 @@ export interface SoundingOptions {
   /** What was used where the model does not tell. */
   counted: Usage;
   ffmpeg?: Ffmpeg;
-  logger: Logger;
   /** The caller's. */
   signal: AbortSignal;
   /** Milliseconds. Default 30,000. */
@@ -34,7 +32,9 @@ export interface SoundingOptions {
 
 /** A model's sound in the wanted format, from its first bytes on. */
 export async function openSounding(options: SoundingOptions): Promise<Sounding> {
-  const { host, entry, format, ask, counted, ffmpeg, logger, signal, idleMs = IDLE_MS } = options;
+  const { host, entry, format, ask, counted, ffmpeg, signal, idleMs = IDLE_MS } = options;
+  // The entry may be gone before its sound is.
+  const { failureOf } = host.terms(entry);
   const life = new AbortController();
   const stop = () => life.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
@@ -70,7 +70,7 @@ export async function openSounding(options: SoundingOptions): Promise<Sounding> 
       }
       failure = undefined;
     } catch (error) {
-      failure = toFailure(error, logger, entry);
+      failure = failureOf(error);
       throw failure;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -98,7 +98,9 @@ async function* limited(
   let bytes = 0;
   try {
     for (;;) {
-      const next = await withinTime(unlessAborted(signal, pieces.next()), idleMs);
+      const coming = unlessAborted(signal, pieces.next());
+      // The first has as long as the call has.
+      const next = await (bytes === 0 ? coming : withinTime(coming, idleMs));
       if (next.done) return;
       bytes += next.value.length;
       if (bytes > MAX_BYTES) throw new GatewayError('upstream_changed', 'The sound of the model does not end.');
@@ -123,10 +125,4 @@ async function withinTime<Result>(work: Promise<Result>, ms: number): Promise<Re
 
 function unheard(): GatewayError {
   return new GatewayError('bad_request', 'Nobody heard the sound to its end.');
-}
-
-function toFailure(error: unknown, logger: Logger, entry: string): GatewayError {
-  if (isGatewayError(error)) return error;
-  logger.error('a plugin threw while its sound flowed', { entry, error });
-  return new GatewayError('upstream_changed', 'The sound of the model broke off.', { cause: error });
 }

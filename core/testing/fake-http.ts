@@ -12,6 +12,8 @@ export type FakeReply =
       body?: string | Uint8Array | object;
       /** What follows the body: `break` a connection that breaks, `hang` nothing until the request's signal. Default: its end. */
       after?: 'break' | 'hang';
+      /** Bytes that are streamed at a time. Default: a third of the body. */
+      pieceLength?: number;
     }
   /** Fails as the real client does: `timeout` as at its deadline, `connection` as without an answer or a whole body. */
   | { fail: 'timeout' | 'connection' | 'address' }
@@ -21,6 +23,8 @@ export type FakeReply =
 export interface FakeHttp extends HttpClient {
   /** In the order they were made, their bodies read to the end. */
   readonly requests: readonly SentRequest[];
+  /** Streamed bodies that were neither read to their end nor left: connections that stay open. */
+  readonly openBodies: number;
 }
 
 export interface SentRequest extends HttpRequest {
@@ -40,6 +44,7 @@ const FAILURES: Readonly<Record<'timeout' | 'connection' | 'address', [ErrorCode
  */
 export function createFakeHttp(script: Script): FakeHttp {
   const requests: SentRequest[] = [];
+  let openBodies = 0;
 
   async function answer(request: HttpRequest): Promise<FakeAnswer> {
     request.signal?.throwIfAborted();
@@ -59,14 +64,19 @@ export function createFakeHttp(script: Script): FakeHttp {
 
   return {
     requests,
+    get openBodies() {
+      return openBodies;
+    },
     async request(request) {
-      const { end, ...response } = await answer(request);
+      const { end, pieceLength: _unused, ...response } = await answer(request);
       await end();
       return response;
     },
     async stream(request) {
-      const { status, headers, url, body, end } = await answer(request);
-      return { status, headers, url, body: flow(body, end) };
+      const { status, headers, url, body, end, pieceLength } = await answer(request);
+      openBodies++;
+      const flowing = flow(body, { pieceLength, signal: request.signal, end, close: () => void openBodies-- });
+      return { status, headers, url, body: flowing };
     },
   };
 }
@@ -86,14 +96,51 @@ function abortion(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-/** In a few pieces, as bodies come. */
-async function* flow(body: Uint8Array, end: () => Promise<void>): AsyncGenerator<Uint8Array> {
-  const size = Math.max(1, Math.ceil(body.length / 3));
-  for (let from = 0; from < body.length; from += size) yield body.subarray(from, from + size);
-  await end();
+interface Flow {
+  pieceLength?: number;
+  signal?: AbortSignal;
+  end(): Promise<void>;
+  /** Called once: it was read to its end, or left. */
+  close(): void;
+}
+
+/** In pieces, as bodies come. Leaving it ends it at once, as with the real client, also where it hangs. */
+function flow(body: Uint8Array, { pieceLength, signal, end, close }: Flow): AsyncIterable<Uint8Array> {
+  const size = pieceLength ?? Math.max(1, Math.ceil(body.length / 3));
+  let from = 0;
+  let isClosed = false;
+  const finish = () => {
+    if (!isClosed) close();
+    isClosed = true;
+  };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        if (isClosed) return { done: true, value: undefined };
+        try {
+          signal?.throwIfAborted();
+          if (from < body.length) {
+            from += size;
+            return { done: false, value: body.subarray(from - size, from) };
+          }
+          await end();
+        } catch (error) {
+          finish();
+          throw error;
+        }
+        finish();
+        return { done: true, value: undefined };
+      },
+      async return() {
+        finish();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
 }
 
 interface FakeAnswer extends HttpResponse {
+  pieceLength?: number;
   /** Resolves where the body ends in peace. */
   end(): Promise<void>;
 }
@@ -101,7 +148,7 @@ interface FakeAnswer extends HttpResponse {
 /** A response as the real client hands it over. */
 function toAnswer(
   request: HttpRequest,
-  { status = 200, headers = {}, body = '', after }: Extract<FakeReply, { body?: unknown }>,
+  { status = 200, headers = {}, body = '', after, pieceLength }: Extract<FakeReply, { body?: unknown }>,
 ): FakeAnswer {
   const isData = typeof body === 'object' && !(body instanceof Uint8Array);
   const bytes = isData ? Buffer.from(JSON.stringify(body)) : Buffer.from(body as string | Uint8Array);
@@ -111,6 +158,7 @@ function toAnswer(
     url: String(request.url),
     body: bytes,
     text: () => bytes.toString('utf8'),
+    pieceLength,
     async end() {
       if (after === 'break') throw new GatewayError(...FAILURES.connection);
       if (after === 'hang') await abortion(request.signal);

@@ -42,4 +42,7 @@ export {
   setUpPlugin,
   type TestSetup,
   type TestSetupOptions,
+  textProviderOf,
 } from './setup.js';
+export { describeTextProvider, textProviderChecks } from './text-checks.js';
+export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text-definition.js';

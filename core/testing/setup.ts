@@ -4,6 +4,7 @@ import type { Extractor } from '../contracts/extractor.js';
 import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
 import type { Browser, Clock, HttpClient, SoundFilters } from '../contracts/services.js';
+import type { TextProvider } from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
 import { absentSoundFilters } from '../services/absent.js';
 import { systemClock } from '../services/clock.js';
@@ -97,5 +98,11 @@ export function imageProviderOf({ contributions }: TestSetup): ImageProvider {
 export function audioProviderOf({ contributions }: TestSetup): AudioProvider {
   const [provider] = contributions.audioProviders ?? [];
   assert(provider, 'setup returned no audio provider');
+  return provider;
+}
+
+export function textProviderOf({ contributions }: TestSetup): TextProvider {
+  const [provider] = contributions.textProviders ?? [];
+  assert(provider, 'setup returned no text provider');
   return provider;
 }

@@ -76,7 +76,7 @@ export const SOUNDS: readonly Sound[] = [
     words: /\b(?:explosions?|explod(?:e|es|ing)|blast|bomb|boom|detonation)\b/i,
     seconds: 3,
     chain: (seed) =>
-      `${formula('(random(0)*2-1)*exp(-1.8*t)*(1-exp(-400*t))', seed)},lowpass=f=420,volume=4,aecho=0.8:0.6:90:0.3`,
+      `${formula('(random(0)*2-1)*exp(-1.8*t)*(1-exp(-400*t))', seed)},lowpass=f=300,volume=5,aecho=0.8:0.6:90:0.3`,
   },
   {
     name: 'click',

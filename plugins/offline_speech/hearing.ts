@@ -20,7 +20,7 @@ export interface HearingOptions {
 const CALLS = 16;
 const RATE = 16_000;
 const LANGUAGES = ['en', 'eng', 'english'];
-const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model that does.';
+const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model without that limit.';
 
 /** Writes down English speech. */
 export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
@@ -28,9 +28,13 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);
-    const tooLong = new GatewayError('invalid_value', `The sound is longer than ${maxSeconds} seconds.`, {
-      param: 'file',
-    });
+    const tooLong = new GatewayError(
+      'invalid_value',
+      `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`,
+      {
+        param: 'file',
+      },
+    );
     if ((call.sound.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
     try {
@@ -60,6 +64,33 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
       leave();
     }
   };
+}
+
+/**
+ * Likeliness below which it is hardly English: clear speech has -0.01 to -0.35 on average, and the same played backwards
+ * -0.6 and less.
+ */
+const HARDLY_ENGLISH = -0.5;
+
+/**
+ * English speech in English words is its transcript. Other languages cannot be told from it for certain, but what they
+ * are heard as makes little sense to the engine itself.
+ * @throws GatewayError `unsupported_value` where that is so.
+ */
+export function refuseForeign(transcript: Transcript): Transcript {
+  let [sum, length] = [0, 0];
+  for (const { text, details } of transcript.segments) {
+    sum += (details?.averageLogProbability ?? 0) * text.length;
+    length += text.length;
+  }
+  if (length === 0 || sum / length >= HARDLY_ENGLISH) return transcript;
+  throw new GatewayError(
+    'unsupported_value',
+    `This is hardly English, and the offline engine translates nothing. ${ELSEWHERE}`,
+    {
+      param: 'file',
+    },
+  );
 }
 
 function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {

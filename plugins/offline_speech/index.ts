@@ -29,7 +29,7 @@ const options = Type.Object(
       },
     ),
     /** Seconds of sound that are transcribed at once, at most. */
-    maxSeconds: Type.Integer({ minimum: 1, maximum: 7200, default: 1800 }),
+    maxSeconds: Type.Integer({ minimum: 1, maximum: 7200, default: 900 }),
   },
   { additionalProperties: false },
 );

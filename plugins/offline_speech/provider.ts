@@ -1,6 +1,6 @@
 import type { AudioModel, AudioProvider, SoundFilters } from 'mediagate';
 import { engines } from './engines.js';
-import { createHearing } from './hearing.js';
+import { createHearing, refuseForeign } from './hearing.js';
 import { createSpeaking } from './speaking.js';
 
 export interface SpeechOptions {
@@ -10,6 +10,10 @@ export interface SpeechOptions {
 
 export function createSpeechProvider({ models, maxSeconds }: SpeechOptions, ffmpeg: SoundFilters): AudioProvider {
   const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
-  // English speech in English words is its transcript.
-  return { models, transcribe: hear, translate: hear, speak: createSpeaking(engines.speaking) };
+  return {
+    models,
+    transcribe: hear,
+    translate: async (call) => refuseForeign(await hear(call)),
+    speak: createSpeaking(engines.speaking),
+  };
 }

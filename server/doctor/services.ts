@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { type Logger, openFiles, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
+import { groupEntries } from '../entry-groups.js';
 import { openGateway } from '../open-gateway.js';
 import { openStateOf } from '../open-state.js';
 import { checkPlatforms } from '../platform-check.js';
@@ -91,7 +92,7 @@ export async function checkPlugins(
   try {
     const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '' });
     try {
-      const entries = gateway.plugins().filter(({ state }) => state !== 'disabled');
+      const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
       const failed = entries.filter(({ state }) => state !== 'ready');
       const ways = gateway.platforms();
       const ready = entries.filter(({ state }) => state === 'ready').map((entry) => describeReady(entry, ways));

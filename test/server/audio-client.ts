@@ -24,7 +24,7 @@ export async function startAudioApp(
   const { key: wanted, ...rest } = options;
   const app = await startApp({
     ...rest,
-    gateway: { plugins: [{ use: plugin, timeoutMs: 5_000 }], ...options.gateway },
+    gateway: { plugins: [{ use: plugin, timeoutMs: 60_000 }], ...options.gateway },
   });
   const key = await app.makeKey({ grants: ['audio'], ...wanted });
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-sounds-'));

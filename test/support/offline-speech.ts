@@ -9,7 +9,7 @@ export const SPEECH_RATE = 24_000;
 
 /** The offline engines as a gateway has them, with the machine's ffmpeg. */
 export interface OfflineSpeech {
-  readonly hears: Required<Pick<AudioProvider, 'transcribe'>>;
+  readonly hears: Required<Pick<AudioProvider, 'transcribe' | 'translate'>>;
   readonly speaks: Required<Pick<AudioProvider, 'speak'>>;
   /** All samples of what is spoken. */
   speak(input: string, call?: Partial<SpeakCall>): Promise<Buffer>;
@@ -28,8 +28,9 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-speech-'));
   const hears = gateway.audioProvider('stt-large-v3', 'transcribe');
   const speaks = gateway.audioProvider('tts_v3', 'speak');
-  if (!hears?.transcribe || !speaks?.speak) throw new Error('the plugin serves none of its models');
+  if (!hears?.transcribe || !hears.translate || !speaks?.speak) throw new Error('the plugin serves none of its models');
   const transcribe = hears.transcribe.bind(hears);
+  const translate = hears.translate.bind(hears);
   const speak = speaks.speak.bind(speaks);
   const { signal } = new AbortController();
   let files = 0;
@@ -43,7 +44,7 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
   }
 
   return {
-    hears: { transcribe },
+    hears: { transcribe, translate },
     speaks: { speak },
     async speak(input, call) {
       const { body } = await speak({ model: 'tts_v3', input, voice: 'slt', format: 'pcm', speed: 1, signal, ...call });

@@ -41,7 +41,12 @@ describe('offline_speech: texts', () => {
   it('speaks a sentence at a time', () => {
     expect(
       splitSpeech('Hello there. Dr. Smith (e.g. John Q. Smith) came at 3.45 p.m. today! Why? ... Because.'),
-    ).to.deep.equal(['Hello there.', 'Dr. Smith (e.g. John Q. Smith) came at 3.45 p.m. today!', 'Why?', 'Because.']);
+    ).to.deep.equal([
+      'Hello there.',
+      'Dr. Smith (e.g. John Q. Smith) came at 3.45 p.m. today!',
+      'Why? ...',
+      'Because.',
+    ]);
   });
 
   it('speaks long sentences in parts, and loses nothing of them', () => {

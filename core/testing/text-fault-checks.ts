@@ -1,0 +1,171 @@
+import assert from 'node:assert';
+import type { HttpClient } from '../contracts/services.js';
+import { type Check, reportAll } from './check.js';
+import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
+import { shownSecrets } from './secrets.js';
+import { answerContent } from './text-contents.js';
+import type { TextProviderDefinition, TextUpstreamScript } from './text-definition.js';
+import { answerOf, describeOutcome, runText, type TextRun, textErrorOf, WANTED, willingUpstream } from './text-run.js';
+
+/** Milliseconds that "at once" may take on a busy machine. */
+const AT_ONCE_MS = 10_000;
+const MOST_TRIES = 3;
+/** Said by an upstream in a body that is nobody's business. */
+const WORDS = 'words-of-the-upstream-alone';
+const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
+
+interface Fault {
+  name: string;
+  codes: readonly string[];
+  reply: FakeReply;
+}
+
+const FAULTS: readonly Fault[] = [
+  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
+  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '60' }) },
+  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
+  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: page(503) },
+  {
+    name: 'a redirect',
+    codes: UNREADABLE,
+    reply: { status: 302, headers: { location: 'https://elsewhere.example/' } },
+  },
+  { name: 'a timeout', codes: ['upstream_timeout'], reply: { fail: 'timeout' } },
+  { name: 'a broken connection', codes: ['upstream_error'], reply: { fail: 'connection' } },
+  { name: 'an empty body', codes: UNREADABLE, reply: { headers: { 'content-type': 'text/event-stream' } } },
+  { name: 'a page', codes: UNREADABLE, reply: page(200) },
+  {
+    name: 'a connection that breaks before the first byte',
+    codes: ['upstream_error'],
+    reply: { headers: { 'content-type': 'text/event-stream' }, after: 'break' },
+  },
+];
+
+/** An upstream that fails in one way, and a caller who leaves. */
+export function textFaultChecks(definition: TextProviderDefinition): Check[] {
+  const { upstream } = definition;
+  const leaving = [
+    { name: 'ends at once when the caller leaves before it begins', run: () => endsBefore(definition) },
+    { name: 'ends at once when the caller leaves in the middle', run: () => endsInTheMiddle(definition) },
+  ];
+  if (!upstream) return leaving;
+  return [
+    ...FAULTS.map((fault) => ({ name: `${fault.name} is named`, run: () => isNamed(definition, fault) })),
+    { name: "a caller's fault is told, once", run: () => tellsFault(definition, upstream) },
+    { name: 'a stream that breaks ends, and is not asked for again', run: () => breaks(definition, upstream) },
+    ...leaving,
+    { name: 'ends while it waits for the upstream when the caller leaves', run: () => endsWaiting(definition) },
+    { name: 'closes the connection of a reader who leaves', run: () => closes(definition, upstream) },
+  ];
+}
+
+async function isNamed(definition: TextProviderDefinition, { codes, reply }: Fault): Promise<void> {
+  const secrets = definition.secrets ?? [];
+  // Upstreams like to repeat what they were sent.
+  const http = createFakeHttp([withWords(reply, [WORDS, ...secrets])]);
+  const run = await runText(definition, WANTED, { http });
+  const code = textErrorOf(run)?.code;
+  reportAll([
+    ...(code !== undefined && codes.includes(code)
+      ? []
+      : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
+    ...(run.reply ? ['it is told only when the body is read, where nobody can be asked instead'] : []),
+    ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+    ...(http.openBodies === 0 ? [] : ['a connection stays open']),
+    ...shownSecrets([...secrets, WORDS], [run.error, run.setup.logs]),
+  ]);
+}
+
+async function tellsFault(definition: TextProviderDefinition, { tooLong }: TextUpstreamScript): Promise<void> {
+  const http = createFakeHttp([tooLong]);
+  const run = await runText(definition, WANTED, { http });
+  const error = textErrorOf(run);
+  reportAll([
+    ...(error?.code === 'context_length_exceeded'
+      ? []
+      : [`expected context_length_exceeded, got ${describeOutcome(run)}`]),
+    ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
+    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+    ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+  ]);
+}
+
+async function breaks(definition: TextProviderDefinition, upstream: TextUpstreamScript): Promise<void> {
+  const { http, bytes } = halfAnswered(upstream, 'break');
+  const run = await runText(definition, WANTED, { http });
+  reportAll([
+    ...(textErrorOf(run)?.code === 'upstream_error' ? [] : [`expected upstream_error, got ${describeOutcome(run)}`]),
+    ...(run.body.equals(bytes) ? [] : ['what came before it is not handed on']),
+    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+  ]);
+}
+
+async function endsBefore(definition: TextProviderDefinition): Promise<void> {
+  const gone = new Error('the caller left');
+  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
+  const http: FakeHttp = { ...ignoring, requests: [], openBodies: 0 };
+  await endsWith(gone, runText(definition, WANTED, { http, signal: AbortSignal.abort(gone) }));
+}
+
+async function endsWaiting(definition: TextProviderDefinition): Promise<void> {
+  const gone = new Error('the caller left');
+  const late = new AbortController();
+  const http = createFakeHttp(() => {
+    setImmediate(() => late.abort(gone));
+    return { hang: true };
+  });
+  await endsWith(gone, runText(definition, WANTED, { http, signal: late.signal }));
+  assert.equal(http.requests.length, 1, 'it asked again after the caller had left');
+}
+
+async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void> {
+  const gone = new Error('the caller left');
+  const late = new AbortController();
+  const { upstream } = definition;
+  const http = upstream ? halfAnswered(upstream, 'hang').http : willingUpstream(definition, WANTED);
+  const onPiece = () => void setImmediate(() => late.abort(gone));
+  await endsWith(gone, runText(definition, WANTED, { http, signal: late.signal, onPiece }));
+  assert.equal(http.openBodies, 0, 'the connection stays open');
+}
+
+async function closes(definition: TextProviderDefinition, upstream: TextUpstreamScript): Promise<void> {
+  const { http } = halfAnswered(upstream, 'hang');
+  const run = await Promise.race([runText(definition, WANTED, { http, pieces: 1 }), late()]);
+  assert(run, 'leaving takes as long as the answer');
+  assert.equal(run.error, undefined, `leaving is no failure, got ${describeOutcome(run)}`);
+  assert.equal(http.openBodies, 0, 'the connection stays open');
+}
+
+/** Half a stream, and what follows it. */
+function halfAnswered(upstream: TextUpstreamScript, after: 'break' | 'hang'): { http: FakeHttp; bytes: Buffer } {
+  const content = answerContent(WANTED, upstream.model);
+  const bytes = Buffer.from(content.bytes.subarray(0, content.bytes.length / 2));
+  const reply = (request: SentRequest) => ({ ...answerOf(upstream, request, { ...content, bytes }), after });
+  return { http: createFakeHttp(reply), bytes };
+}
+
+async function endsWith(reason: Error, run: Promise<TextRun>): Promise<void> {
+  const ended = await Promise.race([run, late()]);
+  assert(ended, 'it went on after the caller had left');
+  assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
+}
+
+/** Keeps nobody waiting: a timer that does not hold the process. */
+function late(): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS, undefined).unref());
+}
+
+function says(status: number, headers: Readonly<Record<string, string>> = {}): FakeReply {
+  return { status, headers, body: { error: { message: 'No.', type: 'error', code: null } } };
+}
+
+function page(status: number): FakeReply {
+  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
+}
+
+/** Into the message of an error in JSON, or behind a page. */
+function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
+  if (!('body' in reply) || reply.body instanceof Uint8Array) return reply;
+  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
+  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace('No.', words.join(' '))) };
+}
