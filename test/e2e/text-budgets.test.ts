@@ -8,6 +8,8 @@ import { until } from '../support/until.js';
 const ROUTE = '/v1/chat/completions';
 const ASKED = 100;
 const ALLOWED = 60;
+/** So that no window refuses what a budget is to refuse. */
+const RPM = 10_000;
 const OUTPUT_TOKENS = 1_000;
 const BODY = { model: 'm-5.5', messages: [{ role: 'user', content: 'one two' }], max_tokens: OUTPUT_TOKENS };
 
@@ -19,9 +21,9 @@ describe('budgets of a running gateway', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plans-'));
     const file = path.join(folder, 'plans.json');
     const perRequest = OUTPUT_TOKENS + Math.ceil(JSON.stringify(BODY).length / 4);
-    const plans = [{ id: 'small', tokenLimit: ALLOWED * perRequest, maxRpm: 10_000 }];
-    await writeFile(file, JSON.stringify({ plans, freeTier: { requestLimit: ALLOWED, rpm: 10_000 } }));
-    site = await startTextSite({ PLANS_FILE: file });
+    const plans = [{ id: 'small', tokenLimit: ALLOWED * perRequest, includedRpm: RPM, maxRpm: RPM }];
+    await writeFile(file, JSON.stringify({ plans, freeTier: { requestLimit: ALLOWED, rpm: RPM } }));
+    site = await startTextSite({ environment: { PLANS_FILE: file } });
   });
   beforeEach(() => site.upstream.reset());
   after(async () => {

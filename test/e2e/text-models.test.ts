@@ -42,10 +42,19 @@ describe('text models of a running gateway', () => {
     it('are echoes, told once and together', async () => {
       gateway = await startGatewayProcess({ firstRun: true });
       expect(await entries()).to.deep.include({ id: 'echo_text', state: 'ready', entries: MODELS, stand_in: true });
-      expect(gateway.output().match(/echo_text +ready +(.*)/)?.[1]).to.equal(`${MODELS.join(', ')} (stand-in)`);
-      expect(gateway.output()).to.match(new RegExp(`openai_text +disabled ${MODELS.join(', ')}\n`));
+      expect(gateway.output()).to.match(/echo_text +ready +12 models \(stand-in\)\n/);
+      expect(gateway.output()).to.match(/openai_text +disabled\n/);
+      expect(
+        Math.max(
+          ...gateway
+            .output()
+            .split('\n')
+            .map((line) => line.length),
+        ),
+      ).to.be.below(120);
       const table = (await gateway.command('plugins')).stdout;
       expect(table.match(/echo_text/g)).to.have.length(1);
+      expect(table).to.contain(MODELS.join(', '));
       const doctor: { name: string; detail: string }[] = JSON.parse((await gateway.command('doctor', '--json')).stdout);
       expect(doctor.find(({ name }) => name === 'plugins')?.detail).to.include(
         `echo_text (stand-in for ${MODELS.join(', ')})`,

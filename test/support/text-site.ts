@@ -29,7 +29,14 @@ export interface TextSite {
   close(): Promise<void>;
 }
 
-export async function startTextSite(environment: Environment = {}): Promise<TextSite> {
+export interface TextSiteOptions {
+  /** Settings besides those made here. */
+  environment?: Environment;
+  /** Origins of further upstreams on loopback. */
+  trustedOrigins?: readonly string[];
+}
+
+export async function startTextSite({ environment, trustedOrigins = [] }: TextSiteOptions = {}): Promise<TextSite> {
   const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-text-'));
   const upstream = await startTextUpstream({ apiKey: UPSTREAM_KEY });
   const gateway = await startGatewayProcess({
@@ -37,7 +44,7 @@ export async function startTextSite(environment: Environment = {}): Promise<Text
     environment: {
       TEXT_UPSTREAM_URL: upstream.baseUrl,
       TEXT_UPSTREAM_KEY: UPSTREAM_KEY,
-      TRUSTED_ORIGINS: upstream.origin,
+      TRUSTED_ORIGINS: [upstream.origin, ...trustedOrigins].join(),
       ...environment,
     },
   });
@@ -62,15 +69,7 @@ export async function startTextSite(environment: Environment = {}): Promise<Text
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more?.headers },
       }),
     async makePlanKey(plan) {
-      const { code, stdout, stderr } = await gateway.command(
-        'keys',
-        'create',
-        '--plan',
-        plan,
-        '--rpm',
-        '10000',
-        '--json',
-      );
+      const { code, stdout, stderr } = await gateway.command('keys', 'create', '--plan', plan, '--json');
       if (code !== 0) throw new Error(`keys create ended with ${code}: ${stderr}`);
       return JSON.parse(stdout) as MadeKey;
     },
