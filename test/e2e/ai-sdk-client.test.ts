@@ -49,7 +49,7 @@ describe('another SDK before a running gateway', () => {
       });
 
       it('streamed', async () => {
-        site.upstream.behave([{ does: 'answer', chunks: 7, odd: ['comments', 'crlf', 'fields'] }]);
+        site.upstream.behave([{ does: 'answer', chunks: 7, thinks: 4, odd: ['comments', 'crlf', 'fields'] }]);
         const { textStream, usage } = streamText({ model: model(), prompt });
         let text = '';
         for await (const piece of textStream) text += piece;

@@ -1,5 +1,3 @@
-import { createOpenAI } from '@ai-sdk/openai';
-import { streamText } from 'ai';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
@@ -110,20 +108,6 @@ describe('text models of a running gateway', () => {
       const openai = await client();
       for (const model of ['m-5.5', 'm-5-code']) await openai.responses.create({ model, input: 'x' });
       expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal(['local-1', 'local-1']);
-    });
-
-    it('stream to another SDK, tools and thoughts included', async () => {
-      await start();
-      const { key } = await gateway.makeKey({ grants: ['text'] });
-      upstream.behave(() => ({ does: 'answer', chunks: 7, thinks: 4, odd: ['comments', 'keepalive', 'crlf'] }));
-      const { textStream, totalUsage } = streamText({
-        model: createOpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` })('m-5.5'),
-        prompt: 'one two',
-      });
-      let text = '';
-      for await (const piece of textStream) text += piece;
-      expect(text).to.equal('You said: one two');
-      expect((await totalUsage).outputTokens).to.equal(upstream.requests[0]?.usage?.output);
     });
 
     it("tell a caller's own fault as the caller's, and the operator's as none", async () => {
