@@ -210,6 +210,7 @@ describe('streams of text', () => {
     expect(outcome.usage).to.deep.equal(usageOf('chat_completions'));
     const sent = JSON.parse(Buffer.from(model.calls.at(-1)?.body ?? []).toString());
     expect(sent.stream_options).to.deep.equal({ include_usage: true });
+    expect(model.calls.at(-1)?.parsed, 'what providers read is what they send').to.deep.equal(sent);
   });
 
   it('leave usage where it stands beside something else', async () => {
