@@ -40,7 +40,6 @@ export interface HttpTransport {
 export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOptions): HttpTransport {
   const proxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
   const closing = new AbortController();
-  const lives = new RequestLives();
   let opening: Promise<EgressDispatchers> | undefined;
   let opened: EgressDispatchers | undefined;
   const open = () => {
@@ -51,15 +50,9 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
 
   return {
     face(limits) {
-      const { signal: shared } = limits;
-      shared?.addEventListener('abort', () => lives.end(shared), { once: true });
+      const lives = new RequestLives(limits.signal ? [limits.signal, closing.signal] : [closing.signal]);
       const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
-        new RequestLife({
-          timeoutMs: Math.min(timeoutMs, limits.timeoutMs),
-          signal,
-          shared: closing.signal.aborted ? closing.signal : shared,
-          lives,
-        });
+        new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, lives });
       return {
         async request(request) {
           const life = start(request);
@@ -87,7 +80,6 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
     },
     async close() {
       closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
-      lives.endAll(closing.signal.reason);
       const dispatchers = await opening;
       if (dispatchers) await Promise.all([dispatchers.guarded.destroy(), dispatchers.trusted.destroy()]);
     },

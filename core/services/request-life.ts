@@ -7,33 +7,36 @@ export interface RequestLifeOptions {
   timeoutMs: number;
   /** The caller's own. */
   signal?: AbortSignal;
-  /** Ends many requests, and outlives them: {@link RequestLives.end} is called when it aborts. */
-  shared?: AbortSignal;
-  /** All that are under way. */
+  /** Those that it is one of. */
   lives: RequestLives;
 }
 
-/** Requests under way. They are ended from here, since each listener that a signal is given walks past those before it. */
+/** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
 export class RequestLives {
   readonly #open = new PlacedList<RequestLife>();
+  readonly #signals: readonly AbortSignal[];
+
+  /** @param signals those that end many requests, and outlive them. */
+  constructor(signals: readonly AbortSignal[]) {
+    this.#signals = signals;
+  }
 
   add(life: RequestLife): void {
+    // Only while there are some: a client made for a moment leaves nothing behind with a signal that lasts.
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.addEventListener('abort', this);
     this.#open.add(life);
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    if (ended) life.stop(ended.reason);
   }
 
   delete(life: RequestLife): void {
     this.#open.delete(life);
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.removeEventListener('abort', this);
   }
 
-  /** Ends those that share the signal, with its reason. */
-  end(shared: AbortSignal): void {
-    this.#open.visit((life) => {
-      if (life.shared === shared) life.stop(shared.reason);
-    });
-  }
-
-  endAll(reason: unknown): void {
-    this.#open.visit((life) => life.stop(reason));
+  handleEvent(): void {
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    this.#open.visit((life) => life.stop(ended?.reason));
   }
 }
 
@@ -48,22 +51,19 @@ export class RequestLife implements Placed {
   reason: unknown;
   /** Told at once where it is ended from outside. */
   onStop: ((reason: unknown) => void) | undefined;
-  readonly shared: AbortSignal | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #lives: RequestLives;
   #timer: NodeJS.Timeout | undefined;
   #idleMs: number | undefined;
   #isOver = false;
 
-  constructor({ timeoutMs, signal, shared, lives }: RequestLifeOptions) {
-    this.shared = shared;
+  constructor({ timeoutMs, signal, lives }: RequestLifeOptions) {
     this.#signal = signal;
     this.#lives = lives;
     signal?.addEventListener('abort', this);
     this.#timer = setTimeout(expire, timeoutMs, this);
     lives.add(this);
-    const aborted = signal?.aborted ? signal : shared;
-    if (aborted?.aborted) this.stop(aborted.reason);
+    if (signal?.aborted) this.stop(signal.reason);
   }
 
   /** Rejects as soon as it is ended from outside, however long the work takes to notice. */
