@@ -1,14 +1,21 @@
-/** What {@link PacedBody.next} resolves with where nothing came for a while, and at the end. */
-export const SILENCE = Symbol('silence');
-export const END = Symbol('end');
+/** Who reads a {@link PacedBody}: is called once for each time it asks. */
+export interface BodyReader {
+  take(bytes: Uint8Array): void;
+  /** Nothing came for a while. It may ask again. */
+  noticeSilence(): void;
+  /** There is no more. */
+  finish(): void;
+  /** With what the body threw, or what it was failed with. */
+  fail(error: unknown): void;
+}
 
-type Came = Uint8Array | typeof SILENCE | typeof END;
-
-/** A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. */
+/**
+ * A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. It calls
+ * rather than promises: what an answer says comes in many pieces, and each promise less is one.
+ */
 export class PacedBody {
   readonly #iterator: AsyncIterator<Uint8Array>;
-  #resolve: ((came: Came) => void) | undefined;
-  #reject: ((error: unknown) => void) | undefined;
+  #reader: BodyReader | undefined;
   /** Came while nobody waited. */
   #arrived: IteratorResult<Uint8Array> | undefined;
   #failure: { error: unknown } | undefined;
@@ -19,38 +26,39 @@ export class PacedBody {
     this.#iterator = body[Symbol.asyncIterator]();
   }
 
-  /** The next bytes. To be called again when it has settled. Rejects with what the body throws, or what it was failed with. */
-  next(): Promise<Came> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure) reject(this.#failure.error);
-      else if (this.#arrived) {
-        const { done, value } = this.#arrived;
-        this.#arrived = undefined;
-        resolve(done ? END : value);
-      } else {
-        this.#resolve = resolve;
-        this.#reject = reject;
-        this.#ask();
-      }
-    });
+  /** Asks for the next bytes. To be called again once the reader was called. */
+  ask(reader: BodyReader): void {
+    if (this.#failure) reader.fail(this.#failure.error);
+    else if (this.#arrived) {
+      const result = this.#arrived;
+      this.#arrived = undefined;
+      give(result, reader);
+    } else {
+      this.#reader = reader;
+      if (this.#isAsked) return;
+      this.#isAsked = true;
+      this.#iterator.next().then(this.#take, this.#fail);
+    }
   }
 
-  /** Whether somebody waits for {@link next}: then it is the body that is slow. */
+  /** Whether somebody waits: then it is the body that is slow. */
   get isAwaited(): boolean {
-    return this.#resolve !== undefined;
+    return this.#reader !== undefined;
   }
 
   /** Whoever waits is told that nothing came. */
   tellSilence(): void {
-    this.#settle(SILENCE);
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.noticeSilence();
   }
 
   /** From now on it fails. */
   fail(error: unknown): void {
     this.#failure ??= { error };
-    this.#reject?.(this.#failure.error);
-    this.#resolve = undefined;
-    this.#reject = undefined;
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.fail(this.#failure.error);
   }
 
   /** Nobody reads on: closes what is behind it. Idempotent. */
@@ -61,22 +69,18 @@ export class PacedBody {
     this.#iterator.return?.().catch(() => undefined);
   }
 
-  #ask(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    this.#iterator.next().then(
-      (result) => {
-        this.#isAsked = false;
-        if (!this.#resolve) this.#arrived = result;
-        else this.#settle(result.done ? END : result.value);
-      },
-      (error: unknown) => this.fail(error),
-    );
-  }
+  readonly #take = (result: IteratorResult<Uint8Array>): void => {
+    this.#isAsked = false;
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (reader) give(result, reader);
+    else this.#arrived = result;
+  };
 
-  #settle(came: Came): void {
-    this.#resolve?.(came);
-    this.#resolve = undefined;
-    this.#reject = undefined;
-  }
+  readonly #fail = (error: unknown): void => this.fail(error);
+}
+
+function give({ done, value }: IteratorResult<Uint8Array>, reader: BodyReader): void {
+  if (done) reader.finish();
+  else reader.take(value);
 }
