@@ -3,10 +3,10 @@ import type { TextReply } from '../contracts/text-provider.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { streamAnswer } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';
-import { END, type PacedBody, paceBody } from './paced-body.js';
+import { END, PacedBody } from './paced-body.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './text-sample.js';
-import type { Watch } from './watch.js';
+import type { Watch, Watched } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
 
 /** An answer that is no stream goes out when all of it is here, so that one that breaks off is a clean error. */
@@ -72,7 +72,8 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   let heardAt = startedAt;
   let spokeAt = startedAt;
 
-  const watched = {
+  const watched: Watched = {
+    place: 0,
     tick(now: number): void {
       if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
       else if (!body) {
@@ -114,7 +115,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   async function open(): Promise<TextAnswer> {
     try {
       reply = await ask();
-      body = paceBody(reply.body);
+      body = new PacedBody(reply.body);
       heardAt = monotonic();
       spokeAt = heardAt;
       if (isStream(reply, options.stream)) return openStream(reply, body);
