@@ -182,6 +182,14 @@ describe("the vendor's client before a running gateway", () => {
     });
   });
 
+  it('is answered anew where it asks again, whatever it calls the request', async () => {
+    const asking = () =>
+      client.responses.create({ model: MODEL, input: 'x', store: false }, { idempotencyKey: 'one-and-the-same' });
+    const [first, second] = [await asking(), await asking()];
+    expect(first.id).not.to.equal(second.id);
+    expect(asked()).to.have.length(2);
+  });
+
   it('lists the models, and finds one', async () => {
     const ids = [];
     for await (const { id, owned_by, object } of client.models.list()) {

@@ -18,7 +18,7 @@ interface Seen {
   /** Text of the model that reached it. */
   text: string;
   /** The answer's own end, or an HTTP error. */
-  end: 'whole' | 'told' | 'refused';
+  end: 'whole' | 'told' | 'refused' | 'left';
 }
 
 describe('answers that are cut off', () => {
@@ -49,6 +49,7 @@ describe('answers that are cut off', () => {
         seen.push(await ask(route, false, place));
       });
     }
+    for (const route of ROUTES) seen.push(await leave(route));
     const entries = await site.stopAndReadLedger();
     // What a client calls a request is the beginning of what the ledger does.
     ledger = Map.groupBy(entries, ({ requestId }) => requestId.split('/')[0] ?? '');
@@ -58,8 +59,8 @@ describe('answers that are cut off', () => {
   async function ask(route: string, stream: boolean, place?: Place): Promise<Seen> {
     const id = `cut-${seen.length}-${Math.random().toString(36).slice(2)}`;
     const content = `${QUESTION} ${JSON.stringify({ cut: place })}`;
-    const said = route.endsWith('completions') ? { messages: [{ role: 'user', content }] } : { input: content };
-    const answer = await site.post(route, { model: 'm-5.5', stream, ...said }, { headers: { 'x-request-id': id } });
+    const body = { model: 'm-5.5', stream, ...saidOn(route, content) };
+    const answer = await site.post(route, body, { headers: { 'x-request-id': id } });
     if (answer.status !== 200) {
       const { error } = (await answer.json()) as { error: { code: string; request_id: string } };
       expect([answer.status, error.code, error.request_id], id).to.deep.equal([502, 'upstream_error', id]);
@@ -69,6 +70,26 @@ describe('answers that are cut off', () => {
     const { events, complaints, broken } = await readEvents(answer);
     expect([complaints, broken], id).to.deep.equal([[], undefined]);
     return { id, ...(route.endsWith('completions') ? readChat(events, id) : readResponse(events, id)) };
+  }
+
+  /** Hangs up in the middle of what the model says. */
+  async function leave(route: string): Promise<Seen> {
+    const id = `left-${seen.length}`;
+    const stall = { events: 8 };
+    const leaving = new AbortController();
+    const body = { model: 'm-5.5', stream: true, ...saidOn(route, `${QUESTION} ${JSON.stringify({ stall })}`) };
+    const answer = await site.post(route, body, { headers: { 'x-request-id': id }, signal: leaving.signal });
+    let text = '';
+    try {
+      for await (const bytes of answer.body ?? []) {
+        text += Buffer.from(bytes).toString();
+        if (text.includes('tugs')) leaving.abort();
+      }
+    } catch (error) {
+      if (!leaving.signal.aborted) throw error;
+    }
+    expect((await site.upstream.requests.at(-1)?.ended)?.whole, id).to.equal(false);
+    return { id, text, end: 'left' };
   }
 
   const within = (end: Seen['end']) => seen.filter((one) => one.end === end);
@@ -96,6 +117,7 @@ describe('answers that are cut off', () => {
         expect(row?.inputTokens, where).to.be.greaterThan(5);
         expect(row?.outputTokens, where).to.be.greaterThan(0);
       }
+      if (end === 'left') expect(row?.estimated, where).to.equal(true);
       if (end === 'told') expect(row?.inputTokens, where).to.be.greaterThan(0);
       // An end that was cut off after the usage was told needs no estimate.
       if (end === 'whole') expect(row?.estimated, where).to.equal(false);
@@ -134,9 +156,13 @@ function readResponse(events: Events, id: string): Omit<Seen, 'id'> {
   return { text, end: 'told' };
 }
 
+function saidOn(route: string, content: string): object {
+  return route.endsWith('completions') ? { messages: [{ role: 'user', content }] } : { input: content };
+}
+
 function cutOf({ bytes }: TextUpstreamRequest): Delivery {
-  const [, cut] = /\{\\"cut\\":(\{[^}]+\})\}/.exec(bytes.toString()) ?? [];
-  return cut === undefined ? {} : { cut: JSON.parse(cut.replaceAll('\\', '')) as Place };
+  const [told] = /\{\\"(cut|stall)\\":\{[^}]+\}\}/.exec(bytes.toString()) ?? [];
+  return told === undefined ? {} : (JSON.parse(told.replaceAll('\\', '')) as Delivery);
 }
 
 async function inLanes<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
