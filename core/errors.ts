@@ -59,6 +59,10 @@ export const ERROR_CODES = [
   'model_not_allowed',
   'ip_not_allowed',
   'account_suspended',
+  // Signing in
+  'not_signed_in',
+  'sign_in_failed',
+  'cross_site_request',
   // Things that are not there
   'model_not_found',
   'job_not_found',
@@ -91,6 +95,7 @@ export const ERROR_CODES = [
   ...TRANSIENT_CODES,
   'upstream_auth_error',
   'upstream_unavailable',
+  'sign_in_unavailable',
   'audio_unavailable',
   'audio_timeout',
   // Ours
@@ -148,6 +153,7 @@ export interface GatewayErrorDetails {
 const MARKER = Symbol.for('mediagate.GatewayError');
 
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'sign_in_unavailable',
   'failed_to_download_image',
   'request_timeout',
   'rate_limit_exceeded',
