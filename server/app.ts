@@ -9,6 +9,7 @@ import {
   type UsageLedger,
   type Windows,
 } from 'mediagate';
+import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -52,6 +53,8 @@ export interface AppDependencies {
   anyImageSize: boolean;
   /** Images that an account may ask for on one day (UTC). Default: any number. */
   imageDailyLimit?: number;
+  /** Accounts of people. Default: there are none, and nobody signs in. */
+  account?: AccountDependencies;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
 }
@@ -75,7 +78,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -96,6 +99,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
+  if (account) addAccountRoutes(router, { account, gateway, bodies, clock, logger });
   return router;
 }
 

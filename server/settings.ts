@@ -1,6 +1,16 @@
 import path from 'node:path';
 import type { FreeTierPeriod } from './plan-key.js';
-import { hostName, issuerAddress, list, oneOf, origin, secrets, urlOf, webAddress, wholeNumber } from './setting-values.js';
+import {
+  hostName,
+  issuerAddress,
+  list,
+  oneOf,
+  origin,
+  secrets,
+  urlOf,
+  webAddress,
+  wholeNumber,
+} from './setting-values.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -99,7 +109,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'SITE_URL',
     default: 'the address of this gateway',
-    description: 'Public address of the account site: https, but on loopback. Where it is set, errors about keys name it.',
+    description:
+      'Public address of the account site: https, but on loopback. Where it is set, errors about keys name it.',
     read: (text) => ({ siteUrl: webAddress(text) }),
   },
   {

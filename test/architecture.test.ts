@@ -7,7 +7,16 @@ import { importsOf } from './support/import-statements.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Packages of the web server and the command line: the core must run without them. */
-const SERVER_PACKAGES = ['koa', '@koa/router', 'commander', 'nanospinner', 'typebox', 'range-parser', 'fresh'];
+const SERVER_PACKAGES = [
+  'koa',
+  '@koa/router',
+  'commander',
+  'nanospinner',
+  'typebox',
+  'range-parser',
+  'fresh',
+  'openid-client',
+];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
 const PLACES: Readonly<Record<string, string | readonly string[]>> = {
@@ -25,13 +34,19 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
+  'openid-client': 'server/account/',
+  'oidc-provider': 'plugins/dev_identity/',
+  'lru-cache': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */
-const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = { 'plugins/sketch_image': ['sharp'] };
+const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  'plugins/sketch_image': ['sharp'],
+  'plugins/dev_identity': ['oidc-provider', 'lru-cache'],
+};
 
 /** Not loaded by `import 'mediagate'`. */
 const LAZY_PACKAGES = [
@@ -45,6 +60,8 @@ const LAZY_PACKAGES = [
   'fluent-ffmpeg',
   'cockatiel',
   's3mini',
+  'openid-client',
+  'oidc-provider',
 ];
 
 interface Layer {

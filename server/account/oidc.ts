@@ -1,8 +1,8 @@
-import { type Clock, type Gateway, GatewayError, type Identity as Person, type Logger } from 'mediagate';
+import { type Clock, type Gateway, GatewayError, type Logger, type Identity as Person } from 'mediagate';
 import type { Configuration } from 'openid-client';
 import { createGuardedFetch } from './guarded-fetch.js';
 import type { Identity, Issuer } from './identity.js';
-import { signInFailure } from './oidc-failure.js';
+import { providerFailure, signInFailure } from './oidc-failure.js';
 import { isLoopback } from './site-address.js';
 
 const TIMEOUT_MS = 5_000;
@@ -45,7 +45,8 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
 
   async function discover(): Promise<Discovered> {
     const { state, reason } = identity.status();
-    if (state === 'off') throw new GatewayError('sign_in_unavailable', `Nobody can sign in. ${reason}`, { retryable: false });
+    if (state === 'off')
+      throw new GatewayError('sign_in_unavailable', `Nobody can sign in. ${reason}`, { retryable: false });
     const [issuer, oidc] = await Promise.all([identity.issuer(), import('openid-client')]);
     const url = new URL(issuer.issuer);
     // Of a stand-in the gateway knows where it is; what an operator configures on a private address, they trust themselves.
@@ -70,15 +71,16 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
   }
 
   async function ready(): Promise<Discovered> {
-    const current = await discovered;
-    if (current && clock.monotonic() < current.until) return current;
-    const asking = discover();
-    discovered = asking;
-    // A failure is told to those who wait for it, and forgotten.
-    asking.catch(() => {
-      if (discovered === asking) discovered = undefined;
-    });
-    return asking;
+    try {
+      const current = await discovered;
+      if (current && clock.monotonic() < current.until) return current;
+      discovered = discover();
+      return await discovered;
+    } catch (error) {
+      // Told to all who waited for it, and forgotten: whoever comes next asks anew.
+      discovered = undefined;
+      throw providerFailure(error);
+    }
   }
 
   async function attempt<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -103,7 +105,8 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
           code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
         });
-        if (!/^https?:$/.test(url.protocol)) throw new Error('the authorization endpoint is no web address');
+        if (!/^https?:$/.test(url.protocol))
+          throw providerFailure(new Error('the authorization endpoint is no web address'));
         return url;
       }),
     finish: ({ state, nonce, codeVerifier }, callback) =>
@@ -117,7 +120,8 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
         });
         const claims = tokens.claims();
         if (!claims) throw new Error('the token response has no identity token');
-        if (claims.iat * 1_000 > Date.now() + TOLERANCE_S * 1_000) throw new Error('the identity token is from the future');
+        if (claims.iat * 1_000 > Date.now() + TOLERANCE_S * 1_000)
+          throw new Error('the identity token is from the future');
         const about =
           claims.email === undefined && configuration.serverMetadata().userinfo_endpoint
             ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)

@@ -1,4 +1,4 @@
-import { GatewayError, type Sessions, type SignedIn } from 'mediagate';
+import { GatewayError, type SessionKind, type Sessions, type SignedIn } from 'mediagate';
 import type { RequestContext } from '../middleware/request-state.js';
 import { readCookie, removeCookie, setCookie } from './cookies.js';
 import type { SiteAddress } from './site-address.js';
@@ -16,7 +16,7 @@ export interface NewDeviceSession {
 
 /** Who is signed in with a request: a browser by its cookie, a program by a bearer token of the device flow. */
 export interface SessionDesk {
-  /** Undefined where nobody is. A request that sends Authorization is judged by that alone. */
+  /** Undefined where nobody is. A request that sends a bearer token is judged by that alone. */
   find(context: RequestContext): Promise<SignedIn | undefined>;
   /** @throws GatewayError `not_signed_in`. */
   require(context: RequestContext): Promise<SignedIn>;
@@ -42,9 +42,7 @@ export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): 
     async require(context) {
       const found = await this.find(context);
       if (found) return found;
-      const instead = context.req.headers.authorization?.slice(7).trim().startsWith('sk-')
-        ? 'An API key signs nobody in here. '
-        : '';
+      const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key signs nobody in. ' : '';
       throw new GatewayError('not_signed_in', `${instead}Sign in first: ${site().url}/signin.`);
     },
     async startBrowser(context, userId) {
@@ -63,22 +61,28 @@ export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): 
     async end(context) {
       const shown = shownToken(context, site());
       if (shown) await sessions.end(hashToken(shown.token));
-      if (!sendsAuthorization(context)) removeCookie(context, site(), site().cookies.session);
+      if (bearerOf(context) === undefined) removeCookie(context, site(), site().cookies.session);
     },
   };
 }
 
-/** Such a request has no authority that a browser adds by itself. */
-export function sendsAuthorization({ req }: RequestContext): boolean {
-  return req.headers.authorization !== undefined;
+/**
+ * The token of a request that has no authority but the one that its sender put there: browsers add no bearer token by
+ * themselves. (Basic they do add, so what a proxy before the site asks for changes nothing here.)
+ */
+export function bearerOf({ req }: RequestContext): string | undefined {
+  const { authorization } = req.headers;
+  return authorization && /^bearer( |$)/i.test(authorization) ? authorization.slice(7).trim() : undefined;
 }
 
-function shownToken(context: RequestContext, site: SiteAddress): Pick<SignedIn['session'], 'kind'> & { token: string } | undefined {
-  const { authorization } = context.req.headers;
-  if (authorization !== undefined) {
-    const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
-    return isDeviceToken(token) ? { kind: 'device', token } : undefined;
-  }
+interface ShownToken {
+  kind: SessionKind;
+  token: string;
+}
+
+function shownToken(context: RequestContext, site: SiteAddress): ShownToken | undefined {
+  const bearer = bearerOf(context);
+  if (bearer !== undefined) return isDeviceToken(bearer) ? { kind: 'device', token: bearer } : undefined;
   const token = readCookie(context, site.cookies.session) ?? '';
   return isBrowserToken(token) ? { kind: 'browser', token } : undefined;
 }

@@ -3,6 +3,10 @@ import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'm
 
 const DAY_MS = 86_400_000;
 
+/** For programs that act for somebody. */
+export const SIGN_IN_INSTRUCTION =
+  'Ask the user to open loginUrl in a browser and sign in there, or start the device flow at POST /api/agent/device. Never ask for a password.';
+
 /** How an error code looks on the wire. */
 export interface ErrorClass {
   /** HTTP status. */
@@ -143,6 +147,10 @@ export interface ErrorContext {
   model?: boolean;
   /** Set on routes that Anthropic's SDK speaks to: their bodies have its shape. */
   anthropic?: boolean;
+  /** Set on routes that clients of OAuth speak to: their bodies have the shape of RFC 6749. */
+  oauth?: boolean;
+  /** Set on routes of accounts: who is not signed in is told where to. */
+  loginUrl?: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };
   /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
@@ -162,6 +170,7 @@ export function toGatewayError(error: unknown): GatewayError {
 /** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
 export function encodeError(error: GatewayError, context: ErrorContext): string {
   if (context.anthropic) return encodeAnthropicError(error, context.requestId);
+  if (context.oauth) return encodeOauthError(error, context.requestId);
   const { status, type } = errorClassOf(error.code, context);
   const body = {
     message: error.message,
@@ -171,6 +180,9 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     request_id: context.requestId,
   };
   if (context.imageJob) return JSON.stringify(describeImageFailure(error, context.imageJob, body));
+  if (error.code === 'not_signed_in' && context.loginUrl) {
+    return JSON.stringify({ error: body, loginUrl: context.loginUrl, instruction: SIGN_IN_INSTRUCTION });
+  }
   if (!context.link) return JSON.stringify({ error: body });
   const told = status === 422 || status === 502 || status === 504;
   return JSON.stringify({
@@ -179,6 +191,13 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     platform: error.platform,
     input_url: context.link.inputUrl,
   });
+}
+
+/** Codes of RFC 6749 and RFC 8628 for what those name; our own for the rest. */
+function encodeOauthError(error: GatewayError, requestId: string): string {
+  const { status } = ERROR_CLASSES[error.code];
+  const known = status === 429 ? 'slow_down' : status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+  return JSON.stringify({ error: known, error_description: error.message, code: error.code, request_id: requestId });
 }
 
 /** As Anthropic's SDK understands it; its classes go by the status. */
