@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { AccountState, Clock, Gateway, Logger } from 'mediagate';
+import type { AccountState, Clock, Gateway, Logger, State } from 'mediagate';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
 import { addDeviceApiRoutes } from './device-api.js';
@@ -14,7 +14,7 @@ import type { SiteAddress } from './site-address.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {
-  state: Pick<AccountState, 'users' | 'sessions' | 'signIns' | 'deviceGrants'>;
+  state: AccountState & Pick<State, 'keys' | 'jobs'>;
   identity: Identity;
   /** Where people reach the site. */
   site(): SiteAddress;

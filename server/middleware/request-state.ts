@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord, ErrorCode, GatewayError, SignedIn } from 'mediagate';
+import type { ApiKeyRecord, GatewayError, SignedIn } from 'mediagate';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
@@ -25,7 +25,7 @@ export interface RequestState {
   /** Set on routes of accounts: who is not signed in is told where to. */
   loginUrl?: string;
   /** Code of the error that was answered, for the log line. */
-  errorCode?: ErrorCode;
+  errorCode?: string;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

@@ -9,6 +9,14 @@ export function markPage(context: RequestContext, next: Next): Promise<unknown> 
   return next();
 }
 
+/** Paths of programs: whoever asks for these is told in JSON what went wrong. */
+const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
+
+/** As {@link markPage}, for every address that nothing else is at. */
+export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
+  return PROGRAMS.test(context.path) ? next() : markPage(context, next);
+}
+
 /** What a person may do about it. */
 interface Advice {
   title: string;

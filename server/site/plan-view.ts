@@ -1,0 +1,45 @@
+import type { Catalogue, FreeTier, Plan } from '../catalogue.js';
+import { count, counted } from './formats.js';
+
+/** A plan as pages show it. */
+export interface PlanView {
+  id: string;
+  name: string;
+  /** What one gets, a line each. */
+  points: readonly string[];
+  note: string | null;
+  /** `$12.00`; null where it is not told, and support is asked. */
+  price: string | null;
+  isFree: boolean;
+}
+
+/** The free tier, then the plans in the order of the catalogue. */
+export function planViews({ freeTier, plans }: Catalogue): readonly PlanView[] {
+  return [freeView(freeTier), ...plans.map(planView)];
+}
+
+function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier): PlanView {
+  const points = [
+    counted(requestLimit, 'model request'),
+    `${modelAccess.join(', ')}`,
+    `${counted(rpm, 'request')} a minute`,
+    'Made with your first key',
+  ];
+  return { id, name, points, note: null, price: 'Free', isFree: true };
+}
+
+function planView(plan: Plan): PlanView {
+  const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
+  const points = [
+    tokenLimit !== null && `${count(tokenLimit)} tokens, in and out`,
+    dailyTokenLimit !== null && `${count(dailyTokenLimit)} tokens a day`,
+    requestLimit !== null && counted(requestLimit, 'model request'),
+    imageDailyLimit !== null && `${counted(imageDailyLimit, 'image')} a day`,
+    plan.imageOnly ? 'Images alone' : plan.allModels ? 'All text models' : 'The free models',
+    plan.includesAudio && !plan.imageOnly && 'Speech, transcripts and sounds',
+    plan.includesImage && !plan.imageOnly && 'Images',
+    `${counted(plan.includedRpm, 'request')} a minute`,
+    durationDays === 0 ? 'Does not run out by time' : `Good for ${counted(durationDays, 'day')}`,
+  ].filter((point) => point !== false);
+  return { id, name, points, note, price: null, isFree: false };
+}
