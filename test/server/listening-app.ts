@@ -19,6 +19,7 @@ import {
   systemClock,
 } from 'mediagate';
 import {
+  type AccountDependencies,
   createApp,
   createHealth,
   createHttpServer,
@@ -57,6 +58,8 @@ export interface ListeningAppOptions {
   databaseUrl?: string;
   /** Default: the invented platform makes no request. */
   gateway?: Partial<GatewayOptions>;
+  /** Default: there are no accounts. */
+  account?(parts: { gateway: Gateway; state: State; url(): string }): AccountDependencies;
 }
 
 export interface Answer {
@@ -127,7 +130,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   const { windows, budgets, admissions, usage: ledger } = state;
   const usage = createUsageDesk({ admissions, clock });
-  const app = createApp({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, siteUrl, ...links });
+  const account = options.account?.({ gateway, state, url: () => url });
+  const counting = { windows, usage, budgets, ledger };
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
