@@ -78,7 +78,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -99,7 +99,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
-  if (account) addAccountRoutes(router, { account, gateway, bodies, clock, logger });
+  if (account) addAccountRoutes(router, { account, gateway, bodies, clock });
   return router;
 }
 

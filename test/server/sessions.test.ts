@@ -36,7 +36,11 @@ describe('sessions', () => {
       const browser = await app.signedIn();
       const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
       const headers = { cookie, origin: app.url, 'content-type': 'application/json' };
-      const answer = await app.request('/api/agent/session', { method, headers, ...(method === 'POST' && { body: '{}' }) });
+      const answer = await app.request('/api/agent/session', {
+        method,
+        headers,
+        ...(method === 'POST' && { body: '{}' }),
+      });
       expect(answer.json).to.deep.equal({ authenticated: false, loginUrl: `${app.url}/signin` });
       expect(await isSignedIn(app, browser)).to.equal(false);
     }
@@ -72,7 +76,10 @@ describe('sessions', () => {
     const browser = await app.signedIn();
     const cookie = browser.cookie(app.url, COOKIE) ?? '';
     for (const token of [key, cookie, `mgd_${cookie}`, '']) {
-      const answer = await app.request('/device', { redirect: 'manual', headers: { authorization: `Bearer ${token}` } });
+      const answer = await app.request('/device', {
+        redirect: 'manual',
+        headers: { authorization: `Bearer ${token}` },
+      });
       expect(answer.status).to.equal(303);
     }
     for (const value of [key, `mgd_${cookie}`, `"${cookie}"`, `${cookie}x`]) {
