@@ -111,7 +111,7 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const { catalogue = DEFAULT_CATALOGUE } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
@@ -140,7 +140,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account) {
-    addAccountRoutes(router, { account, gateway, bodies, clock, logger });
+    addAccountRoutes(router, { account, gateway, bodies, clock });
     addSiteRoutes(router, { account, gateway, windows, budgets, ledger, catalogue, clock, baseUrl });
   }
   return router;

@@ -14,9 +14,11 @@ import {
 } from 'mediagate';
 import {
   createHealth,
+  createIdentity,
   createMetrics,
   createPepper,
   createRouter,
+  createSiteAddress,
   createUsageDesk,
   ERROR_CLASSES,
   type KeyTable,
@@ -63,6 +65,21 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
   'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
   'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
+  'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],
+  'GET /signin/callback': ['none', 'Where the identity provider sends people back to.'],
+  'POST /signout': ['session', 'Ends the session; for forms of the site.'],
+  'DELETE /api/agent/session': ['session', 'Ends the session.'],
+  'POST /api/agent/session': ['session', 'The same for clients that cannot send DELETE; a JSON body.'],
+  'POST /api/agent/device': [
+    'none',
+    'Begins the device flow (RFC 8628): codes for a program, and where a person enters them.',
+  ],
+  'POST /api/agent/device/token': [
+    'none',
+    'Asked until the person has answered; then gives a bearer token for 12 hours.',
+  ],
+  'GET /device': ['session', 'Page where a person sees which program asks to be let in.'],
+  'POST /device': ['session', 'Lets it in or refuses it.'],
   'GET /v1/usage': ['any', 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.'],
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
 };
@@ -120,9 +137,23 @@ describe("README's tables equal the code", () => {
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = createUsageDesk({ admissions, clock });
+    const site = createSiteAddress(links.baseUrl);
+    const account = { state, site, identity: createIdentity({ gateway, settings: { host: '127.0.0.1' }, site }) };
     const metrics = await createMetrics({ jobs: state.jobs, models: [], clock });
     const all = { ...links, metrics, publicMetrics: true };
-    const router = createRouter({ gateway, windows, usage, budgets, ledger, keys, health, logger, clock, ...all });
+    const router = createRouter({
+      gateway,
+      windows,
+      usage,
+      budgets,
+      ledger,
+      keys,
+      health,
+      logger,
+      clock,
+      account,
+      ...all,
+    });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

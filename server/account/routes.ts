@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { AccountState, Clock, Gateway, Logger, State } from 'mediagate';
+import type { AccountState, Clock, Gateway, State } from 'mediagate';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
 import { addDeviceApiRoutes } from './device-api.js';
@@ -25,17 +25,16 @@ export interface AccountRoutes {
   gateway: Gateway;
   bodies: BodyBudget;
   clock: Clock;
-  logger: Logger;
 }
 
 /** Signing in and out, for browsers and for programs. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, bodies, clock, logger } = options;
+  const { account, gateway, bodies, clock } = options;
   const { state, identity, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
   const sameOrigin = createSameOriginGuard(site);
-  const oidc = createOidcClient({ identity, gateway, clock, logger });
+  const oidc = createOidcClient({ identity, gateway, clock });
   addSignInRoutes(router, { users, signIns, sessions, oidc, clock, site });
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
