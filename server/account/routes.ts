@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { AccountState, Clock, Gateway, State } from 'mediagate';
+import type { AccountState, Clock, Gateway, OrderRecord, State } from 'mediagate';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
 import { addDeviceApiRoutes } from './device-api.js';
@@ -18,6 +18,19 @@ export interface AccountDependencies {
   identity: Identity;
   /** Where people reach the site. */
   site(): SiteAddress;
+  /** Where the money of an order goes. Default: nowhere, and orders have no page. */
+  transferOf?(order: OrderRecord): Transfer | undefined;
+}
+
+/** What a payer needs, besides the amount. */
+export interface Transfer {
+  bankName: string;
+  accountName: string;
+  accountNumber: string;
+  /** What to write on the transfer: it holds the order's code. */
+  content: string;
+  /** Path of the picture of the QR code that says all of it. */
+  qrUrl: string;
 }
 
 export interface AccountRoutes {

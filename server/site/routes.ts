@@ -11,7 +11,6 @@ import { markPage } from './failure-page.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
-import type { TransferView } from './pages/payment.js';
 import { paymentPage } from './pages/payment.js';
 import { plansPage } from './pages/plans.js';
 import { setupPage } from './pages/setup.js';
@@ -21,15 +20,13 @@ import { planViews } from './plan-view.js';
 export interface SiteRoutes extends Omit<DashboardSources, 'state'> {
   account: AccountDependencies;
   gateway: Pick<Gateway, 'platforms' | 'models'>;
-  /** Where the money of an order goes. Default: no order can be paid here. */
-  transferOf?(code: string): TransferView | undefined;
   baseUrl(): string;
 }
 
 /** The pages that people visit. */
 export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
-  const { account, gateway, catalogue, clock, baseUrl, transferOf } = options;
-  const { identity, site, state } = account;
+  const { account, gateway, catalogue, clock, baseUrl } = options;
+  const { identity, site, state, transferOf } = account;
   const sessions = createSessionDesk(state.sessions, site);
 
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
@@ -76,7 +73,7 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     const order = await state.orders.find(context.params.code ?? '');
-    const transfer = order && transferOf?.(order.code);
+    const transfer = order && transferOf?.(order);
     if (!order || !transfer || order.accountId !== signedIn.user.accountId) {
       throw new GatewayError('order_not_found', 'There is no such order of this account.');
     }

@@ -1,25 +1,15 @@
 import type { OrderRecord, OrderState } from 'mediagate';
+import type { Transfer } from '../../account/routes.js';
 import { minute, money, timeLeft } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
 import { copyButton } from '../pieces.js';
 import { orderBadge } from '../states.js';
 
-/** Where the money goes. */
-export interface TransferView {
-  bankName: string;
-  accountName: string;
-  accountNumber: string;
-  /** What to write on the transfer. */
-  content: string;
-  /** Path of the picture of the QR code. */
-  qrUrl: string;
-}
-
 export interface PaymentView {
   order: OrderRecord;
   planName: string;
-  transfer: TransferView;
+  transfer: Transfer;
   /** Milliseconds since 1970. */
   now: number;
 }
