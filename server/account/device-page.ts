@@ -5,8 +5,8 @@ import { readForm } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
-import { html } from '../site/html.js';
 import { type Page, sendPage } from '../site/page.js';
+import { deviceAnswerPage, deviceCodePage, deviceDonePage } from '../site/pages/device.js';
 import type { SessionDesk } from './sessions.js';
 import type { SiteAddress } from './site-address.js';
 
@@ -46,12 +46,12 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
       context.body = '';
       return;
     }
-    if (given === undefined) return sendPage(context, codePage());
+    if (given === undefined) return sendPage(context, deviceCodePage());
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
     sendPage(
       context,
-      grant ? answerPage(grant, signedIn.user) : codePage('No program waits under this code any more.'),
+      grant ? answerPage(grant, signedIn.user) : deviceCodePage('No program waits under this code any more.'),
     );
   });
 
@@ -70,7 +70,9 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     if (!grant || !taken) context.status = 404;
     sendPage(
       context,
-      grant && taken ? donePage(grant, answer) : codePage('No program waits under this code any more.'),
+      grant && taken
+        ? deviceDonePage(grant.clientName, answer)
+        : deviceCodePage('No program waits under this code any more.'),
     );
   });
 }
@@ -84,36 +86,7 @@ function isCode(text: string): boolean {
   return /^[A-Za-z -]{8,12}$/.test(text);
 }
 
-function codePage(problem?: string): Page {
-  return {
-    title: 'Let a program in',
-    content: html`${problem === undefined ? undefined : html`<p role="alert">${problem}</p>`}
-<form method="get" action="/device">
-<label for="user_code">The code that the program shows</label>
-<input id="user_code" name="user_code" required maxlength="12" autocomplete="off" autocapitalize="characters" spellcheck="false">
-<button>Go on</button>
-</form>`,
-  };
-}
-
 function answerPage({ userCode, clientName }: DeviceGrant, { email, name }: UserRecord): Page {
-  return {
-    title: 'Let this program in?',
-    content: html`<p>A program that calls itself <strong>${clientName}</strong> asks to act for
-<strong>${email ?? name ?? 'your account'}</strong>: to see the account, to make and end its API keys, to order plans. It stays
-signed in for 12 hours.</p>
-<p>It must show this code: <strong>${showUserCode(userCode)}</strong></p>
-<p>Only let it in if you have started it yourself just now. Nobody else has a reason to send you here.</p>
-<form method="post" action="/device">
-<input type="hidden" name="user_code" value="${userCode}">
-<button name="answer" value="approve">Let it in</button>
-<button name="answer" value="deny">Refuse</button>
-</form>`,
-  };
-}
-
-function donePage({ clientName }: DeviceGrant, answer: 'approve' | 'deny'): Page {
-  return answer === 'approve'
-    ? { title: 'It is let in', content: html`<p>${clientName} goes on by itself. You can close this page.</p>` }
-    : { title: 'It was refused', content: html`<p>${clientName} was not let in. You can close this page.</p>` };
+  const label = email ?? name ?? 'your account';
+  return deviceAnswerPage({ clientName, label, userCode, shownCode: showUserCode(userCode) });
 }

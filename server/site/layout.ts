@@ -30,11 +30,12 @@ ${NAVIGATION.map(({ path, label }) => html`<li><a href="${path}"${isCurrent(path
 }
 
 function renderAccount(current: string | undefined, viewer: Viewer | null | undefined): Html {
-  if (viewer === null)
-    return html`<a class="button button-small" href="/login"${isCurrent(current === '/login')}>Sign in</a>`;
-  const dashboard = html`<a class="button button-small" href="/dashboard"${isCurrent(current === '/dashboard')}>Dashboard</a>`;
-  if (!viewer) return dashboard;
-  return html`${dashboard}
+  const [path, label] = viewer === null ? ['/login', 'Sign in'] : ['/dashboard', 'Dashboard'];
+  const isHere = path === current;
+  const quiet = (isHere || viewer !== null) && html` button-quiet`;
+  const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
+  if (!viewer) return link;
+  return html`${link}
 <form method="post" action="/signout"><button class="link-button" title="Signed in as ${viewer.label}">Sign out</button></form>`;
 }
 

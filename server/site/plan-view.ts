@@ -21,7 +21,7 @@ export function planViews({ freeTier, plans }: Catalogue): readonly PlanView[] {
 function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier): PlanView {
   const points = [
     counted(requestLimit, 'model request'),
-    `${modelAccess.join(', ')}`,
+    `Models: ${modelAccess.join(', ')}`,
     `${counted(rpm, 'request')} a minute`,
     'Made with your first key',
   ];
@@ -31,7 +31,7 @@ function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier): PlanV
 function planView(plan: Plan): PlanView {
   const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
   const points = [
-    tokenLimit !== null && `${count(tokenLimit)} tokens, in and out`,
+    tokenLimit !== null && `${count(tokenLimit)} tokens`,
     dailyTokenLimit !== null && `${count(dailyTokenLimit)} tokens a day`,
     requestLimit !== null && counted(requestLimit, 'model request'),
     imageDailyLimit !== null && `${counted(imageDailyLimit, 'image')} a day`,

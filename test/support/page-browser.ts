@@ -8,12 +8,19 @@ export function launchPageBrowser({ path, libraryFolder }: BrowserExecutable): P
   return chromium.launch({
     executablePath: path,
     args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb'],
-    env: { ...process.env, ...(libraryFolder !== undefined && { LD_LIBRARY_PATH: libraryFolder }) } as Record<string, string>,
+    env: { ...process.env, ...(libraryFolder !== undefined && { LD_LIBRARY_PATH: libraryFolder }) } as Record<
+      string,
+      string
+    >,
   });
 }
 
 /** Signs in with the development identity provider, by its own page, and ends up on the dashboard. */
-export async function signInAs(page: Page, siteUrl: string, { email, name }: { email: string; name: string }): Promise<void> {
+export async function signInAs(
+  page: Page,
+  siteUrl: string,
+  { email, name }: { email: string; name: string },
+): Promise<void> {
   await page.goto(`${siteUrl}/login`);
   await page.getByRole('link', { name: 'Continue' }).click();
   await page.getByLabel('Email').fill(email);
@@ -38,11 +45,17 @@ export async function seriousFindings(page: Page): Promise<readonly Finding[]> {
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: AXE });
   const { result } = await session.send('Runtime.evaluate', {
-    expression: 'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations))',
+    expression:
+      'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations))',
     awaitPromise: true,
   });
   await session.detach();
-  const violations = JSON.parse(result.value) as { id: string; impact: string; help: string; nodes: { html: string }[] }[];
+  const violations = JSON.parse(result.value) as {
+    id: string;
+    impact: string;
+    help: string;
+    nodes: { html: string }[];
+  }[];
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((node) => node.html) }));

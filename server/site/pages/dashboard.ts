@@ -77,7 +77,7 @@ ${allowances.map(
 )}
 ${allowances.length === 0 && html`<p class="small muted">Nothing is counted.</p>`}
 <p class="small muted">${expiresAt === null ? 'Does not run out by time.' : html`Good until ${day(expiresAt)}.`}</p>
-<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Add to it'}</a></section>`;
+<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
 }
 
 function renderWindows(windows: DashboardView['windows']): Html | false {

@@ -34,7 +34,8 @@ ${isSignedIn ? html`<a class="button" href="/dashboard">Open the dashboard</a>` 
 </div>
 <div class="hero-code">
 ${codeBlock({ id: 'hero-request', title: 'Request', text: linkRequest(baseUrl) })}
-${codeBlock({ id: 'hero-answer', title: 'Answer, shortened', text: LINK_ANSWER })}
+<figure class="code"><figcaption class="code-head">Answer, shortened</figcaption>
+<pre tabindex="0" role="region" aria-label="Answer, shortened"><code>${LINK_ANSWER}</code></pre></figure>
 </div>
 </div>
 ${renderJobs(view)}
@@ -56,21 +57,19 @@ ${renderPlanCards(plans, isSignedIn)}
 function renderJobs({ baseUrl, platforms, models }: HomeView): Html {
   return html`<section class="frame section" aria-labelledby="jobs">
 <div class="section-head"><h2 id="jobs">Three jobs, one key</h2></div>
-<div class="jobs">
-<article class="card stack"><h3>Link data</h3>
+<article class="job"><div class="stack"><h3>Link data</h3>
 <p class="muted">Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest
 error where a link cannot be read. Videos bring an MP3.</p>
-${platforms.length > 0 && html`<ul class="chips" aria-label="Platforms">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}
+${platforms.length > 0 && html`<ul class="chips" aria-label="Platforms">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
 ${codeBlock({ id: 'job-batch', title: 'Fifty links at once', text: batchRequest(baseUrl) })}</article>
-<article class="card stack"><h3>Images</h3>
+<article class="job"><div class="stack"><h3>Images</h3>
 <p class="muted">Each image is a job that survives a crash: submit many, poll each, show each as it completes. Sizes come out
-exactly, and up to four pictures may go in.</p>
+exactly, and up to four pictures may go in.</p></div>
 ${codeBlock({ id: 'job-image', title: 'One image as a job', text: imageRequest(baseUrl) })}</article>
-<article class="card stack"><h3>Text and sound</h3>
+<article class="job"><div class="stack"><h3>Text and sound</h3>
 <p class="muted">${modelWords(models)} Chats and responses stream through untouched; speech, transcripts and sound effects are
-beside them.</p>
+beside them.</p></div>
 ${codeBlock({ id: 'job-text', title: 'With the OpenAI SDK', text: textRequest(baseUrl) })}</article>
-</div>
 </section>`;
 }
 
@@ -113,8 +112,7 @@ function imageRequest(baseUrl: string): string {
   -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\
   -H "Content-Type: application/json" \\
   -H "Idempotency-Key: harbour-1" \\
-  -d '{"model":"gen-img-2","size":"1024x1536",
-       "prompt":"A tug in the harbour at dawn"}'`;
+  -d '{"model":"gen-img-2","prompt":"A tug at dawn"}'`;
 }
 
 function textRequest(baseUrl: string): string {
