@@ -34,7 +34,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'playwright-core': 'core/services/browser-connection.ts',
   'range-parser': 'server/file-response.ts',
   fresh: 'server/file-response.ts',
-  'openid-client': ['server/account/oidc.ts', 'server/account/guarded-fetch.ts'],
+  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
