@@ -40,7 +40,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
-  'openid-client': ['server/account/oidc.ts', 'server/account/guarded-fetch.ts'],
+  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
@@ -108,6 +108,11 @@ const LAYERS: readonly Layer[] = [
     holds: /^plugins\/[^/]+\/test\//,
     allows: (target, file) =>
       /^(node:|mediagate$|mediagate\/testing$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
+  },
+  {
+    name: 'scripts of pages import each other alone',
+    holds: /^server\/site\/browser\//,
+    allows: (target) => target.startsWith('server/site/browser/'),
   },
   {
     name: 'the server imports node:, mediagate, its own packages and itself, never a plugin',

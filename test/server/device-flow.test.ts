@@ -127,6 +127,7 @@ describe('the device flow', () => {
       body: `user_code=${second.user_code}&answer=approve`,
     });
     expect(refused.status).to.equal(401);
+    expect(refused.json.error.code).to.equal('not_signed_in');
     expect((await poll(second.device_code)).json.error).to.equal('authorization_pending');
   });
 
@@ -183,7 +184,7 @@ describe('the device flow', () => {
   });
 
   for (const name of ['', ' ', '<b>x</b>', 'x'.repeat(101), 'a\u202eb', 'a\nb', 'https://evil.example', '"', 7]) {
-    it(`takes no name that could pass for something else: ${JSON.stringify(name).slice(0, 30)}`, async () => {
+    it(`takes no name that could pass for something else: ${encodeURI(String(name)).slice(0, 30)}`, async () => {
       const body = JSON.stringify({ client_id: name });
       const refused = await app.request('/api/agent/device', { method: 'POST', headers: JSON_TYPE, body });
       expect(refused.status).to.equal(400);

@@ -90,6 +90,18 @@ describe('sessions', () => {
     expect(answer.json.error.code).to.equal('invalid_api_key');
   });
 
+  it('are missed with words for programs and their users: where to sign in, and that no password is to be asked for', async () => {
+    const key = await app.makeKey();
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, json } = await app.request('/device', { method: 'POST', headers, body: 'user_code=BBBBBBBB' });
+    expect(status).to.equal(401);
+    expect(json.error).to.include({ code: 'not_signed_in', type: 'authentication_error' });
+    expect(json.error.message).to.contain('An API key signs nobody in.');
+    expect(json.loginUrl).to.equal(`${app.url}/signin`);
+    expect(json.instruction).to.contain('Never ask for a password');
+    expect(JSON.stringify(json)).not.to.contain(key);
+  });
+
   it('are judged by the bearer token alone where there is one, and by the cookie where a proxy asks for Basic', async () => {
     const browser = await app.signedIn();
     const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;

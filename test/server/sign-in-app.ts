@@ -1,6 +1,6 @@
 import type { Clock } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { createIdentity, createSiteAddress, type Identity } from 'mediagate/server';
+import { type AccountDependencies, createIdentity, createSiteAddress, type Identity } from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -16,6 +16,8 @@ export interface SignInAppOptions {
   /** What the gateway is told to listen on. Default 127.0.0.1. */
   host?: string;
   databaseUrl?: string;
+  /** Where the money of orders goes. Default: nowhere. */
+  transferOf?: AccountDependencies['transferOf'];
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -36,7 +38,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl } = options;
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, transferOf } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -54,7 +56,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     account({ gateway, state, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
-      return { state, identity, site };
+      return { state, identity, site, transferOf };
     },
   });
   if (!identity) throw new Error('the app was started without accounts');
