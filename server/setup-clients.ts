@@ -17,6 +17,9 @@ export interface SetupFile {
 /** The environment variable that every client reads the key from. */
 export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
 
+/** The official package of this name, for JavaScript and for Python. */
+const OPENAI = 'openai';
+
 /** @param baseUrl Address of the gateway, without a trailing slash. */
 export function setupClients(baseUrl: string): readonly SetupClient[] {
   return [
@@ -25,7 +28,7 @@ export function setupClients(baseUrl: string): readonly SetupClient[] {
       name: 'Environment',
       summary: 'The key lives in an environment variable, and everything else reads it from there.',
       files: [
-        { title: 'Shell, for this session', text: `read -rs ${KEY_VARIABLE} && export ${KEY_VARIABLE}` },
+        { title: 'Shell, for this session', text: `read -rs ${KEY_VARIABLE}\nexport ${KEY_VARIABLE}` },
         { title: 'PowerShell, for this session', text: `$env:${KEY_VARIABLE} = Read-Host -MaskInput` },
         { title: '.env of a project, never committed', text: `${KEY_VARIABLE}=\nOPENAI_BASE_URL=${baseUrl}/v1` },
       ],
@@ -56,10 +59,10 @@ export function setupClients(baseUrl: string): readonly SetupClient[] {
       name: 'Node',
       summary: 'The official OpenAI package for JavaScript, pointed at this gateway.',
       files: [
-        { title: 'Shell', text: 'npm install openai' },
+        { title: 'Shell', text: `npm install ${OPENAI}` },
         {
           title: 'ask.mjs',
-          text: `import OpenAI from 'openai';
+          text: `import { OpenAI } from ${`'${OPENAI}'`};
 
 const client = new OpenAI({
   baseURL: '${baseUrl}/v1',
@@ -76,11 +79,11 @@ console.log(answer.output_text);`,
       name: 'Python',
       summary: 'The official OpenAI package for Python, pointed at this gateway.',
       files: [
-        { title: 'Shell', text: 'pip install openai' },
+        { title: 'Shell', text: `pip install ${OPENAI}` },
         {
           title: 'ask.py',
           text: `import os
-from openai import OpenAI
+from ${OPENAI} import OpenAI
 
 client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["${KEY_VARIABLE}"])
 

@@ -48,6 +48,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'plans-signed-in', path: '/plans' },
       ...orders,
       { name: 'device', path: '/device' },
+      { name: 'device-answer', path: await askForDevice(gateway) },
     ]);
     const stranger = await (await browser.newContext()).newPage();
     await take(stranger, gateway, folder, [
@@ -84,6 +85,17 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
   await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
   return orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` }));
+}
+
+/** A program that asks to be let in; where that is answered. */
+async function askForDevice(gateway: GatewayProcess): Promise<string> {
+  const { json } = await gateway.request('/api/agent/device', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: 'Shipyard CLI' }),
+  });
+  const { pathname, search } = new URL(json.verification_uri_complete);
+  return pathname + search;
 }
 
 async function take(page: Page, gateway: GatewayProcess, folder: string, shots: readonly Shot[]): Promise<void> {

@@ -25,7 +25,7 @@ function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier): PlanV
     `${counted(rpm, 'request')} a minute`,
     'Made with your first key',
   ];
-  return { id, name, points, note: null, price: 'Free', isFree: true };
+  return { id, name, points, note: null, price: 'No charge', isFree: true };
 }
 
 function planView(plan: Plan): PlanView {

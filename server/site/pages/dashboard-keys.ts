@@ -31,11 +31,11 @@ ${
       )
     : html`<ul class="rows">${keys.map(renderKey)}</ul>`
 }
-<form class="form-row needs-script" data-api="POST /api/user" data-show="new-key-text" data-key="key">
+<form class="form-row needs-script" data-api="POST /api/user" data-show="new-key-text" data-key="key" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of a new key</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What it is for" autocomplete="off"></div>
 <button class="button">Make a key</button>
-<p class="problem" role="alert"></p>
+<p class="problem" role="alert" id="problem-new"></p>
 </form>
 <p class="needs-no-script small muted">Making, rotating and revoking keys needs scripts, or the API.</p>
 </section>`;
@@ -55,15 +55,15 @@ function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state
 ${
   state === 'good' &&
   html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="key"
-data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate">
-<input type="hidden" name="keyId" value="${id}"><p class="problem" role="alert"></p>
+data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate" data-problem="problem-${id}">
+<input type="hidden" name="keyId" value="${id}">
 <button class="button button-quiet button-small">Rotate<span class="visually-hidden"> ${name}</span></button></form>`
 }
 <form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
-data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad>
-<p class="problem" role="alert"></p>
+data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
 <button class="button button-quiet button-small">Revoke<span class="visually-hidden"> ${name}</span></button></form>
-</div>`;
+</div>
+<p class="problem" role="alert" id="problem-${id}"></p>`;
 }
 
 function stateBadge(state: KeyView['state']): Html | false {

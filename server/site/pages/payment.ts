@@ -24,7 +24,6 @@ export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state)}</div>
 <p>Order <code id="code">${order.code}</code> of ${minute(order.createdAt)}</p></div>
 ${isOpen ? renderOpen(view) : renderClosed(order)}
-<p class="visually-hidden" role="status" id="payment-news"></p>
 </div>`,
   };
 }
@@ -37,7 +36,7 @@ function renderOpen({ order, transfer, now }: PaymentView): Html {
 <p class="small muted">Scan it with your banking app. Everything below is filled in.</p>
 </div>
 <div class="card stack">
-<p class="pay-amount figures">${money(amount - paidAmount, currency)}</p>
+<div><p class="small muted">To pay</p><p class="pay-amount figures">${money(amount - paidAmount, currency)}</p></div>
 ${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} came. Send the rest with the same words.</p>`}
 <dl class="pay-facts">
 ${fact('bank', 'Bank', transfer.bankName)}

@@ -48,9 +48,9 @@ function renderAction({ id, name, isFree }: PlanView, isSignedIn: boolean): Html
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">Start${title}</a>`;
   if (!isSignedIn) return html`<a class="button button-quiet" href="/login?return_to=/plans">Choose${title}</a>`;
-  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}">
+  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
 <input type="hidden" name="planId" value="${id}">
-<p class="problem" role="alert"></p>
+<p class="problem" role="alert" id="problem-${id}"></p>
 <button class="button needs-script">Choose${title}</button>
 <p class="needs-no-script small muted">Choosing a plan needs scripts, or the API.</p>
 </form>`;
