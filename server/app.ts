@@ -9,6 +9,7 @@ import {
   type UsageLedger,
   type Windows,
 } from 'mediagate';
+import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -62,6 +63,8 @@ export interface AppDependencies {
   imageDailyLimit?: number;
   /** Bytes of one sound that is sent. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Accounts of people. Default: there are none, and nobody signs in. */
+  account?: AccountDependencies;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
@@ -102,7 +105,7 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -129,6 +132,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
+  if (account) addAccountRoutes(router, { account, gateway, bodies, clock, logger });
   return router;
 }
 

@@ -1,7 +1,9 @@
 /**
  * The HTTP server, for those who embed it: `createApp` gives a Koa app over a gateway and a state of their own.
  */
-
+export { createIdentity, type Identity, type SignInStatus } from './account/identity.js';
+export type { AccountDependencies } from './account/routes.js';
+export { createSiteAddress, type SiteAddress } from './account/site-address.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
 export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan } from './catalogue.js';
 export { createHealth, type Health, type HealthOptions } from './health.js';

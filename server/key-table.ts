@@ -11,7 +11,7 @@ const MAX_REMEMBERED = 10_000;
 const UNKNOWN_HASH = '0'.repeat(64);
 
 export interface KeyTableOptions {
-  keys: ApiKeys;
+  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'touch'>;
   /** Newest first. */
   peppers: readonly [Pepper, ...Pepper[]];
   clock: Clock;
@@ -22,7 +22,7 @@ export interface KeyTableOptions {
 export interface KeyTable {
   /**
    * The record of a good key.
-   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`.
+   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   verify(key: string): Promise<ApiKeyRecord>;
   /** Writes down what is still to be written and stops refreshing. */
@@ -134,6 +134,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       if (record.expiresAt !== null && record.expiresAt <= now) {
         throw new GatewayError('expired_api_key', 'This API key has expired.');
       }
+      if (record.suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
       uses.set(record.id, now);
       return record;
     },

@@ -83,6 +83,9 @@ export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { 
     accountId: 'local',
     createdAt: now,
     revokedAt: null,
+    suspendedAt: null,
+    replacedBy: null,
+    imageDailyLimit: null,
     lastUsedAt: null,
   };
   return { key, record };

@@ -22,5 +22,6 @@ export function secretsOf(settings: Settings): string[] {
     const password = url === undefined ? undefined : URL.parse(url)?.password;
     return password ? [password, decodeURIComponent(password)] : [];
   });
-  return [...settings.keyPeppers, ...settings.linkSecrets, ...new Set(passwords)];
+  const { keyPeppers, linkSecrets, oidcClientSecret } = settings;
+  return [...keyPeppers, ...linkSecrets, ...(oidcClientSecret ? [oidcClientSecret] : []), ...new Set(passwords)];
 }

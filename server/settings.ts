@@ -1,6 +1,16 @@
 import path from 'node:path';
 import type { FreeTierPeriod } from './plan-key.js';
-import { hostName, list, oneOf, origin, secrets, urlOf, webAddress, wholeNumber } from './setting-values.js';
+import {
+  hostName,
+  issuerAddress,
+  list,
+  oneOf,
+  origin,
+  secrets,
+  urlOf,
+  webAddress,
+  wholeNumber,
+} from './setting-values.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -12,6 +22,13 @@ export interface Settings {
   /** Without a trailing slash. Default: made from host and port once the server listens. */
   baseUrl?: string;
   siteUrl?: string;
+  /** Whether there are accounts at all: people who sign in. */
+  site: boolean;
+  /** As its tokens name it. */
+  oidcIssuer?: string;
+  oidcClientId?: string;
+  /** Default: none, and the client is a public one. */
+  oidcClientSecret?: string;
   /** Absolute. */
   dataDir: string;
   databaseUrl?: string;
@@ -97,9 +114,34 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'SITE_URL',
-    default: 'none',
-    description: 'Public address of the account site; errors about keys name it.',
+    default: 'the address of this gateway',
+    description:
+      'Public address of the account site: https, but on loopback. Where it is set, errors about keys name it.',
     read: (text) => ({ siteUrl: webAddress(text) }),
+  },
+  {
+    name: 'SITE',
+    default: 'on',
+    description: '`off` leaves out the account site: nobody signs in.',
+    read: (text) => ({ site: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
+    name: 'OIDC_ISSUER',
+    default: 'a development identity provider, on loopback alone',
+    description: 'Issuer of the OpenID Connect provider that people sign in with, exactly as its tokens name it.',
+    read: (text) => ({ oidcIssuer: issuerAddress(text) }),
+  },
+  {
+    name: 'OIDC_CLIENT_ID',
+    default: 'none',
+    description: 'Client of this gateway there; its redirect address is `SITE_URL/signin/callback`.',
+    read: (text) => ({ oidcClientId: text }),
+  },
+  {
+    name: 'OIDC_CLIENT_SECRET',
+    default: 'none: a public client',
+    description: 'Secret of that client.',
+    read: (text) => ({ oidcClientSecret: text }),
   },
   {
     name: 'DATA_DIR',
@@ -316,6 +358,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const settings: Settings = {
     host: '127.0.0.1',
     port: 8787,
+    site: true,
     dataDir: path.resolve('data'),
     trustedOrigins: [],
     browser: true,
@@ -348,6 +391,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       problems.push(`${name} must be ${error instanceof Error ? error.message : String(error)}.`);
     }
   }
+  if (settings.oidcIssuer && !settings.oidcClientId) problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is.');
   if (problems.length > 0) throw new SettingsError(problems.join('\n'));
   return settings;
 }

@@ -17,6 +17,7 @@ const SERVER_PACKAGES = [
   'fresh',
   'prom-client',
   '@fastify/busboy',
+  'openid-client',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -39,6 +40,8 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
+  'openid-client': 'server/account/',
+  'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',
@@ -48,6 +51,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
 const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'plugins/sketch_image': ['sharp'],
   'plugins/offline_speech': ['onnxruntime-web/wasm', 'llama-tokenizer-js'],
+  'plugins/dev_identity': ['oidc-provider', 'lru-cache'],
 };
 
 /** Not loaded by `import 'mediagate'`. */
@@ -65,6 +69,8 @@ const LAZY_PACKAGES = [
   'onnxruntime-web',
   'llama-tokenizer-js',
   'prom-client',
+  'openid-client',
+  'oidc-provider',
 ];
 
 interface Layer {
