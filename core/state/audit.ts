@@ -23,6 +23,7 @@ export type AuditAction =
   | 'order.cancelled'
   | 'order.refunded'
   | 'order.expired'
+  | 'transaction.reviewed'
   | 'plan.granted'
   | 'plan.taken-back'
   | 'user.suspended'

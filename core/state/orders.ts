@@ -137,6 +137,6 @@ export interface Orders {
     transaction: Pick<BankTransaction, 'provider' | 'id'>,
     change: Omit<OrderChange, 'code'>,
   ): Promise<boolean>;
-  /** Expires what is due, and forgets what brought no money and was over 90 days ago; a thousand of each at most. */
+  /** Expires what is due, and forgets what brought no money and was over 90 days ago; 200 of each at most. */
   sweep(): Promise<{ expired: number; forgotten: number }>;
 }

@@ -339,6 +339,7 @@ export interface DeviceGrantsTable {
 export interface OrdersTable {
   code: string;
   account_id: string;
+  plan_id: string;
   /** JSON of PlanTerms. */
   terms: string;
   amount: number;

@@ -107,6 +107,7 @@ async function createOrders(db: Kysely<unknown>): Promise<void> {
     .createTable('orders')
     .addColumn('code', 'text', (column) => column.primaryKey())
     .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('plan_id', 'text', (column) => column.notNull())
     .addColumn('terms', 'text', (column) => column.notNull())
     .addColumn('amount', 'bigint', (column) => column.notNull())
     .addColumn('currency', 'text', (column) => column.notNull())

@@ -1,0 +1,181 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { GatewayError } from '../errors.js';
+import { lockAccount } from './account-table.js';
+import type { AccountsOptions } from './accounts-sql.js';
+import { writeAudit } from './audit-sql.js';
+import { orderCodesIn } from './order-codes.js';
+import { moveOrder } from './order-move.js';
+import { lockOrder, type OrderRow, stateAt, toOrder, toRecordedTransaction } from './order-rows.js';
+import { afterMoney } from './order-states.js';
+import type { BankTransaction, Orders, Recording } from './orders.js';
+import type { BankTransactionsTable, Tables } from './schema.js';
+import { storable } from './storable-text.js';
+
+const MAX_TEXT = 500;
+const MAX_ID = 200;
+const MAX_PROVIDER = 50;
+/** Sums of these stay exact. */
+const MAX_AMOUNT = 1_000_000_000_000;
+
+type TransactionRow = Selectable<BankTransactionsTable>;
+
+/** Transfers that banks tell of, in SQL. */
+export function createOrderTransactions({
+  database,
+  times,
+  clock,
+}: AccountsOptions): Pick<Orders, 'record' | 'transactions' | 'settleReview'> {
+  const { engine } = database;
+
+  return {
+    async record(told) {
+      checkTransaction(told);
+      return database.transaction(async (transaction) => {
+        const at = await times.read(transaction);
+        const row = await insertTransaction(transaction, told, at);
+        if (!row) return findRecorded(transaction, told, at);
+        const match = await matchOrder(transaction, row.text);
+        const counted = match && (await count(transaction, row, match, at));
+        return counted ?? { transaction: toRecordedTransaction(row), replayed: false };
+      });
+    },
+
+    async transactions(of, limit) {
+      const rows = await database.run((queries) => {
+        const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
+        if ('code' in of) {
+          const ofOrder = all.where('order_code', '=', of.code);
+          return ofOrder.orderBy('recorded_at').orderBy('provider').orderBy('id').execute();
+        }
+        const reviewed = all.where(sql<boolean>`review is not null`);
+        return reviewed.orderBy('recorded_at', 'desc').orderBy('provider').orderBy('id').execute();
+      });
+      return rows.map(toRecordedTransaction);
+    },
+
+    settleReview: ({ provider, id }, { actor, note }) =>
+      database.transaction(async (transaction) => {
+        const at = await times.read(transaction);
+        const settled = await transaction
+          .updateTable('bank_transactions')
+          .set({ review: null })
+          .where('provider', '=', provider)
+          .where('id', '=', id)
+          .where('review', 'is not', null)
+          .returning('order_code')
+          .executeTakeFirst();
+        if (!settled) return false;
+        const { order_code: code } = settled;
+        const order = code === null ? undefined : await lockOrder(transaction, engine, code);
+        const subject = order?.code ?? `${provider}:${id}`;
+        const said = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
+        await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: said });
+        return true;
+      }),
+  };
+
+  /** Undefined where the order was forgotten at this moment. */
+  async function count(
+    transaction: Transaction<Tables>,
+    row: TransactionRow,
+    { code, account_id }: Pick<OrderRow, 'code' | 'account_id'>,
+    at: number,
+  ): Promise<Recording | undefined> {
+    const account = await lockAccount(transaction, engine, account_id);
+    const order = await lockOrder(transaction, engine, code);
+    if (!order) return undefined;
+    const { state: to, paidAmount, review } = afterMoney({ ...toOrder(order, at), state: stateAt(order, at) }, row);
+    const counted = { order_code: code, review };
+    const { provider, id, amount, currency } = row;
+    await transaction
+      .updateTable('bank_transactions')
+      .set(counted)
+      .where('provider', '=', provider)
+      .where('id', '=', id)
+      .execute();
+    const note = `${provider} ${id}: ${amount} ${currency}`;
+    const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
+    const change = { transaction, engine, account, at, changedAt: clock.now() };
+    const moved = await moveOrder({ ...change, order, to, paidAmount, line });
+    return { transaction: toRecordedTransaction({ ...row, ...counted }), order: toOrder(moved, at), replayed: false };
+  }
+}
+
+/** Undefined where it was recorded before; who records it at the same moment is waited for. */
+function insertTransaction(
+  transaction: Transaction<Tables>,
+  { provider, id, amount, currency, text, at }: BankTransaction,
+  recordedAt: number,
+): Promise<TransactionRow | undefined> {
+  return transaction
+    .insertInto('bank_transactions')
+    .values({
+      provider,
+      id,
+      amount,
+      currency,
+      text: storable(text, MAX_TEXT),
+      at,
+      recorded_at: recordedAt,
+      order_code: null,
+      review: 'unmatched',
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst();
+}
+
+async function findRecorded(
+  queries: Kysely<Tables>,
+  { provider, id }: BankTransaction,
+  at: number,
+): Promise<Recording> {
+  const row = await queries
+    .selectFrom('bank_transactions')
+    .selectAll()
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const { order_code: code } = row;
+  const order =
+    code === null
+      ? undefined
+      : await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
+  return { transaction: toRecordedTransaction(row), ...(order && { order: toOrder(order, at) }), replayed: true };
+}
+
+/** The order that is meant; none where the text names several. */
+async function matchOrder(
+  queries: Kysely<Tables>,
+  text: string,
+): Promise<Pick<OrderRow, 'code' | 'account_id'> | undefined> {
+  const codes = orderCodesIn(text);
+  if (codes.length === 0) return undefined;
+  const found = await queries.selectFrom('orders').select(['code', 'account_id']).where('code', 'in', codes).execute();
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function checkTransaction({ provider, id, amount, currency, at }: BankTransaction): void {
+  const names = [
+    ['provider', provider, MAX_PROVIDER],
+    ['id', id, MAX_ID],
+  ] as const;
+  for (const [param, text, most] of names) {
+    if (text !== '' && storable(text, most) === text) continue;
+    throw invalid(param, `1 to ${most} characters without control characters`);
+  }
+  checkMoney({ amount, currency });
+  if (!Number.isSafeInteger(at)) throw invalid('at', 'whole milliseconds since 1970');
+}
+
+/** @throws GatewayError `invalid_value`. */
+export function checkMoney({ amount, currency }: Pick<BankTransaction, 'amount' | 'currency'>): void {
+  if (!Number.isSafeInteger(amount) || amount < 1 || amount > MAX_AMOUNT) {
+    throw invalid('amount', `a whole number of minor units from 1 to ${MAX_AMOUNT}`);
+  }
+  if (!/^[A-Z]{3}$/.test(currency)) throw invalid('currency', 'three capital letters');
+}
+
+function invalid(param: string, wanted: string): GatewayError {
+  return new GatewayError('invalid_value', `"${param}" must be ${wanted}.`, { param });
+}
