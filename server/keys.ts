@@ -61,11 +61,11 @@ export interface NewKey {
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
-  /** Default: none, and then neither a budget nor a bound of models. */
-  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models'>;
+  /** Default: none, and then neither a budget nor a bound of models, nor a limit of images that is its own. */
+  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
 }
 
-const NO_PLAN = { planId: null, budgetId: null, models: null } as const;
+const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
 
 /** A key and the record to store for it. The key itself is in no record. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
@@ -85,7 +85,6 @@ export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { 
     revokedAt: null,
     suspendedAt: null,
     replacedBy: null,
-    imageDailyLimit: null,
     lastUsedAt: null,
   };
   return { key, record };

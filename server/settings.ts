@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FreeTierPeriod } from './plan-key.js';
+import type { FreeTierPeriod } from './plan-terms.js';
 import {
   hostName,
   issuerAddress,
@@ -268,7 +268,7 @@ const SETTINGS: readonly Setting[] = [
     name: 'IMAGE_DAILY_LIMIT',
     default: 'none',
     description:
-      'Images that an account may ask for on one day (UTC); more are refused (429). Those that fail do not count.',
+      'Images that an account may ask for on one day (UTC) where its plan says nothing; more are refused (429). Those that fail do not count.',
     read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
@@ -299,7 +299,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'PLANS_FILE',
     default: 'none',
-    description: 'JSON file of plans that differ from those of the service document, or are added to them.',
+    description:
+      'JSON file of plans that differ from those of the service document or are added to them, prices and support.',
     read: (text) => ({ plansFile: path.resolve(text) }),
   },
   {

@@ -16,7 +16,9 @@ export async function checkSignIn(
   const name = 'sign-in';
   if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
   const { siteUrl, baseUrl, host, port } = settings;
-  const site = createSiteAddress(() => siteUrl ?? baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const site = createSiteAddress(
+    () => siteUrl ?? baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+  );
   const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url });
   try {
     const identity = createIdentity({ gateway, settings, site });
@@ -24,7 +26,10 @@ export async function checkSignIn(
     if (state === 'off') return { name, level: 'warn', detail: 'nobody can sign in', advice: reason };
     if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
     const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
-    await createOidcClient({ identity, gateway, clock: systemClock, logger }).begin(secrets, `${site().url}/signin/callback`);
+    await createOidcClient({ identity, gateway, clock: systemClock, logger }).begin(
+      secrets,
+      `${site().url}/signin/callback`,
+    );
     return { name, level: 'ok', detail: `${provider} answers` };
   } catch (error) {
     const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);
