@@ -132,7 +132,8 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
-  if (account) addAccountRoutes(router, { account, gateway, bodies, clock, logger });
+  const counting = { keys, budgets, ledger, windows };
+  if (account) addAccountRoutes(router, { account, gateway, ...counting, bodies, polls, clock, logger, baseUrl });
   return router;
 }
 
