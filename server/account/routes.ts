@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Budgets, Clock, Gateway, Logger, State, UsageLedger, Windows } from 'mediagate';
+import type { Budgets, Clock, Gateway, State, UsageLedger, Windows } from 'mediagate';
 import type { Catalogue } from '../catalogue.js';
 import type { KeyTable } from '../key-table.js';
 import type { Pepper } from '../keys.js';
@@ -44,18 +44,17 @@ export interface AccountRoutes {
   bodies: BodyBudget;
   polls: PollGuard;
   clock: Clock;
-  logger: Logger;
   baseUrl(): string;
 }
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, logger, baseUrl } = options;
+  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
   const { state, identity, catalogue, freeTierPeriod, pepper, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
   const sameOrigin = createSameOriginGuard(site);
-  const oidc = createOidcClient({ identity, gateway, clock, logger });
+  const oidc = createOidcClient({ identity, gateway, clock });
   addSignInRoutes(router, { users, signIns, sessions, oidc, clock, site });
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });

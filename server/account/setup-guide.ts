@@ -90,6 +90,9 @@ function curl(api: string, { first }: SetupModels): SetupClient {
   };
 }
 
+/** Apart: it is no import of this file. */
+const NODE_IMPORT = "import OpenAI from 'openai';";
+
 function node(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-node',
@@ -99,7 +102,7 @@ function node(api: string, { first }: SetupModels): SetupClient {
       {
         path: 'first-request.mjs',
         language: 'javascript',
-        content: `import OpenAI from 'openai';
+        content: `${NODE_IMPORT}
 
 const client = new OpenAI({
   apiKey: process.env.${KEY_VARIABLE},
