@@ -3,6 +3,8 @@ import { MODEL_NOTES } from '../catalogue.js';
 /** Where the API key is kept on the client's side: no example holds a key. */
 export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
 
+const NODE_SDK = 'openai';
+
 export const SETUP_CLIENTS = ['env', 'curl', 'openai-node', 'openai-python', 'codex'] as const;
 export type SetupClientId = (typeof SETUP_CLIENTS)[number];
 
@@ -90,9 +92,6 @@ function curl(api: string, { first }: SetupModels): SetupClient {
   };
 }
 
-/** Apart: it is no import of this file. */
-const NODE_IMPORT = "import OpenAI from 'openai';";
-
 function node(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-node',
@@ -102,7 +101,7 @@ function node(api: string, { first }: SetupModels): SetupClient {
       {
         path: 'first-request.mjs',
         language: 'javascript',
-        content: `${NODE_IMPORT}
+        content: `import OpenAI from '${NODE_SDK}';
 
 const client = new OpenAI({
   apiKey: process.env.${KEY_VARIABLE},
@@ -114,7 +113,7 @@ console.log(response.output_text);
 `,
       },
     ],
-    commands: ['npm install openai', 'node first-request.mjs'],
+    commands: [`npm install ${NODE_SDK}`, 'node first-request.mjs'],
   };
 }
 
