@@ -101,14 +101,14 @@ function node(api: string, { first }: SetupModels): SetupClient {
       {
         path: 'first-request.mjs',
         language: 'javascript',
-        content: `import OpenAI from '${NODE_SDK}';
+        content: `import OpenAI from ${JSON.stringify(NODE_SDK)};
 
 const client = new OpenAI({
   apiKey: process.env.${KEY_VARIABLE},
   baseURL: ${JSON.stringify(api)},
 });
 
-const response = await client.responses.create({ model: ${JSON.stringify(first)}, input: 'Say hello.' });
+const response = await client.responses.create({ model: ${JSON.stringify(first)}, input: "Say hello." });
 console.log(response.output_text);
 `,
       },
