@@ -1,7 +1,10 @@
 /**
  * The HTTP server, for those who embed it: `createApp` gives a Koa app over a gateway and a state of their own.
  */
+export { type AccountOverview, type AccountView, createAccountView } from './account/account-overview.js';
+export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './account/endpoints.js';
 export { createIdentity, type Identity, type SignInStatus } from './account/identity.js';
+export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './account/key-desk.js';
 export type { AccountDependencies } from './account/routes.js';
 export { createSiteAddress, type SiteAddress } from './account/site-address.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';

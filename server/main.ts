@@ -14,6 +14,7 @@ import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
 import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
+import { readCatalogue } from './plans-file.js';
 import { loadPeppers, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
 import { createUsageDesk } from './usage.js';
@@ -57,6 +58,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
   const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
+  const catalogue = await readCatalogue(settings.plansFile);
   const [state, peppers] = await Promise.all([openStateOf(settings, logger), loadPeppers(settings)]);
   opened.add(() => state.close());
 
@@ -96,7 +98,8 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const counting = { windows, usage, budgets, ledger };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
   const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const account = identity && { state, identity, site };
+  const { freeTierPeriod } = settings;
+  const account = identity && { state, identity, catalogue, freeTierPeriod, pepper: peppers[0], site };
   const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, ...links, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   let metricsAddress: string | undefined;

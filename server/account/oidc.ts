@@ -1,5 +1,5 @@
-import { type Clock, type Gateway, GatewayError, type Logger, type Identity as Person } from 'mediagate';
-import type { Configuration } from 'openid-client';
+import { type Clock, type Gateway, GatewayError, type Identity as Person } from 'mediagate';
+import type { ClientAuth, Configuration, ServerMetadata } from 'openid-client';
 import { createGuardedFetch } from './guarded-fetch.js';
 import type { Identity, Issuer } from './identity.js';
 import { providerFailure, signInFailure } from './oidc-failure.js';
@@ -31,17 +31,15 @@ export interface OidcClientOptions {
   identity: Identity;
   gateway: Pick<Gateway, 'httpClient'>;
   clock: Clock;
-  logger: Logger;
 }
 
 interface Discovered extends Issuer {
   configuration: Configuration;
-  until: number;
 }
 
 /** Nothing is loaded or asked before somebody signs in. */
-export function createOidcClient({ identity, gateway, clock, logger }: OidcClientOptions): OidcClient {
-  let discovered: Promise<Discovered> | undefined;
+export function createOidcClient({ identity, gateway, clock }: OidcClientOptions): OidcClient {
+  let asked: { answer: Promise<Discovered>; until: number } | undefined;
 
   async function discover(): Promise<Discovered> {
     const { state, reason } = identity.status();
@@ -55,8 +53,8 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
     const configuration = await oidc.discovery(
       url,
       issuer.clientId,
-      { client_secret: issuer.clientSecret, [oidc.clockTolerance]: TOLERANCE_S },
-      issuer.clientSecret === undefined ? oidc.None() : undefined,
+      { [oidc.clockTolerance]: TOLERANCE_S },
+      clientAuth(oidc, issuer.clientSecret),
       {
         [oidc.customFetch]: createGuardedFetch(http),
         timeout: TIMEOUT_MS / 1_000,
@@ -67,37 +65,26 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
         ],
       },
     );
-    return { ...issuer, configuration, until: clock.monotonic() + METADATA_MS };
+    checkMetadata(configuration.serverMetadata());
+    return { ...issuer, configuration };
   }
 
-  async function ready(): Promise<Discovered> {
-    try {
-      const current = await discovered;
-      if (current && clock.monotonic() < current.until) return current;
-      discovered = discover();
-      return await discovered;
-    } catch (error) {
-      // Told to all who waited for it, and forgotten: whoever comes next asks anew.
-      discovered = undefined;
-      throw providerFailure(error);
-    }
-  }
-
-  async function attempt<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      const failure = signInFailure(error);
-      if (failure !== error) logger.warn('a sign-in failed at the identity provider', { code: failure.code, error });
-      throw failure;
-    }
+  function ready(): Promise<Discovered> {
+    if (asked && clock.monotonic() < asked.until) return asked.answer;
+    const asking = { answer: failingAs(providerFailure, discover), until: clock.monotonic() + METADATA_MS };
+    asked = asking;
+    // Told to all who wait for it, and forgotten: whoever comes next asks anew.
+    asking.answer.catch(() => {
+      if (asked === asking) asked = undefined;
+    });
+    return asking.answer;
   }
 
   return {
     begin: ({ state, nonce, codeVerifier }, redirectUri) =>
-      attempt(async () => {
+      failingAs(providerFailure, async () => {
         const [{ configuration }, oidc] = await Promise.all([ready(), import('openid-client')]);
-        const url = oidc.buildAuthorizationUrl(configuration, {
+        return oidc.buildAuthorizationUrl(configuration, {
           redirect_uri: redirectUri,
           scope: SCOPE,
           state,
@@ -105,12 +92,9 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
           code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
         });
-        if (!/^https?:$/.test(url.protocol))
-          throw providerFailure(new Error('the authorization endpoint is no web address'));
-        return url;
       }),
     finish: ({ state, nonce, codeVerifier }, callback) =>
-      attempt(async () => {
+      failingAs(signInFailure, async () => {
         const [{ configuration, knownAs }, oidc] = await Promise.all([ready(), import('openid-client')]);
         const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
           expectedState: state,
@@ -135,6 +119,37 @@ export function createOidcClient({ identity, gateway, clock, logger }: OidcClien
         };
       }),
   };
+}
+
+/** @throws Error where a sign-in could not come to an end, or would lead a browser to what is no web address. */
+function checkMetadata({
+  authorization_endpoint: entrance = '',
+  token_endpoint: exchange,
+  jwks_uri: keys,
+}: ServerMetadata) {
+  if (!/^https?:\/\//i.test(entrance)) throw new Error('the issuer names no authorization endpoint');
+  if (!exchange || !keys) throw new Error('the issuer names no token endpoint, or no keys');
+}
+
+/** What the issuer understands; what it says nothing about is, by the standard, Basic. */
+function clientAuth(oidc: typeof import('openid-client'), secret: string | undefined): ClientAuth {
+  if (secret === undefined) return oidc.None();
+  const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
+  return (issuer, ...request) =>
+    issuer.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+      ? post(issuer, ...request)
+      : basic(issuer, ...request);
+}
+
+async function failingAs<Result>(
+  describe: (error: unknown) => GatewayError,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw describe(error);
+  }
 }
 
 function textOf(value: unknown, maxLength: number): string | null {

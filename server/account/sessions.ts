@@ -18,7 +18,7 @@ export interface NewDeviceSession {
 export interface SessionDesk {
   /** Undefined where nobody is. A request that sends a bearer token is judged by that alone. */
   find(context: RequestContext): Promise<SignedIn | undefined>;
-  /** @throws GatewayError `not_signed_in`. */
+  /** @throws GatewayError `not_signed_in`; its body then says where to sign in. */
   require(context: RequestContext): Promise<SignedIn>;
   /** Signs a browser in under a session that nobody knew before; the one it had ends. */
   startBrowser(context: RequestContext, userId: string): Promise<void>;
@@ -42,8 +42,9 @@ export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): 
     async require(context) {
       const found = await this.find(context);
       if (found) return found;
+      context.state.loginUrl = `${site().url}/signin`;
       const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key signs nobody in. ' : '';
-      throw new GatewayError('not_signed_in', `${instead}Sign in first: ${site().url}/signin.`);
+      throw new GatewayError('not_signed_in', `${instead}Sign in first: ${context.state.loginUrl}.`);
     },
     async startBrowser(context, userId) {
       const before = readCookie(context, site().cookies.session);

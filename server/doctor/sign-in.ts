@@ -26,10 +26,7 @@ export async function checkSignIn(
     if (state === 'off') return { name, level: 'warn', detail: 'nobody can sign in', advice: reason };
     if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
     const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
-    await createOidcClient({ identity, gateway, clock: systemClock, logger }).begin(
-      secrets,
-      `${site().url}/signin/callback`,
-    );
+    await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
     return { name, level: 'ok', detail: `${provider} answers` };
   } catch (error) {
     const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);

@@ -44,6 +44,8 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
   const fields = { requestId: state.requestId, code: error.code, error: error.cause };
   if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
   else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
+  // Told to a person as their failure; it may be that of the provider, or of how the gateway is set up with it.
+  else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
 }
 
 function writeHead(context: RequestContext, error: GatewayError): string {

@@ -22,7 +22,7 @@ export interface RequestState {
   renderFailure?: (error: GatewayError, requestId: string) => string;
   /** Set on routes that clients of OAuth speak to: their errors have its shape. */
   oauth?: true;
-  /** Set on routes of accounts: who is not signed in is told where to. */
+  /** Set where somebody is not signed in: they are told where to. */
   loginUrl?: string;
   /** Code of the error that was answered, one of ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;

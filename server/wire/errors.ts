@@ -153,7 +153,7 @@ export interface ErrorContext {
   anthropic?: boolean;
   /** Set on routes that clients of OAuth speak to: their bodies have the shape of RFC 6749. */
   oauth?: boolean;
-  /** Set on routes of accounts: who is not signed in is told where to. */
+  /** Set where somebody is not signed in: they are told where to. */
   loginUrl?: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };

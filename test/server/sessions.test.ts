@@ -36,7 +36,11 @@ describe('sessions', () => {
       const browser = await app.signedIn();
       const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
       const headers = { cookie, origin: app.url, 'content-type': 'application/json' };
-      const answer = await app.request('/api/agent/session', { method, headers, ...(method === 'POST' && { body: '{}' }) });
+      const answer = await app.request('/api/agent/session', {
+        method,
+        headers,
+        ...(method === 'POST' && { body: '{}' }),
+      });
       expect(answer.json).to.deep.equal({ authenticated: false, loginUrl: `${app.url}/signin` });
       expect(await isSignedIn(app, browser)).to.equal(false);
     }
@@ -72,7 +76,10 @@ describe('sessions', () => {
     const browser = await app.signedIn();
     const cookie = browser.cookie(app.url, COOKIE) ?? '';
     for (const token of [key, cookie, `mgd_${cookie}`, '']) {
-      const answer = await app.request('/device', { redirect: 'manual', headers: { authorization: `Bearer ${token}` } });
+      const answer = await app.request('/device', {
+        redirect: 'manual',
+        headers: { authorization: `Bearer ${token}` },
+      });
       expect(answer.status).to.equal(303);
     }
     for (const value of [key, `mgd_${cookie}`, `"${cookie}"`, `${cookie}x`]) {
@@ -81,6 +88,18 @@ describe('sessions', () => {
     }
     const answer = await app.request('/v1/usage', { headers: { authorization: `Bearer ${cookie}` } });
     expect(answer.json.error.code).to.equal('invalid_api_key');
+  });
+
+  it('are missed with words for programs and their users: where to sign in, and that no password is to be asked for', async () => {
+    const key = await app.makeKey();
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, json } = await app.request('/device', { method: 'POST', headers, body: 'user_code=BBBBBBBB' });
+    expect(status).to.equal(401);
+    expect(json.error).to.include({ code: 'not_signed_in', type: 'authentication_error' });
+    expect(json.error.message).to.contain('An API key signs nobody in.');
+    expect(json.loginUrl).to.equal(`${app.url}/signin`);
+    expect(json.instruction).to.contain('Never ask for a password');
+    expect(JSON.stringify(json)).not.to.contain(key);
   });
 
   it('are judged by the bearer token alone where there is one, and by the cookie where a proxy asks for Basic', async () => {

@@ -1,6 +1,6 @@
-import type { Clock } from 'mediagate';
+import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { createIdentity, createSiteAddress, type Identity } from 'mediagate/server';
+import { type Catalogue, createIdentity, createSiteAddress, DEFAULT_CATALOGUE, type Identity } from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -16,6 +16,10 @@ export interface SignInAppOptions {
   /** What the gateway is told to listen on. Default 127.0.0.1. */
   host?: string;
   databaseUrl?: string;
+  /** Default: the plans of the service document. */
+  catalogue?: Catalogue;
+  /** Beside the identity provider. Default: none. */
+  plugins?: GatewayOptions['plugins'];
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -36,7 +40,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl } = options;
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, catalogue = DEFAULT_CATALOGUE } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -46,15 +50,15 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     databaseUrl,
     gateway: {
-      plugins: issuer ? [] : [{ use: devIdentity }],
+      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
       // The way out is the real one: what it guards is part of what is tested.
       services: { http: undefined },
     },
-    account({ gateway, state, url }) {
+    account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
-      return { state, identity, site };
+      return { state, identity, catalogue, freeTierPeriod: 'lifetime', pepper, site };
     },
   });
   if (!identity) throw new Error('the app was started without accounts');

@@ -26,7 +26,11 @@ describe('signing in', () => {
 
   it('asks with PKCE, state and nonce, and for its own address alone, whatever the request says of itself', async () => {
     const browser = createBrowserSession();
-    const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', forwarded: 'host=evil.example' };
+    const headers = {
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'https',
+      forwarded: 'host=evil.example',
+    };
     const first = await browser.send(`${app.url}/signin`, { headers });
     const asked = new URL(first.location ?? '').searchParams;
     expect(asked.get('redirect_uri')).to.equal(`${app.url}/signin/callback`);
@@ -65,7 +69,9 @@ describe('signing in', () => {
     browser.setCookie(app.url, COOKIE, planted);
     await app.signIn(browser);
     const first = browser.cookie(app.url, COOKIE) ?? '';
-    expect(first).to.match(/^[\w-]{43}$/).and.not.to.equal(planted);
+    expect(first)
+      .to.match(/^[\w-]{43}$/)
+      .and.not.to.equal(planted);
     await app.signIn(browser);
     const second = browser.cookie(app.url, COOKIE) ?? '';
     expect(second).not.to.equal(first);
@@ -256,7 +262,11 @@ describe('signing in at an address with TLS', () => {
 describe('where nobody can sign in', () => {
   const CASES = [
     { title: 'the gateway listens on all addresses', options: { host: '0.0.0.0' }, reason: 'dev_identity lets anyone' },
-    { title: 'the site is public', options: { siteUrl: 'https://gateway.example' }, reason: 'dev_identity lets anyone' },
+    {
+      title: 'the site is public',
+      options: { siteUrl: 'https://gateway.example' },
+      reason: 'dev_identity lets anyone',
+    },
     { title: 'the site has no TLS', options: { siteUrl: 'http://gateway.example' }, reason: 'SITE_URL must be https' },
   ];
   for (const { title, options, reason } of CASES) {

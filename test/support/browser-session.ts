@@ -43,9 +43,8 @@ export function createBrowserSession(): BrowserSession {
   function keep(url: string, headers: Headers): void {
     for (const cookie of headers.getSetCookie()) {
       const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
-      const name = pair.slice(0, pair.indexOf('='));
-      const value = pair.slice(pair.indexOf('=') + 1);
-      const told = new Map(attributes.map((attribute) => attribute.toLowerCase().split('=') as [string, string]));
+      const [name, value] = nameAndValue(pair);
+      const told = new Map(attributes.map(nameAndValue).map(([attribute, is]) => [attribute.toLowerCase(), is]));
       const expires = told.get('expires');
       const isOver = told.get('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now());
       if (isOver) jarOf(url).delete(name);
@@ -93,4 +92,9 @@ export function createBrowserSession(): BrowserSession {
     setCookie: (url, name, value) => void jarOf(url).set(name, { value, path: '/' }),
     removeCookie: (url, name) => void jarOf(url).delete(name),
   };
+}
+
+function nameAndValue(pair: string): [name: string, value: string] {
+  const [name = '', ...value] = pair.split('=');
+  return [name, value.join('=')];
 }

@@ -32,6 +32,8 @@ export interface ScriptedIssuer {
   readonly requests: readonly string[];
   /** Bodies that the token endpoint got. */
   readonly exchanges: readonly URLSearchParams[];
+  /** Authorization headers that it got with them; empty where there was none. */
+  readonly credentials: readonly string[];
   script: IssuerScript;
   close(): Promise<void>;
 }
@@ -43,6 +45,7 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
   const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const requests: string[] = [];
   const exchanges: URLSearchParams[] = [];
+  const credentials: string[] = [];
   const nonces = new Map<string, string>();
   const server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
@@ -55,6 +58,7 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     clientSecret: CLIENT_SECRET,
     requests,
     exchanges,
+    credentials,
     script: {},
     async close() {
       server.close();
@@ -86,6 +90,7 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     if (pathname === '/token') {
       const fields = new URLSearchParams(await textOf(request));
       exchanges.push(fields);
+      credentials.push(request.headers.authorization ?? '');
       const honest = {
         access_token: `access-${randomUUID()}`,
         token_type: 'Bearer',
@@ -124,7 +129,8 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     const header = script.header?.({ alg: 'ES256' }) ?? { alg: 'ES256' };
     const payload = `${encode(header)}.${encode(script.claims?.(honest) ?? honest)}`;
     const key: KeyObject = (script.foreignKey ? foreign : own).privateKey;
-    const signature = header.alg === 'none' ? '' : sign('sha256', Buffer.from(payload), { key, dsaEncoding: 'ieee-p1363' });
+    const signature =
+      header.alg === 'none' ? '' : sign('sha256', Buffer.from(payload), { key, dsaEncoding: 'ieee-p1363' });
     return `${payload}.${signature === '' ? '' : signature.toString('base64url')}`;
   }
 
