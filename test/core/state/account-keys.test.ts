@@ -89,18 +89,24 @@ for (const engine of engines) {
       expect(await state.keys.listOf(accountId)).to.have.length(2);
     });
 
-    it('keeps the twenty latest of the keys that are no longer good', async () => {
+    it('keeps the twenty latest of the keys that are no longer good, and those the ledger still goes by', async () => {
       const made: ApiKeyRecord[] = [];
       for (let count = 0; count < 24; count += 1) {
-        clock.advance(1);
         const key = await issue();
         await state.keys.revoke(key.id, clock.now());
+        clock.advance(1);
         made.push(key);
       }
-      clock.advance(1);
-      const live = await issue();
-      const kept = (await state.keys.listOf(accountId)).map(({ id }) => id);
-      expect(kept).to.deep.equal([...made.slice(-20), live].map(({ id }) => id));
+      expect(await state.keys.listOf(accountId)).to.have.length(24);
+      const [used, ...unused] = made.map(({ id }) => id) as [string, ...string[]];
+      await state.keys.touch(new Map([[used, clock.now()]]));
+      const keptWith = async (id: string) => (await state.keys.listOf(accountId)).map((key) => key.id !== id && key.id);
+      clock.advance(HOUR_MS);
+      const first = await issue();
+      expect(await keptWith(first.id)).to.deep.equal([used, ...unused.slice(-20), false]);
+      clock.advance(90 * DAY_MS + 1);
+      const second = await issue();
+      expect(await keptWith(second.id)).to.deep.equal([...unused.slice(-20), first.id, false]);
     });
 
     it('gives a plan to the account and to all its keys, and says so to every node', async () => {

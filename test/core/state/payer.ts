@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { systemClock } from '../../../core/services/clock.js';
@@ -25,11 +26,19 @@ export interface Paying {
 const { dataDir, databaseUrl, by, statements, sent } = JSON.parse(process.argv[2] ?? '') as Paying;
 const state = await openState({ dataDir, databaseUrl, clock: systemClock, logger: new ListLogger() });
 
-let begun = Number.NEGATIVE_INFINITY;
+/** Counts what the payment itself asks of the database, not what goes on beside it. */
+const payment = new AsyncLocalStorage<{ begun: number }>();
+
+/** Whether it is this statement's turn. */
+function isLast(): boolean {
+  const counted = payment.getStore();
+  if (counted) counted.begun += 1;
+  return counted !== undefined && counted.begun > statements;
+}
 
 function kill(): never {
   process.kill(process.pid, 'SIGKILL');
-  // Nothing runs any more; the signal is on its way.
+  // The signal is on its way, and nothing else is to happen until then.
   for (;;);
 }
 
@@ -39,9 +48,8 @@ Sqlite.prototype.prepare = function (this: Sqlite.Database, source: string) {
   for (const name of ['run', 'all'] as const) {
     const method = statement[name];
     statement[name] = ((...parameters: unknown[]) => {
-      begun += 1;
-      if (begun > statements) kill();
-      return method.apply(statement, parameters);
+      if (isLast()) kill();
+      return Reflect.apply(method, statement, parameters);
     }) as never;
   }
   return statement;
@@ -49,17 +57,17 @@ Sqlite.prototype.prepare = function (this: Sqlite.Database, source: string) {
 
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function (this: pg.Client, ...parameters: unknown[]) {
-  begun += 1;
-  if (begun > statements && !sent) kill();
+  const last = isLast();
+  if (last && !sent) kill();
   const answer = Reflect.apply(query, this, parameters);
   // What was written goes out before anything is read.
-  if (begun > statements) setImmediate(kill);
+  if (last) setImmediate(kill);
   return answer;
 } as typeof query;
 
-begun = 0;
-if ('code' in by) await state.orders.confirm({ code: by.code, actor: 'operator:bob' });
-else await state.orders.record(by.transaction);
-begun = Number.NEGATIVE_INFINITY;
-process.stdout.write(`done\n`);
+await payment.run({ begun: 0 }, async () => {
+  if ('code' in by) await state.orders.confirm({ code: by.code, actor: 'operator:bob' });
+  else await state.orders.record(by.transaction);
+});
+process.stdout.write('done\n');
 await state.close();
