@@ -66,6 +66,8 @@ export const ERROR_CODES = [
   'not_signed_in',
   'sign_in_failed',
   'cross_site_request',
+  // What a bank tells
+  'invalid_signature',
   // Things that are not there
   'model_not_found',
   'job_not_found',

@@ -105,7 +105,7 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock, account } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -133,7 +133,8 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   const counting = { keys, budgets, ledger, windows };
-  if (account) addAccountRoutes(router, { account, gateway, ...counting, bodies, polls, clock, baseUrl });
+  const serving = { bodies, polls, clock, logger, drain, baseUrl };
+  if (account) addAccountRoutes(router, { account, gateway, ...counting, ...serving });
   return router;
 }
 

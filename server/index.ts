@@ -5,6 +5,13 @@ export { type AccountOverview, type AccountView, createAccountView } from './acc
 export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './account/endpoints.js';
 export { createIdentity, type Identity, type SignInStatus } from './account/identity.js';
 export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './account/key-desk.js';
+export {
+  createPaymentDesk,
+  type PaymentDesk,
+  type PaymentDeskOptions,
+  type PaymentTransfer,
+} from './account/payment-desk.js';
+export { type PaymentReceiver, readReceiver } from './account/payment-receiver.js';
 export type { AccountDependencies } from './account/routes.js';
 export { createSiteAddress, type SiteAddress } from './account/site-address.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';

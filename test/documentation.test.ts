@@ -16,6 +16,7 @@ import {
   createHealth,
   createIdentity,
   createMetrics,
+  createPaymentDesk,
   createPepper,
   createRouter,
   createSiteAddress,
@@ -93,6 +94,14 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'DELETE /api/user': ['session', 'Revokes every key of the account.'],
   'POST /api/user/keys': ['session', 'Makes one more key, ten at the most.'],
   'POST /api/user/rotate': ['session', 'Replaces a key; the old one goes on for `overlapHours` (24).'],
+  'POST /api/agent/payment': ['session', 'Orders a plan: what to transfer, where to, as text and as a QR code.'],
+  'GET /api/agent/payment': ['session', 'Orders of the account, newest first.'],
+  'GET /api/agent/payment/:code': ['session', 'One of them.'],
+  'POST /api/agent/payment/:code/cancel': ['session', 'Cancels one for which no money has come; a JSON body.'],
+  'GET /api/agent/payment/:code/qr.svg': ['session', 'QR code of an open order.'],
+  'GET /api/agent/payment/:code/qr.png': ['session', 'The same as PNG.'],
+  'GET /api/payment/gateway': ['none', 'How the order of `?code=` stands; `?wait=` holds on until that changes.'],
+  'POST /api/payment/webhook/:provider': ['a signature', 'Where banks tell of transfers; see Payments.'],
   'POST /api/user/keys/:id/revoke': ['session', 'Revokes a key.'],
 };
 
@@ -154,7 +163,8 @@ describe("README's tables equal the code", () => {
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
-    const account = { state, site, identity, ...plans, pepper };
+    const payments = createPaymentDesk({ orders: state.orders, ...plans });
+    const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
     const all = { ...links, metrics, publicMetrics: true, account };
     const counting = { windows, usage, budgets, ledger };
     const router = createRouter({ gateway, ...counting, keys, health, logger, clock, ...all });

@@ -50,6 +50,12 @@ export const SITE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'userKeys', methods: ['POST'], path: '/api/user/keys' },
   { name: 'userKeyRotate', methods: ['POST'], path: '/api/user/rotate' },
   { name: 'userKeyRevoke', methods: ['POST'], path: '/api/user/keys/{key_id}/revoke' },
+  { name: 'payment', methods: ['GET', 'POST'], path: '/api/agent/payment' },
+  { name: 'paymentOrder', methods: ['GET'], path: '/api/agent/payment/{code}' },
+  { name: 'paymentCancel', methods: ['POST'], path: '/api/agent/payment/{code}/cancel' },
+  { name: 'paymentQrSvg', methods: ['GET'], path: '/api/agent/payment/{code}/qr.svg' },
+  { name: 'paymentQrPng', methods: ['GET'], path: '/api/agent/payment/{code}/qr.png' },
+  { name: 'paymentStatus', methods: ['GET'], path: '/api/payment/gateway' },
   { name: 'login', methods: ['GET'], path: '/signin' },
   { name: 'deviceVerification', methods: ['GET'], path: '/device' },
 ];

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Budgets, Clock, Gateway, State, UsageLedger, Windows } from 'mediagate';
+import type { Budgets, Clock, Gateway, Logger, State, UsageLedger, Windows } from 'mediagate';
 import type { Catalogue } from '../catalogue.js';
 import type { KeyTable } from '../key-table.js';
 import type { Pepper } from '../keys.js';
@@ -15,6 +15,11 @@ import type { Identity } from './identity.js';
 import { createKeyDesk } from './key-desk.js';
 import { createLoginNotice } from './login-notice.js';
 import { createOidcClient } from './oidc.js';
+import type { PaymentDesk } from './payment-desk.js';
+import { addPaymentRoutes } from './payment-routes.js';
+import type { PaymentSecrets } from './payment-secrets.js';
+import { addPaymentStatusRoute } from './payment-status.js';
+import { addPaymentWebhookRoute } from './payment-webhooks.js';
 import { createSameOriginGuard } from './same-origin.js';
 import { createSessionDesk } from './sessions.js';
 import { addSignInRoutes } from './sign-in.js';
@@ -24,12 +29,15 @@ import { addUserRoutes } from './user-routes.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {
-  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys'>;
+  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'orders'>;
   identity: Identity;
   catalogue: Catalogue;
   freeTierPeriod: FreeTierPeriod;
   /** What new keys are hashed with. */
   pepper: Pepper;
+  payments: PaymentDesk;
+  /** Of those that tell of transfers. */
+  paymentSecrets: PaymentSecrets;
   /** Where people reach the site. */
   site(): SiteAddress;
 }
@@ -44,13 +52,17 @@ export interface AccountRoutes {
   bodies: BodyBudget;
   polls: PollGuard;
   clock: Clock;
+  logger: Logger;
+  /** Aborts when the gateway begins to finish. */
+  drain: AbortSignal;
   baseUrl(): string;
 }
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
   const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
-  const { state, identity, catalogue, freeTierPeriod, pepper, site } = account;
+  const { logger, drain } = options;
+  const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
   const sameOrigin = createSameOriginGuard(site);
@@ -65,4 +77,7 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
+  addPaymentRoutes(router, { payments, sessions, bodies, polls, site, notice, sameOrigin });
+  addPaymentStatusRoute(router, { payments, clock, drain });
+  addPaymentWebhookRoute(router, { orders: state.orders, secrets, bodies, clock, logger });
 }

@@ -64,6 +64,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   ip_not_allowed: forbidden,
   account_suspended: forbidden,
   not_signed_in: unauthenticated,
+  invalid_signature: unauthenticated,
   sign_in_failed: badRequest,
   cross_site_request: forbidden,
   model_not_found: notFound,

@@ -1,6 +1,15 @@
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { type Catalogue, createIdentity, createSiteAddress, DEFAULT_CATALOGUE, type Identity } from 'mediagate/server';
+import {
+  type AccountDependencies,
+  type Catalogue,
+  createIdentity,
+  createPaymentDesk,
+  createSiteAddress,
+  DEFAULT_CATALOGUE,
+  type Identity,
+  type PaymentReceiver,
+} from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -18,6 +27,10 @@ export interface SignInAppOptions {
   databaseUrl?: string;
   /** Default: the plans of the service document. */
   catalogue?: Catalogue;
+  /** Default: no money is taken. */
+  paymentReceiver?: PaymentReceiver;
+  /** Default: nobody tells of transfers. */
+  paymentSecrets?: AccountDependencies['paymentSecrets'];
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -58,7 +71,10 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
-      return { state, identity, catalogue, freeTierPeriod: 'lifetime', pepper, site };
+      const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
+      const payments = createPaymentDesk({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const { paymentSecrets = {} } = options;
+      return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
     },
   });
   if (!identity) throw new Error('the app was started without accounts');
