@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runCommand } from './commands/output.js';
 
-/** Commands of operators about the people who have accounts. Each loads what it needs when it runs. */
+/** Commands of operators about the people who have accounts. */
 export function addUserCommands(program: Command): void {
   const users = program.command('users').description('list, show, suspend and resume people who have signed in');
   users

@@ -1,5 +1,6 @@
 import { grouped } from '../budget-text.js';
 import type { Catalogue } from '../catalogue.js';
+import { renderMoney } from '../money.js';
 import { type CatalogueTerms, planTerms } from '../plan-terms.js';
 import { readCatalogue } from '../plans-file.js';
 import type { Settings } from '../settings.js';
@@ -24,7 +25,7 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
     const days = plan.durationDays === 0 ? 'any' : String(plan.durationDays);
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
     const price = catalogue.prices.find(({ planId }) => planId === plan.id);
-    const shown = price ? `${grouped(price.amount)} ${price.currency}` : '-';
+    const shown = price ? renderMoney(price.amount, price.currency) : '-';
     return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', shown];
   });
   print(`${renderTable(HEAD, rows)}\n`);

@@ -10,6 +10,7 @@ import {
 } from 'mediagate';
 import { keyState } from '../account/key-state.js';
 import { leftOf, renderLeft } from '../budget-text.js';
+import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
@@ -197,7 +198,7 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Shown): str
         code,
         planId,
         state,
-        `${amount} ${currency}`,
+        renderMoney(amount, currency),
         isoTime(createdAt),
       ]),
     ),
