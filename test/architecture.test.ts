@@ -40,7 +40,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
-  'openid-client': ['server/account/oidc.ts', 'server/account/guarded-fetch.ts'],
+  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
