@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { print, runCommand } from './commands/output.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import { PACKAGE_VERSION } from './version.js';
@@ -38,6 +39,8 @@ function createProgram(): Command {
 
   addKeyCommands(program);
   addUsageCommands(program);
+  addUserCommands(program);
+  addPlanCommands(program);
 
   program
     .command('extract')
@@ -138,13 +141,6 @@ function addKeyCommands(program: Command): void {
 }
 
 function addUsageCommands(program: Command): void {
-  program
-    .command('plans')
-    .description('list the plans that keys can be made for')
-    .option('--json', 'print JSON: all of each plan')
-    .action((options) =>
-      runCommand(async (settings) => (await import('./commands/plans.js')).plansCommand(settings, options)),
-    );
   program
     .command('usage')
     .description('show what was used, by day, key, route and model')

@@ -42,7 +42,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
   qrcode: 'server/account/qr-picture.ts',
-  'openid-client': ['server/account/oidc.ts', 'server/account/guarded-fetch.ts'],
+  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',

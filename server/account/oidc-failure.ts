@@ -34,6 +34,17 @@ export function providerFailure(cause: unknown): GatewayError {
   return new GatewayError('sign_in_unavailable', message, { cause });
 }
 
+export async function failingAs<Result>(
+  describe: (error: unknown) => GatewayError,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw describe(error);
+  }
+}
+
 function isTrouble(error: unknown): boolean {
   if (PROVIDER_TROUBLE.has(oauthErrorOf(error) ?? '')) return true;
   for (let reason: unknown = error; reason instanceof Error; reason = reason.cause) {
