@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { print, runCommand } from './commands/output.js';
+import { addPaymentCommands } from './payment-commands.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import { PACKAGE_VERSION } from './version.js';
 
@@ -41,6 +42,7 @@ function createProgram(): Command {
   addUsageCommands(program);
   addUserCommands(program);
   addPlanCommands(program);
+  addPaymentCommands(program);
 
   program
     .command('extract')

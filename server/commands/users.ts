@@ -120,7 +120,7 @@ export async function findUser(state: Pick<State, 'users'>, id: string): Promise
   throw new CommandFailure(`There is no user with the id ${shown(id)}; "mediagate users list" shows them.`);
 }
 
-function limitOf(text: string | undefined): number {
+export function limitOf(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= MAX_LIMIT) return value;
@@ -229,6 +229,6 @@ function stateOf({ suspendedAt }: UserRecord): string {
 }
 
 /** What a provider said of somebody must not steer the terminal. */
-function shown(text: string): string {
+export function shown(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
 }
