@@ -25,6 +25,8 @@ export interface KeyTable {
    * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   verify(key: string): Promise<ApiKeyRecord>;
+  /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
+  refresh(): Promise<void>;
   /** Writes down what is still to be written and stops refreshing. */
   close(): Promise<void>;
 }
@@ -138,6 +140,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       uses.set(record.id, now);
       return record;
     },
+    refresh,
     async close() {
       for (const timer of timers) clearInterval(timer);
       await touch();

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, openState, type State, systemClock } from 'mediagate';
@@ -9,6 +9,7 @@ import { readSettings } from '../server/settings.js';
 import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
 import { packageRoot } from './support/package-root.js';
 import { launchPageBrowser, signInAs } from './support/page-browser.js';
+import { PRICED_PLANS } from './support/priced-plans.js';
 import { until } from './support/until.js';
 import { useAccount } from './support/used-account.js';
 
@@ -24,6 +25,12 @@ const PAYMENT = {
   PAYMENT_FORMAT: 'epc',
 };
 
+const PLANS = {
+  publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
+  support: PRICED_PLANS.support,
+  plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
+};
+
 interface Shot {
   name: string;
   path: string;
@@ -34,7 +41,9 @@ async function takeScreenshots(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
   if (!chromium) throw new Error('There is no Chromium on this machine. BROWSER_PATH names one.');
-  const gateway = await startGatewayProcess({ environment: PAYMENT });
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
+  const gateway = await startGatewayProcess({ environment: { ...PAYMENT, PLANS_FILE: plansFile } });
   const state = await openStateOf(gateway);
   const browser = await launchPageBrowser(await chromium.prepare());
   try {
