@@ -62,12 +62,22 @@ export const ERROR_CODES = [
   'model_not_allowed',
   'ip_not_allowed',
   'account_suspended',
+  // Signing in
+  'not_signed_in',
+  'sign_in_failed',
+  'cross_site_request',
+  // What a bank tells
+  'invalid_signature',
   // Things that are not there
   'model_not_found',
   'job_not_found',
   'response_not_found',
   'file_not_found',
   'route_not_found',
+  'account_not_found',
+  'user_not_found',
+  'key_not_found',
+  'order_not_found',
   'method_not_allowed',
   'link_expired',
   'file_expired',
@@ -78,6 +88,10 @@ export const ERROR_CODES = [
   'idempotency_key_reused',
   'price_not_configured',
   'too_many_open_orders',
+  'order_state_conflict',
+  'key_exists',
+  'too_many_keys',
+  'key_replaced',
   // HTTP framing
   'request_timeout',
   'request_too_large',
@@ -94,6 +108,7 @@ export const ERROR_CODES = [
   ...TRANSIENT_CODES,
   'upstream_auth_error',
   'upstream_unavailable',
+  'sign_in_unavailable',
   'audio_unavailable',
   'audio_timeout',
   // Ours
@@ -151,6 +166,7 @@ export interface GatewayErrorDetails {
 const MARKER = Symbol.for('mediagate.GatewayError');
 
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'sign_in_unavailable',
   'failed_to_download_image',
   'request_timeout',
   'rate_limit_exceeded',

@@ -4,6 +4,7 @@ import type { Audio } from './audio/audio-requests.js';
 import { createRootScope } from './container.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
+import type { IdentityProvider } from './contracts/identity-provider.js';
 import type { ImageProvider } from './contracts/image-provider.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
@@ -160,6 +161,14 @@ export interface AudioLinkOptions {
   ttlMs?: number;
 }
 
+/** Limits of a client of {@link Gateway.httpClient}; no request of it can go beyond them. */
+export interface HttpClientLimits {
+  /** Milliseconds for each request. */
+  timeoutMs: number;
+  /** Origins that it may reach although they are private. Default: those of the gateway alone. */
+  trustedOrigins?: readonly string[];
+}
+
 /** A platform that links are extracted of. */
 export interface PlatformInfo {
   key: string;
@@ -222,6 +231,10 @@ export interface Gateway extends AsyncDisposable {
   imageProvider(model: string): ImageProvider | undefined;
   audioProvider(model: string, operation: AudioOperation): AudioProvider | undefined;
   textProvider(model: string): { provider: TextProvider; model: TextModel } | undefined;
+  /** With which people sign in where no issuer is configured. */
+  identityProvider(): { provider: IdentityProvider; entry: string; standIn: boolean } | undefined;
+  /** A way out for whoever serves the gateway; guarded as those of plugins are, and cut when the gateway closes. */
+  httpClient(limits: HttpClientLimits): HttpClient;
   /** Ends running calls, disposes plugins in reverse order, closes services. Idempotent. */
   close(): Promise<void>;
 }
@@ -295,7 +308,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const audio = createAudio({ registry, host, ...media });
 
-  const referencesEnd = new AbortController();
+  const clientsEnd = new AbortController();
   const images = openImages();
 
   function openImages() {
@@ -303,7 +316,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     const { trustedOrigins = [], jobs } = options;
     if (!jobs || !storage) return undefined;
     const imageFiles = createImageFiles();
-    const face = http.face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal: referencesEnd.signal });
+    const face = http.face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal: clientsEnd.signal });
     return createImages({
       ...options.images,
       store: jobs.store,
@@ -322,7 +335,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
     await Promise.all([jobs?.stop(), images?.stop()]);
-    referencesEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+    clientsEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     await audioFiles?.close();
     await host.dispose();
     await Promise.all([browser.close(), http.close(), text.close()]);
@@ -386,6 +399,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       const found = registry.textProvider(model);
       return found && { provider: found.contribution, model: found.model };
     },
+    identityProvider() {
+      const found = registry.identityProvider();
+      if (!found) return undefined;
+      const { entry, contribution } = found;
+      return { provider: contribution, entry, standIn: host.terms(entry).standIn !== undefined };
+    },
+    httpClient: ({ timeoutMs, trustedOrigins = [] }) =>
+      http.face({ timeoutMs, trustedOrigins, signal: clientsEnd.signal }),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -73,6 +73,7 @@ const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dis
   image: 'imageProviders',
   audio: 'audioProviders',
   text: 'textProviders',
+  identity: 'identityProviders',
 };
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {

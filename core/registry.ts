@@ -1,5 +1,6 @@
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { Extractor, LinkRef } from './contracts/extractor.js';
+import type { IdentityProvider } from './contracts/identity-provider.js';
 import type { ImageProvider } from './contracts/image-provider.js';
 import type { Contributions } from './contracts/plugin.js';
 import type { Logger } from './contracts/services.js';
@@ -26,8 +27,9 @@ export interface Registry {
   audioModels(operation: AudioOperation): string[];
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
   readonly texts: readonly Registered<TextProvider>[];
+  identityProvider(): Registered<IdentityProvider> | undefined;
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
-  /** Platform keys and model ids of one entry. */
+  /** Platform keys and model ids of one entry, and `sign-in` where people sign in with it. */
   servedBy(entry: string): string[];
 }
 
@@ -37,6 +39,7 @@ export function createRegistry(logger: Logger): Registry {
   let images: Registered<ImageProvider>[] = [];
   let audio: Registered<AudioProvider>[] = [];
   let text: Registered<TextProvider>[] = [];
+  let identity: Registered<IdentityProvider>[] = [];
 
   /** Every request asks these lists, loading changes them: they are made anew then, not on each request. */
   function relist(): void {
@@ -48,6 +51,7 @@ export function createRegistry(logger: Logger): Registry {
     images = collect((contributions) => contributions.imageProviders);
     audio = collect((contributions) => contributions.audioProviders);
     text = collect((contributions) => contributions.textProviders);
+    identity = collect((contributions) => contributions.identityProviders);
   }
 
   /** What one entry alone may have: of an audio model, each operation. */
@@ -58,6 +62,7 @@ export function createRegistry(logger: Logger): Registry {
       provider.models.flatMap((model) => model.operations.map((operation) => `${model.id} (${operation})`)),
     ),
     ...(contributions.textProviders ?? []).flatMap((provider) => provider.models.map((model) => model.id)),
+    ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 
   const models: Registry['models'] = () => [
@@ -134,12 +139,14 @@ export function createRegistry(logger: Logger): Registry {
     get texts() {
       return text;
     },
+    identityProvider: () => identity[0],
     models,
     servedBy: (entry) => [
       ...extractors.filter((one) => one.entry === entry).map(({ contribution }) => contribution.platform),
       ...models()
         .filter((one) => one.entry === entry)
         .map(({ id }) => id),
+      ...identity.filter((one) => one.entry === entry).map(() => 'sign-in'),
     ],
   };
 }

@@ -9,6 +9,7 @@ import {
   type UsageLedger,
   type Windows,
 } from 'mediagate';
+import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -37,6 +38,8 @@ import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
 import { addTranscriptionRoutes } from './routes/transcriptions.js';
 import { addUsageRoute } from './routes/usage.js';
+import { markVisits } from './site/failure-page.js';
+import { addSiteRoutes } from './site/routes.js';
 import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
@@ -62,6 +65,8 @@ export interface AppDependencies {
   imageDailyLimit?: number;
   /** Bytes of one sound that is sent. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Accounts of people. Default: there are none, and nobody signs in. */
+  account?: AccountDependencies;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
@@ -70,8 +75,8 @@ export interface AppDependencies {
   publicMetrics?: boolean;
 }
 
-type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics'>;
-type MetricsAppDependencies = Required<ReceiveDependencies>;
+type ReceiveDependencies = Pick<AppDependencies, 'account' | 'clock' | 'health' | 'logger' | 'metrics'>;
+type MetricsAppDependencies = Required<Omit<ReceiveDependencies, 'account'>>;
 
 /**
  * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
@@ -89,12 +94,13 @@ export function createMetricsApp({ metrics, ...rest }: MetricsAppDependencies): 
 }
 
 function assemble(router: Router<RequestState>, dependencies: ReceiveDependencies): Koa<RequestState> {
-  const { logger } = dependencies;
+  const { logger, account } = dependencies;
   const app = new Koa<RequestState>();
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(dependencies));
   app.use(answerErrors(logger));
+  if (account) app.use(markVisits);
   app.use(router.routes());
   app.use(refuseUnrouted);
   return app;
@@ -102,7 +108,7 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
@@ -129,6 +135,12 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
+  const counting = { keys, budgets, ledger, windows };
+  const serving = { bodies, polls, clock, logger, drain, baseUrl };
+  if (account) {
+    addAccountRoutes(router, { account, gateway, ...counting, ...serving });
+    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, clock, baseUrl });
+  }
   return router;
 }
 

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { Clock } from 'mediagate';
 
 const WINDOW_MS = 60_000;
-/** Failed attempts of one address in a minute. */
+/** Default for the failed attempts of one address in a minute. */
 const MAX_FAILURES = 300;
 const MAX_ADDRESSES = 10_000;
 
@@ -18,7 +18,8 @@ interface Count {
   failures: number;
 }
 
-export function createAuthFailures(clock: Clock): AuthFailures {
+/** @param maxFailures Of one address in a minute. */
+export function createAuthFailures(clock: Clock, maxFailures = MAX_FAILURES): AuthFailures {
   const counts = new Map<string, Count>();
   const current = (network: string): Count | undefined => {
     const count = counts.get(network);
@@ -27,7 +28,7 @@ export function createAuthFailures(clock: Clock): AuthFailures {
   return {
     blockedFor(address) {
       const count = current(networkOf(address));
-      if (!count || count.failures < MAX_FAILURES) return undefined;
+      if (!count || count.failures < maxFailures) return undefined;
       return Math.max(1, Math.ceil((count.startedAt + WINDOW_MS - clock.monotonic()) / 1000));
     },
     add(address) {

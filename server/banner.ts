@@ -1,4 +1,5 @@
 import type { PluginStatus } from 'mediagate';
+import type { SignInStatus } from './account/identity.js';
 import { describeEntries } from './plugin-table.js';
 import type { Settings } from './settings.js';
 
@@ -26,12 +27,15 @@ export interface Banner {
   settings: Settings;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
+  /** How people sign in; undefined where there are no accounts. */
+  signIn?: SignInStatus;
   /** The key that was made just now; undefined where there were keys before. */
   newKey?: string;
 }
 
 /** What `npm start` says once it listens. */
-export function renderBanner({ address, metricsAddress, settings, engine, plugins, newKey }: Banner): string {
+export function renderBanner(banner: Banner): string {
+  const { address, metricsAddress, settings, engine, plugins, signIn, newKey } = banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     '',
@@ -40,12 +44,18 @@ export function renderBanner({ address, metricsAddress, settings, engine, plugin
     `  data     ${settings.dataDir} (${database})`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
+    ...(signIn ? [`  sign-in  ${describeSignIn(signIn)}`] : []),
     '',
     ...(newKey ? firstKey(address, newKey, plugins) : [`Keys exist already. For another one: ${NEW_KEY}`]),
     '',
     'Ctrl-C stops it.',
     '',
   ].join('\n');
+}
+
+function describeSignIn({ state, provider, standIn, reason }: SignInStatus): string {
+  if (state === 'off') return `off: ${reason}`;
+  return standIn ? `${provider}: for development, anyone can sign in as anyone` : `with ${provider}`;
 }
 
 function firstKey(address: string, key: string, plugins: readonly PluginStatus[]): string[] {

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Clock, type Gateway, GatewayError, type Need } from 'mediagate';
+import type { SignInStatus } from './account/identity.js';
 import { groupEntries } from './entry-groups.js';
 import { checkPlatforms } from './platform-check.js';
 import { PACKAGE_VERSION } from './version.js';
@@ -18,6 +19,8 @@ export interface HealthOptions {
   checks: Readonly<Record<string, () => Promise<unknown>>>;
   /** As `checks`, for what the gateway can do without for a while: where one fails it is degraded, and still ready. */
   softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
+  /** How sign-in stands. Default: there is none. */
+  signIn?(): SignInStatus;
 }
 
 export interface CheckResult {
@@ -44,7 +47,7 @@ export interface Health {
   close(): void;
 }
 
-export function createHealth({ gateway, wants, clock, checks, softChecks = {} }: HealthOptions): Health {
+export function createHealth({ gateway, wants, clock, checks, softChecks = {}, signIn }: HealthOptions): Health {
   const startedAt = clock.monotonic();
   const loop = monitorEventLoopDelay({ resolution: 100 });
   loop.enable();
@@ -98,6 +101,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {} }:
         platforms: checkPlatforms(gateway.platforms()),
         browser: checkNeed('browser'),
         ffmpeg: checkNeed('ffmpeg'),
+        ...(signIn && { sign_in: describeSignIn(signIn()) }),
         ...results,
         event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
       };
@@ -124,5 +128,16 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {} }:
     close() {
       loop.disable();
     },
+  };
+}
+
+/** An operator who wants nobody to sign in has a healthy gateway. */
+function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
+  return {
+    ok: true,
+    state,
+    ...(provider && { provider }),
+    ...(standIn && { stand_in: true }),
+    ...(reason && { reason }),
   };
 }

@@ -11,7 +11,7 @@ const MAX_REMEMBERED = 10_000;
 const UNKNOWN_HASH = '0'.repeat(64);
 
 export interface KeyTableOptions {
-  keys: ApiKeys;
+  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'touch'>;
   /** Newest first. */
   peppers: readonly [Pepper, ...Pepper[]];
   clock: Clock;
@@ -22,9 +22,11 @@ export interface KeyTableOptions {
 export interface KeyTable {
   /**
    * The record of a good key.
-   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`.
+   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   verify(key: string): Promise<ApiKeyRecord>;
+  /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
+  refresh(): Promise<void>;
   /** Writes down what is still to be written and stops refreshing. */
   close(): Promise<void>;
 }
@@ -134,9 +136,11 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       if (record.expiresAt !== null && record.expiresAt <= now) {
         throw new GatewayError('expired_api_key', 'This API key has expired.');
       }
+      if (record.suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
       uses.set(record.id, now);
       return record;
     },
+    refresh,
     async close() {
       for (const timer of timers) clearInterval(timer);
       await touch();

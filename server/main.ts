@@ -3,6 +3,10 @@ import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
+import { createIdentity } from './account/identity.js';
+import { createPaymentDesk } from './account/payment-desk.js';
+import { startPaymentSweep } from './account/payment-sweep.js';
+import { createSiteAddress } from './account/site-address.js';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { checkRoom } from './data-folder.js';
@@ -12,6 +16,7 @@ import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
 import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
+import { readCatalogue } from './plans-file.js';
 import { loadPeppers, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
 import { createUsageDesk } from './usage.js';
@@ -55,6 +60,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
   const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
+  const catalogue = await readCatalogue(settings.plansFile);
   const [state, peppers] = await Promise.all([openStateOf(settings, logger), loadPeppers(settings)]);
   opened.add(() => state.close());
 
@@ -77,8 +83,12 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
   };
   const softChecks = { files: () => state.pingFiles() };
+  const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
+  const identity = settings.site ? createIdentity({ gateway, settings, site }) : undefined;
+  opened.add(() => identity?.close());
+  const signIn = identity && (() => identity.status());
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks });
+  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
   opened.add(() => health.close());
   const { windows, budgets, admissions, usage: ledger } = state;
   const clock = systemClock;
@@ -90,7 +100,17 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const counting = { windows, usage, budgets, ledger };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
   const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, ...links, ...limits });
+  const { freeTierPeriod } = settings;
+  const { paymentReceiver: receiver, paymentSecrets } = settings;
+  const { orders } = state;
+  const payments = createPaymentDesk({ orders, catalogue, freeTierPeriod, receiver });
+  const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
+  const account = identity && { state, identity, ...plans, site };
+  if (account) {
+    const sweep = startPaymentSweep({ orders, logger });
+    opened.add(() => sweep.close());
+  }
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, ...links, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   let metricsAddress: string | undefined;
   if (metrics && metricsPort !== undefined) {
@@ -102,7 +122,15 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   address = await listen(server, settings);
   return {
     logger,
-    banner: { address, metricsAddress, settings, engine: state.engine, plugins: gateway.plugins(), newKey },
+    banner: {
+      address,
+      metricsAddress,
+      settings,
+      engine: state.engine,
+      plugins: gateway.plugins(),
+      signIn: signIn?.(),
+      newKey,
+    },
     async stop() {
       health.startDraining();
       const drained = await drain(server, settings.shutdownSeconds * 1000);

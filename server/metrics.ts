@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Admissions, Clock, ErrorCode, Jobs, Settlement } from 'mediagate';
+import type { Admissions, Clock, Jobs, Settlement } from 'mediagate';
 import type { BodyBudget } from './middleware/body-budget.js';
 
 /** The database is asked for the sizes of queues no more often. */
@@ -29,7 +29,7 @@ export interface FinishedRequest {
   /** Milliseconds from the request until its handler was done. */
   ms: number;
   /** Of the error that was answered. */
-  code?: ErrorCode;
+  code?: string;
   /** Whether the answer says how the window of a key stands. */
   hasWindow: boolean;
 }

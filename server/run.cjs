@@ -103,6 +103,7 @@ compile(node);
 if (command === '--build') process.exit(0);
 else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
+else if (command === '--screenshots') run(node, [dist('test', 'screenshots.js'), ...rest]);
 else if (command === '--faults') run(node, [dist('test', 'torture', 'run-image-faults.js'), ...rest]);
 else if (command === '--bench') run(node, ['--expose-gc', dist('bench', 'index.js'), ...rest]);
 else

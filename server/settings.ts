@@ -1,17 +1,41 @@
 import path from 'node:path';
-import type { FreeTierPeriod } from './plan-key.js';
-import { hostName, list, oneOf, origin, secrets, urlOf, webAddress, wholeNumber } from './setting-values.js';
+import {
+  PAYMENT_FORMATS,
+  type PaymentReceiver,
+  type ReceiverSettings,
+  readReceiver,
+} from './account/payment-receiver.js';
+import { type PaymentSecrets, readPaymentSecrets } from './account/payment-secrets.js';
+import type { FreeTierPeriod } from './plan-terms.js';
+import {
+  hostName,
+  issuerAddress,
+  list,
+  oneOf,
+  origin,
+  secrets,
+  urlOf,
+  webAddress,
+  wholeNumber,
+} from './setting-values.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** The environment, checked. */
-export interface Settings {
+export interface Settings extends ReceiverSettings {
   host: string;
   /** 0 takes any free port. */
   port: number;
   /** Without a trailing slash. Default: made from host and port once the server listens. */
   baseUrl?: string;
   siteUrl?: string;
+  /** Whether there are accounts at all: people who sign in. */
+  site: boolean;
+  /** As its tokens name it. */
+  oidcIssuer?: string;
+  oidcClientId?: string;
+  /** Default: none, and the client is a public one. */
+  oidcClientSecret?: string;
   /** Absolute. */
   dataDir: string;
   databaseUrl?: string;
@@ -52,6 +76,9 @@ export interface Settings {
   /** Default: the plans of the service document. */
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
+  /** Where money goes; made of the settings of payments. Default: none is taken. */
+  paymentReceiver?: PaymentReceiver;
+  paymentSecrets: PaymentSecrets;
   maxConnections: number;
   metricsHost: string;
   /** 0 takes any free port. Default: there is no listener for them. */
@@ -97,9 +124,34 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'SITE_URL',
-    default: 'none',
-    description: 'Public address of the account site; errors about keys name it.',
+    default: 'the address of this gateway',
+    description:
+      'Public address of the account site: https, but on loopback. Where it is set, errors about keys name it.',
     read: (text) => ({ siteUrl: webAddress(text) }),
+  },
+  {
+    name: 'SITE',
+    default: 'on',
+    description: '`off` leaves out the account site: nobody signs in.',
+    read: (text) => ({ site: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
+    name: 'OIDC_ISSUER',
+    default: 'a development identity provider, on loopback alone',
+    description: 'Issuer of the OpenID Connect provider that people sign in with, exactly as its tokens name it.',
+    read: (text) => ({ oidcIssuer: issuerAddress(text) }),
+  },
+  {
+    name: 'OIDC_CLIENT_ID',
+    default: 'none',
+    description: 'Client of this gateway there; its redirect address is `SITE_URL/signin/callback`.',
+    read: (text) => ({ oidcClientId: text }),
+  },
+  {
+    name: 'OIDC_CLIENT_SECRET',
+    default: 'none: a public client',
+    description: 'Secret of that client.',
+    read: (text) => ({ oidcClientSecret: text }),
   },
   {
     name: 'DATA_DIR',
@@ -226,7 +278,7 @@ const SETTINGS: readonly Setting[] = [
     name: 'IMAGE_DAILY_LIMIT',
     default: 'none',
     description:
-      'Images that an account may ask for on one day (UTC); more are refused (429). Those that fail do not count.',
+      'Images that an account may ask for on one day (UTC) where its plan says nothing; more are refused (429). Those that fail do not count.',
     read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
@@ -257,7 +309,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'PLANS_FILE',
     default: 'none',
-    description: 'JSON file of plans that differ from those of the service document, or are added to them.',
+    description:
+      'JSON file of plans that differ from those of the service document or are added to them, prices and support.',
     read: (text) => ({ plansFile: path.resolve(text) }),
   },
   {
@@ -266,6 +319,43 @@ const SETTINGS: readonly Setting[] = [
     description:
       'After which the requests of keys of the free tier count anew: `lifetime` (never), `month` or `day` (UTC).',
     read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
+    name: 'PAYMENT_FORMAT',
+    default: 'vietqr',
+    description: 'What banking apps read: `vietqr` for đồng in Vietnam, `epc` for euros within SEPA.',
+    read: (text) => ({ paymentFormat: oneOf(text, PAYMENT_FORMATS) }),
+  },
+  {
+    name: 'PAYMENT_BANK_NAME',
+    default: 'none: no payments are taken',
+    description: 'Bank of the account that money goes to, as people know it.',
+    read: (text) => ({ paymentBankName: text }),
+  },
+  {
+    name: 'PAYMENT_BANK_BIN',
+    default: 'none',
+    description: 'Six digits of that bank for `vietqr`; its BIC for `epc`, where one is wanted.',
+    read: (text) => ({ paymentBankBin: text }),
+  },
+  {
+    name: 'PAYMENT_ACCOUNT',
+    default: 'none: no payments are taken',
+    description: 'Number of that account for `vietqr`, IBAN for `epc`.',
+    read: (text) => ({ paymentAccount: text }),
+  },
+  {
+    name: 'PAYMENT_ACCOUNT_NAME',
+    default: 'none: no payments are taken',
+    description: 'Whose account it is, as the bank writes it.',
+    read: (text) => ({ paymentAccountName: text }),
+  },
+  {
+    name: 'PAYMENT_WEBHOOK_SECRET',
+    default: 'none: operators confirm',
+    description:
+      'Who may tell of transfers, and the secret shared with each, 32 characters or more: `generic:SECRET,payos:SECRET,sepay:SECRET`, or some of them.',
+    read: (text) => ({ paymentSecrets: readPaymentSecrets(text) }),
   },
   {
     name: 'MAX_CONNECTIONS',
@@ -316,6 +406,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const settings: Settings = {
     host: '127.0.0.1',
     port: 8787,
+    site: true,
     dataDir: path.resolve('data'),
     trustedOrigins: [],
     browser: true,
@@ -333,6 +424,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageRestartPolicy: 'requeue',
     audioMaxBytes: 26_214_400,
     freeTierPeriod: 'lifetime',
+    paymentFormat: 'vietqr',
+    paymentSecrets: {},
     maxConnections: 10_000,
     metricsHost: '127.0.0.1',
     metricsPublic: false,
@@ -348,6 +441,10 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       problems.push(`${name} must be ${error instanceof Error ? error.message : String(error)}.`);
     }
   }
+  if (settings.oidcIssuer && !settings.oidcClientId) problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is.');
+  const { receiver, problems: ofReceiver } = readReceiver(settings);
+  if (receiver) settings.paymentReceiver = receiver;
+  problems.push(...ofReceiver);
   if (problems.length > 0) throw new SettingsError(problems.join('\n'));
   return settings;
 }

@@ -17,6 +17,8 @@ const SERVER_PACKAGES = [
   'fresh',
   'prom-client',
   '@fastify/busboy',
+  'openid-client',
+  'qrcode',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -40,6 +42,9 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
+  qrcode: 'server/account/qr-picture.ts',
+  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
+  'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
   pino: 'core/services/logger.ts',
   tsyringe: 'core/container.ts',
@@ -49,6 +54,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
 const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'plugins/sketch_image': ['sharp'],
   'plugins/offline_speech': ['onnxruntime-web/wasm', 'llama-tokenizer-js'],
+  'plugins/dev_identity': ['oidc-provider', 'lru-cache'],
 };
 
 /** Not loaded by `import 'mediagate'`. */
@@ -67,6 +73,9 @@ const LAZY_PACKAGES = [
   'onnxruntime-web',
   'llama-tokenizer-js',
   'prom-client',
+  'openid-client',
+  'oidc-provider',
+  'qrcode',
 ];
 
 interface Layer {
@@ -104,6 +113,11 @@ const LAYERS: readonly Layer[] = [
     holds: /^plugins\/[^/]+\/test\//,
     allows: (target, file) =>
       /^(node:|mediagate$|mediagate\/testing$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
+  },
+  {
+    name: 'scripts of pages import each other alone',
+    holds: /^server\/site\/browser\//,
+    allows: (target) => target.startsWith('server/site/browser/'),
   },
   {
     name: 'the server imports node:, mediagate, its own packages and itself, never a plugin',

@@ -1,6 +1,7 @@
 export * from './audio-provider.js';
 export * from './documents.js';
 export * from './extractor.js';
+export * from './identity-provider.js';
 export * from './image-provider.js';
 export * from './media.js';
 export * from './plugin.js';

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
+import type { IdentityProvider } from './identity-provider.js';
 import type { ImageProvider } from './image-provider.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, SoundFilters, Storage } from './services.js';
 import type { TextProvider } from './text-provider.js';
@@ -9,7 +10,7 @@ import type { TextProvider } from './text-provider.js';
 export type Schema = TSchema;
 
 /** What a plugin can contribute, and what `provides` names. */
-export type ContributionKind = 'extractor' | 'image' | 'audio' | 'text';
+export type ContributionKind = 'extractor' | 'image' | 'audio' | 'text' | 'identity';
 
 /** Something the machine must have. A plugin that needs what is absent fails at load, with the reason. */
 export type Need = 'browser' | 'ffmpeg';
@@ -66,6 +67,8 @@ export interface Contributions {
   imageProviders?: readonly ImageProvider[];
   audioProviders?: readonly AudioProvider[];
   textProviders?: readonly TextProvider[];
+  /** One at the most, over all entries. */
+  identityProviders?: readonly IdentityProvider[];
   /** Called once when the gateway closes, in reverse order of loading. A throw is logged and stops nobody else. */
   dispose?(): void | Promise<void>;
 }

@@ -1,3 +1,5 @@
+import type { PlanTerms } from './accounts.js';
+
 /** Which group of routes a key may use. */
 export type Grant = 'images' | 'extract' | 'text' | 'audio';
 
@@ -19,10 +21,39 @@ export interface ApiKeyRecord {
   budgetId: string | null;
   /** Ids of the models it may use; null is all. */
   models: readonly string[] | null;
+  /** Images of one day by UTC; null is whatever the gateway is set to. */
+  imageDailyLimit: number | null;
   createdAt: number;
+  /** Its own end or that of its plan, whichever is sooner. */
   expiresAt: number | null;
   revokedAt: number | null;
+  /** Since when the user of its account is suspended: it answers `account_suspended`. */
+  suspendedAt: number | null;
+  /** Id of the key that it was rotated to. */
+  replacedBy: string | null;
   lastUsedAt: number | null;
+}
+
+/** A key that is to be stored: what the account's plan gives comes with it. */
+export type NewKeyRecord = Pick<ApiKeyRecord, 'id' | 'name' | 'hash' | 'pepperVersion'>;
+
+export interface KeyIssue {
+  accountId: string;
+  key: NewKeyRecord;
+  /** What the account gets where it has no plan, or its plan has ended. */
+  otherwise: PlanTerms;
+  /** Keys that may be good at once, those that were rotated not counted. */
+  maxKeys: number;
+}
+
+export interface KeyRotation {
+  accountId: string;
+  /** Id of the key to be replaced. */
+  id: string;
+  /** The name of the old one goes over to it. */
+  successor: Omit<NewKeyRecord, 'name'>;
+  /** Milliseconds that the old key goes on beside the new one; 0 ends it at once. */
+  overlapMs: number;
 }
 
 /** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
@@ -34,8 +65,25 @@ export interface ApiKeys {
   find(id: string): Promise<ApiKeyRecord | undefined>;
   /** Changed at or after `since` (created, revoked, altered): how a node keeps its table in memory up to date. */
   changedSince(since: number): Promise<readonly ApiKeyRecord[]>;
-  /** False where there is no such key or it was revoked before. */
-  revoke(id: string, at: number): Promise<boolean>;
+  /**
+   * All of an account, oldest first. Of those that are no longer good and that the ledger does not need any more, the 20
+   * latest are kept once another is made.
+   */
+  listOf(accountId: string): Promise<readonly ApiKeyRecord[]>;
+  /**
+   * Makes a key with the plan of its account.
+   * @throws GatewayError `too_many_keys`, `account_not_found`, `account_suspended`.
+   */
+  issue(issue: KeyIssue): Promise<ApiKeyRecord>;
+  /**
+   * Makes a key that has everything the old one has; the old one goes on for the overlap, and one that still goes on since
+   * an earlier rotation ends. All share one budget.
+   * @throws GatewayError `key_not_found` where the account has no such key or it is no longer good, `key_replaced`,
+   * `account_suspended`.
+   */
+  rotate(rotation: KeyRotation): Promise<ApiKeyRecord>;
+  /** False where there is no such key, or none of that account where one is given, or it was revoked before. */
+  revoke(id: string, at: number, accountId?: string): Promise<boolean>;
   /** Key id → when it was last used; several at once. An earlier time than the one known changes nothing. */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }

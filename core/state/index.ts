@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Cache, Clock, Logger, Storage } from '../contracts/services.js';
+import type { AccountState } from './account-state.js';
 import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
 import type { Budgets } from './budgets.js';
@@ -42,7 +43,7 @@ export interface Files extends Storage {
 }
 
 /** Everything the gateway remembers. */
-export interface State {
+export interface State extends AccountState {
   readonly engine: 'sqlite' | 'postgres';
   readonly keys: ApiKeys;
   readonly windows: Windows;

@@ -111,6 +111,18 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
       return rows[0];
     },
 
+    /** Newest first, without what they brought, which may be large. */
+    latest(queries: Queries, accountId: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
+      return queries
+        .selectFrom('jobs')
+        .select(SHOWN.filter((column) => column !== 'jobs.result'))
+        .where('account_id', '=', accountId)
+        .orderBy('created_at', 'desc')
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+    },
+
     /** Which of the jobs have ended, or are gone. */
     async findEnded(queries: Queries, ids: readonly string[]): Promise<string[]> {
       const open = await queries.selectFrom('jobs').select('id').where('id', 'in', ids).where(ACTIVE).execute();

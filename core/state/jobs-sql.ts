@@ -118,6 +118,10 @@ export function createJobs({
         wait.stop();
       }
     },
+    async latest(accountId, limit) {
+      const rows = await database.run((queries) => table.latest(queries, accountId, limit));
+      return rows.map((row) => toJobRecord({ ...row, result: null }));
+    },
     async queuePosition(id) {
       if (!kindOfJob(id)) return undefined;
       const before = await database.run((queries) => table.countBefore(queries, id));

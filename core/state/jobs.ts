@@ -186,6 +186,8 @@ export interface Jobs {
   cancel(id: string, accountId: string): Promise<JobRecord | undefined>;
   /** As `find`, once the job has ended or the time is over. */
   waitFor(id: string, accountId: string, options: WaitOptions): Promise<JobRecord | undefined>;
+  /** Those that the account itself asked for first, newest first; at most `limit`. Results are left out: null. */
+  latest(accountId: string, limit: number): Promise<readonly JobRecord[]>;
   /** Where a queued job stands, 1 being next; 1,000 where it is that far back or farther. Undefined where it is not queued. */
   queuePosition(id: string): Promise<number | undefined>;
   /** Jobs of a kind that are queued or running. */

@@ -1,3 +1,4 @@
+import { createAccountState } from './account-state-sql.js';
 import { createAdmissions } from './admissions-sql.js';
 import { createApiKeys } from './api-keys-sql.js';
 import { createBudgets } from './budgets-sql.js';
@@ -32,12 +33,14 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const { reservationLeaseMs: leaseMs } = settings;
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
+    const times = createJobClock(sharedClock);
     return {
       engine,
+      ...createAccountState({ database, times, clock }),
       keys: createApiKeys(database, clock),
       windows: createWindows({ database, slots }),
       admissions,
-      budgets: createBudgets(database, createJobClock(sharedClock)),
+      budgets: createBudgets(database, times),
       usage: createUsageLedger(database),
       storedResponses,
       jobs,

@@ -1,5 +1,8 @@
+import type { AuditAction } from './audit.js';
 import type { Budget } from './budgets.js';
 import type { JobKind, JobState } from './jobs.js';
+import type { OrderState, ReviewReason } from './orders.js';
+import type { SessionKind } from './sessions.js';
 
 /** The tables, alike on both engines. Times are whole milliseconds. */
 export interface Tables {
@@ -19,6 +22,15 @@ export interface Tables {
   usage_totals: UsageTotalsTable;
   usage_sums: UsageSumsTable;
   stored_responses: StoredResponsesTable;
+  accounts: AccountsTable;
+  users: UsersTable;
+  audit_entries: AuditEntriesTable;
+  sessions: SessionsTable;
+  sign_ins: SignInsTable;
+  device_grants: DeviceGrantsTable;
+  orders: OrdersTable;
+  bank_transactions: BankTransactionsTable;
+  plan_grants: PlanGrantsTable;
 }
 
 export interface ApiKeysTable {
@@ -31,6 +43,7 @@ export interface ApiKeysTable {
   rpm: number | null;
   account_id: string;
   created_at: number;
+  /** Its own; the key is good until then and no longer than its plan. */
   expires_at: number | null;
   revoked_at: number | null;
   last_used_at: number | null;
@@ -39,6 +52,10 @@ export interface ApiKeysTable {
   budget_id: string | null;
   /** JSON array of model ids; null is all. */
   models: string | null;
+  image_daily_limit: number | null;
+  plan_expires_at: number | null;
+  suspended_at: number | null;
+  replaced_by: string | null;
 }
 
 /** One row for each key and route family that ever had a limit; see slots.ts. */
@@ -243,4 +260,122 @@ export interface StoredResponsesTable {
   model: string;
   upstream: string;
   created_at: number;
+}
+
+/** Whoever changes anything of an account locks its row first: keys, orders and plans of one account change one by one. */
+export interface AccountsTable {
+  id: string;
+  created_at: number;
+  suspended_at: number | null;
+  /** Null, as all that follows, where it has no plan. */
+  plan_id: string | null;
+  /** JSON array. */
+  grants: string | null;
+  rpm: number | null;
+  /** JSON array; null is all. */
+  models: string | null;
+  image_daily_limit: number | null;
+  budget_id: string | null;
+  plan_expires_at: number | null;
+  granted_at: number | null;
+}
+
+export interface UsersTable {
+  id: string;
+  account_id: string;
+  issuer: string;
+  subject: string;
+  email: string | null;
+  name: string | null;
+  created_at: number;
+  last_sign_in_at: number;
+}
+
+export interface AuditEntriesTable {
+  subject: string;
+  number: number;
+  at: number;
+  actor: string;
+  action: AuditAction;
+  from_state: string | null;
+  to_state: string | null;
+  note: string | null;
+}
+
+export interface SessionsTable {
+  hash: string;
+  user_id: string;
+  kind: SessionKind;
+  created_at: number;
+  last_seen_at: number;
+  idle_ms: number;
+  /** By its lifetime. */
+  ends_at: number;
+  /** By its idle time or its lifetime, whichever is sooner. */
+  expires_at: number;
+}
+
+export interface SignInsTable {
+  state_hash: string;
+  browser_hash: string;
+  nonce: string;
+  code_verifier: string;
+  return_to: string;
+  expires_at: number;
+}
+
+export interface DeviceGrantsTable {
+  device_hash: string;
+  user_code: string;
+  client_name: string;
+  state: 'pending' | 'approved' | 'denied';
+  user_id: string | null;
+  interval_seconds: number;
+  polled_at: number | null;
+  created_at: number;
+  expires_at: number;
+}
+
+export interface OrdersTable {
+  code: string;
+  account_id: string;
+  plan_id: string;
+  /** JSON of PlanTerms. */
+  terms: string;
+  amount: number;
+  currency: string;
+  state: OrderState;
+  paid_amount: number;
+  created_at: number;
+  expires_at: number;
+  paid_at: number | null;
+  /** SHA-256 of account and key in lower-case hex. */
+  idempotency_hash: string | null;
+  /** SHA-256, too. */
+  fingerprint: string | null;
+}
+
+export interface BankTransactionsTable {
+  provider: string;
+  id: string;
+  amount: number;
+  currency: string;
+  text: string;
+  at: number;
+  recorded_at: number;
+  order_code: string | null;
+  review: ReviewReason | null;
+}
+
+/** What was granted, once for each id. */
+export interface PlanGrantsTable {
+  /** Code of the order that paid for it; else random. */
+  id: string;
+  account_id: string;
+  /** JSON of PlanTerms. */
+  terms: string;
+  /** What the grant made or extended. */
+  budget_id: string | null;
+  granted_at: number;
+  taken_back_at: number | null;
 }

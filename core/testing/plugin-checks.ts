@@ -21,6 +21,7 @@ const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dis
   image: 'imageProviders',
   audio: 'audioProviders',
   text: 'textProviders',
+  identity: 'identityProviders',
 };
 
 /** What every plugin must keep to. */

@@ -2,6 +2,7 @@ import { systemClock } from 'mediagate';
 import type { Finding } from '../doctor/check.js';
 import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
 import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
+import { checkSignIn } from '../doctor/sign-in.js';
 import type { Settings } from '../settings.js';
 import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
@@ -21,6 +22,7 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
       checkProxy(settings),
       checkClock(systemClock.now()),
       checkPlugins(settings, env, logger),
+      checkSignIn(settings, env, logger),
     ]);
     if (json) printJson(findings);
     else print(findings.map(render).join(''));

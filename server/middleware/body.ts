@@ -7,6 +7,8 @@ import { parseElsewhere } from './json-threads.js';
 /** What a big body brings at the least while its pace is measured once; evenly sent, it would come too late anyway. */
 export const PACE_BYTES = 128 * 1024;
 export const PACE_MS = 5_000;
+const JSON_TYPE = 'application/json';
+const FORM = 'application/x-www-form-urlencoded';
 
 export interface BodyReaderOptions {
   /** Bytes of one body. */
@@ -74,6 +76,28 @@ export async function takeJsonBody(
   }
 }
 
+/**
+ * Reads the fields of an HTML form, or of a request of OAuth. As {@link readJsonBody} otherwise.
+ * @throws GatewayError as there; `invalid_value` for a field that is there twice.
+ */
+export async function readForm(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: BodyReaderOptions,
+): Promise<Record<string, string>> {
+  const { bytes, release } = await takeBody(request, response, { ...options, mediaType: FORM });
+  release();
+  const fields = [...new URLSearchParams(bytes.toString('utf8'))];
+  const names = new Set(fields.map(([name]) => name));
+  if (names.size < fields.length) throw new GatewayError('invalid_value', 'A field of the form is there twice.');
+  return Object.fromEntries(fields);
+}
+
+/** Whether the body says that it is a form. */
+export function isForm({ headers }: IncomingMessage): boolean {
+  return mediaTypeOf(headers['content-type']) === FORM;
+}
+
 async function holdBody<Result>(
   request: IncomingMessage,
   response: ServerResponse,
@@ -91,9 +115,9 @@ async function holdBody<Result>(
 async function takeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, budget, keyId, paceMs = PACE_MS }: BodyReaderOptions,
+  { maxBytes, budget, keyId, paceMs = PACE_MS, mediaType = JSON_TYPE }: BodyReaderOptions & { mediaType?: string },
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
-  checkType(request);
+  checkType(request, mediaType);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? maxBytes : Number(announced);
   if (expected > maxBytes) throw tooLarge(maxBytes);
@@ -117,18 +141,21 @@ function orRefuse<Value>(parsed: Parsed<Value>): Value {
   return parsed.value;
 }
 
-function checkType(request: IncomingMessage): void {
+function checkType(request: IncomingMessage, mediaType: string): void {
   const { 'content-type': type = '', 'content-encoding': coding } = request.headers;
   if (coding !== undefined) {
     throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
   }
-  if (type === 'application/json') return;
-  const [mediaType = '', ...parameters] = type.split(';');
-  const json = mediaType.trim().toLowerCase() === 'application/json';
+  if (type === mediaType) return;
+  const [, ...parameters] = type.split(';');
   const charset = parameters.map((one) => one.trim().toLowerCase()).find((one) => one.startsWith('charset='));
-  if (!json || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
-    throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: application/json in UTF-8.');
+  if (mediaTypeOf(type) !== mediaType || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
+    throw new GatewayError('unsupported_media_type', `Send the body as Content-Type: ${mediaType} in UTF-8.`);
   }
+}
+
+function mediaTypeOf(type = ''): string {
+  return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function tooLarge(maxBytes: number): GatewayError {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
+import { setPageHeaders } from '../site/page.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from '../wire/errors.js';
 import { checkRawHeaders } from './raw-headers.js';
 import type { Next, RequestContext, RequestState } from './request-state.js';
@@ -43,13 +44,20 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
   const fields = { requestId: state.requestId, code: error.code, error: error.cause };
   if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
   else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
+  // Told to a person as their failure; it may be that of the provider, or of how the gateway is set up with it.
+  else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
 }
 
 function writeHead(context: RequestContext, error: GatewayError): string {
-  const { requestId, link, imageJob, model, anthropic } = context.state;
-  const problem = !anthropic && wantsProblem(context.req);
-  const details = { requestId, path: context.path, link, imageJob, model, anthropic };
+  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, renderFailure } = context.state;
+  const problem = !anthropic && !oauth && wantsProblem(context.req);
+  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl };
   for (const [name, value] of Object.entries(errorHeaders(error, details))) context.res.setHeader(name, value);
+  if (renderFailure && context.accepts('json', 'html') === 'html') {
+    setPageHeaders(context.res);
+    context.res.setHeader('Content-Type', 'text/html; charset=utf-8');
+    return renderFailure(error, requestId);
+  }
   context.res.setHeader('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
   return problem ? encodeProblem(error, details) : encodeError(error, details);
 }

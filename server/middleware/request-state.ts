@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord, ErrorCode } from 'mediagate';
+import type { ApiKeyRecord, GatewayError, SignedIn } from 'mediagate';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
@@ -16,8 +16,16 @@ export interface RequestState {
   anthropic?: true;
   /** The image that this request waited for in vain. */
   imageJob?: { id: string; failed: boolean };
-  /** Code of the error that was answered, for the log line. */
-  errorCode?: ErrorCode;
+  /** Who is signed in, once somebody has asked. */
+  signedIn?: Promise<SignedIn | undefined>;
+  /** Set on routes that people visit: a browser is shown its errors as a page. */
+  renderFailure?: (error: GatewayError, requestId: string) => string;
+  /** Set on routes that clients of OAuth speak to: their errors have its shape. */
+  oauth?: true;
+  /** Set where somebody is not signed in: they are told where to. */
+  loginUrl?: string;
+  /** Code of the error that was answered, one of ours or of OAuth, for the log line and the metrics. */
+  errorCode?: string;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

@@ -3,6 +3,10 @@ import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'm
 
 const DAY_MS = 86_400_000;
 
+/** For programs that act for somebody. */
+export const SIGN_IN_INSTRUCTION =
+  'Ask the user to open loginUrl in a browser and sign in there, or start the device flow at POST /api/agent/device. Never ask for a password.';
+
 /** How an error code looks on the wire. */
 export interface ErrorClass {
   /** HTTP status. */
@@ -59,11 +63,19 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   model_not_allowed: forbidden,
   ip_not_allowed: forbidden,
   account_suspended: forbidden,
+  not_signed_in: unauthenticated,
+  invalid_signature: unauthenticated,
+  sign_in_failed: badRequest,
+  cross_site_request: forbidden,
   model_not_found: notFound,
   job_not_found: notFound,
   response_not_found: notFound,
   file_not_found: notFound,
   route_not_found: notFound,
+  account_not_found: notFound,
+  user_not_found: notFound,
+  key_not_found: notFound,
+  order_not_found: notFound,
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   link_expired: gone,
   file_expired: gone,
@@ -73,6 +85,10 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   idempotency_key_reused: { status: 422, type: 'invalid_request_error', ...final },
   price_not_configured: conflict,
   too_many_open_orders: conflict,
+  order_state_conflict: conflict,
+  key_exists: conflict,
+  too_many_keys: conflict,
+  key_replaced: conflict,
   request_timeout: { status: 408, type: 'timeout_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
@@ -100,6 +116,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   upstream_timeout: sourceTimeout,
   upstream_auth_error: sourceFailed,
   upstream_unavailable: overloaded,
+  sign_in_unavailable: overloaded,
   audio_unavailable: sourceFailed,
   audio_timeout: sourceTimeout,
   plugin_unavailable: overloaded,
@@ -135,6 +152,10 @@ export interface ErrorContext {
   model?: boolean;
   /** Set on routes that Anthropic's SDK speaks to: their bodies have its shape. */
   anthropic?: boolean;
+  /** Set on routes that clients of OAuth speak to: their bodies have the shape of RFC 6749. */
+  oauth?: boolean;
+  /** Set where somebody is not signed in: they are told where to. */
+  loginUrl?: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
   link?: { inputUrl?: string };
   /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
@@ -154,6 +175,7 @@ export function toGatewayError(error: unknown): GatewayError {
 /** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
 export function encodeError(error: GatewayError, context: ErrorContext): string {
   if (context.anthropic) return encodeAnthropicError(error, context.requestId);
+  if (context.oauth) return encodeOauthError(error, context.requestId);
   const { status, type } = errorClassOf(error.code, context);
   const body = {
     message: error.message,
@@ -163,6 +185,9 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     request_id: context.requestId,
   };
   if (context.imageJob) return JSON.stringify(describeImageFailure(error, context.imageJob, body));
+  if (error.code === 'not_signed_in' && context.loginUrl) {
+    return JSON.stringify({ error: body, loginUrl: context.loginUrl, instruction: SIGN_IN_INSTRUCTION });
+  }
   if (!context.link) return JSON.stringify({ error: body });
   const told = status === 422 || status === 502 || status === 504;
   return JSON.stringify({
@@ -171,6 +196,13 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     platform: error.platform,
     input_url: context.link.inputUrl,
   });
+}
+
+/** Codes of RFC 6749 and RFC 8628 for what those name; our own for the rest. */
+function encodeOauthError(error: GatewayError, requestId: string): string {
+  const { status } = ERROR_CLASSES[error.code];
+  const known = status === 429 ? 'slow_down' : status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+  return JSON.stringify({ error: known, error_description: error.message, code: error.code, request_id: requestId });
 }
 
 /** As Anthropic's SDK understands it; its classes go by the status. */

@@ -212,6 +212,7 @@ describe('the command line', () => {
       'egress proxy',
       'clock',
       'plugins',
+      'sign-in',
     ]);
     expect(findings.get('plugins')).to.include({ level: 'warn' });
     expect(findings.get('browser')).to.include({ level: 'ok' });

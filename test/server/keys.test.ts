@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
-import { type ApiKeyRecord, type ApiKeys, type Logger, systemClock } from 'mediagate';
-import { openKeyTable } from '../../server/key-table.js';
+import { type ApiKeyRecord, type Logger, systemClock } from 'mediagate';
+import { type KeyTableOptions, openKeyTable } from '../../server/key-table.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../server/keys.js';
 import { LINK, startApp } from './listening-app.js';
 
@@ -24,15 +24,13 @@ function keysIn(records: Map<string, ApiKeyRecord>) {
     if (use.away) throw new Error('the database is away');
     return value;
   };
-  const keys: ApiKeys = {
-    insert: async (record) => void records.set(record.id, record),
+  const keys: KeyTableOptions['keys'] = {
     list: () => answer([...records.values()]),
     find: (id) => {
       use.finds += 1;
       return answer(records.get(id));
     },
     changedSince: () => answer([...records.values()]),
-    revoke: () => answer(true),
     touch: async (uses) => {
       for (const [id, at] of uses) use.touched.set(id, at);
     },
@@ -94,7 +92,8 @@ describe('the table of keys', () => {
     records.set(record.id, record);
     return { key, record };
   };
-  const open = (keys: ApiKeys) => openKeyTable({ keys, peppers: [pepper], clock: systemClock, logger: silent });
+  const open = (keys: KeyTableOptions['keys']) =>
+    openKeyTable({ keys, peppers: [pepper], clock: systemClock, logger: silent });
 
   it('goes on checking keys while the database is away', async () => {
     const records = new Map<string, ApiKeyRecord>();
@@ -105,6 +104,22 @@ describe('the table of keys', () => {
     expect(await codeOf(table.verify(key))).to.equal('ok');
     expect(await codeOf(table.verify(createKey().key))).to.equal('invalid_api_key');
     await table.close();
+  });
+
+  it('refuses keys whose account is suspended, and takes them again afterwards', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys } = keysIn(records);
+    const verifyAnew = async () => {
+      const table = await open(keys);
+      const code = await codeOf(table.verify(key));
+      await table.close();
+      return code;
+    };
+    records.set(record.id, { ...record, suspendedAt: 1 });
+    expect(await verifyAnew()).to.equal('account_suspended');
+    records.set(record.id, record);
+    expect(await verifyAnew()).to.equal('ok');
   });
 
   it('looks a new id up once, and asks no more than 50 times a second for ids that nobody has', async () => {

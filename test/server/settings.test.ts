@@ -34,6 +34,23 @@ describe('settings', () => {
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
 
+  it('name an identity provider as its tokens do, by TLS, with the client that it knows', () => {
+    const issuer = 'https://login.example/realms/one/';
+    const read = readSettings({ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'gateway', SITE: 'off' });
+    expect(read).to.include({ oidcIssuer: issuer, oidcClientId: 'gateway', site: false });
+    expect(readSettings({ OIDC_ISSUER: 'http://127.0.0.1:9000', OIDC_CLIENT_ID: 'x' }).oidcIssuer).to.match(/9000$/);
+    expect(() => readSettings({ OIDC_ISSUER: issuer })).to.throw(SettingsError, 'OIDC_CLIENT_ID must be set');
+    for (const wrong of [
+      'http://login.example',
+      'https://user:canary@login.example',
+      'https://a.example?x',
+      'canary',
+    ]) {
+      const settings = { OIDC_ISSUER: wrong, OIDC_CLIENT_ID: 'x' };
+      expect(() => readSettings(settings)).to.throw(SettingsError, /^OIDC_ISSUER must be an https address(?!.*canary)/);
+    }
+  });
+
   it('names everything that is wrong at once, and repeats no value', () => {
     const wrong = {
       HOST: 'two words',

@@ -3,6 +3,8 @@ import * as foundation from './0001-foundation.js';
 import * as jobs from './0002-jobs.js';
 import * as imageJobs from './0003-image-jobs.js';
 import * as usage from './0004-usage.js';
+import * as accounts from './0005-accounts.js';
+import * as jobsOfAccount from './0006-jobs-of-account.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -13,4 +15,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002-jobs': jobs,
   '0003-image-jobs': imageJobs,
   '0004-usage': usage,
+  '0005-accounts': accounts,
+  '0006-jobs-of-account': jobsOfAccount,
 };

@@ -34,6 +34,9 @@ for (const engine of engines) {
         createdAt: clock.now(),
         expiresAt: null,
         revokedAt: null,
+        suspendedAt: null,
+        replacedBy: null,
+        imageDailyLimit: null,
         lastUsedAt: null,
         ...change,
       };

@@ -74,8 +74,9 @@ for (const engine of engines) {
         ['c', 'two'],
       ] as const) {
         const record = { name: keyId, hash: '', pepperVersion: 1, grants: [], rpm: null, planId: null, budgetId: null };
-        const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
-        await state.keys.insert({ ...record, ...times, id: keyId, accountId, models: null });
+        const times = { createdAt: 1, expiresAt: null, revokedAt: null, suspendedAt: null, lastUsedAt: null };
+        const none = { models: null, imageDailyLimit: null, replacedBy: null };
+        await state.keys.insert({ ...record, ...times, ...none, id: keyId, accountId });
         await settle(
           settlement({ keyId, accountId, at: at - 1, requestId: `${keyId}-14` }),
           settlement({ keyId, accountId, at, requestId: `${keyId}-15` }),
@@ -169,8 +170,9 @@ for (const engine of engines) {
 
     it('forgets entries after 90 days and stored responses after 30, never totals', async () => {
       const record = { name: 'a', hash: '', pepperVersion: 1, grants: [], rpm: null, planId: null, budgetId: null };
-      const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
-      await state.keys.insert({ ...record, ...times, id: 'a', accountId: 'local', models: null });
+      const times = { createdAt: 1, expiresAt: null, revokedAt: null, suspendedAt: null, lastUsedAt: null };
+      const none = { models: null, imageDailyLimit: null, replacedBy: null };
+      await state.keys.insert({ ...record, ...times, ...none, id: 'a', accountId: 'local' });
       const now = clock.now();
       await settle(
         settlement({ keyId: 'a', at: now - 91 * DAY_MS }),
@@ -187,6 +189,7 @@ for (const engine of engines) {
       expect((await state.usage.entries(ALL, 10))[0]?.requestId).to.equal('kept');
       expect(await state.usage.totals(ALL)).to.have.length(2);
       expect(await state.storedResponses.find('young', 'local')).to.include({ id: 'young' });
+      await until(async () => (await state.storedResponses.find('old', 'local')) === undefined);
     });
   });
 }

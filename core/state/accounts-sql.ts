@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../contracts/services.js';
+import { findAccount, lockAccount, toAccountPlan, toAccountRecord } from './account-table.js';
+import type { AccountPlan, Accounts } from './accounts.js';
+import { writeAudit } from './audit-sql.js';
+import type { Database } from './database.js';
+import type { JobClock } from './job-clock.js';
+import { grantPlan } from './plan-grants.js';
+
+export interface AccountsOptions {
+  database: Database;
+  times: JobClock;
+  /** What nodes look for changed keys by. */
+  clock: Clock;
+}
+
+/** Accounts in SQL. */
+export function createAccounts({ database, times, clock }: AccountsOptions): Accounts {
+  const { engine } = database;
+  return {
+    async find(id) {
+      const row = await database.run((queries) => findAccount(queries, id));
+      return row && toAccountRecord(row);
+    },
+
+    grant: ({ accountId, terms, actor, note }) =>
+      database.transaction(async (transaction) => {
+        const account = await lockAccount(transaction, engine, accountId);
+        const at = await times.read(transaction);
+        const change = { transaction, engine, account, at, changedAt: clock.now() };
+        const granted = await grantPlan({ ...change, id: `grant_${randomUUID()}`, terms });
+        const line = { subject: accountId, at, actor, action: 'plan.granted', to: terms.planId, note } as const;
+        await writeAudit(transaction, line);
+        return toAccountPlan(granted) as AccountPlan;
+      }),
+  };
+}

@@ -1,0 +1,61 @@
+import type { Grant } from './api-keys.js';
+import type { Budget } from './budgets.js';
+
+/** What a plan gives an account, as it was when it was bought: a catalogue that changes later changes nothing of it. */
+export interface PlanTerms {
+  planId: string;
+  grants: readonly Grant[];
+  /** Requests per minute and route family; null is unlimited, 0 refuses. */
+  rpm: number | null;
+  /** Ids of the models it opens; null is all. */
+  models: readonly string[] | null;
+  /** Images of one day by UTC; null is whatever the gateway is set to. */
+  imageDailyLimit: number | null;
+  /** Milliseconds that it is good from the moment it is granted; null is for ever. */
+  durationMs: number | null;
+  /** What is counted; null where nothing is. */
+  budget: Pick<Budget, 'tokenLimit' | 'dailyTokenLimit' | 'requestLimit' | 'resets'> | null;
+}
+
+/** The plan that an account has. Times are milliseconds since 1970. */
+export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget'> {
+  /** What model requests of all its keys are counted against; null is unlimited. */
+  budgetId: string | null;
+  /** Its keys answer `expired_api_key` from then on; null is never. */
+  expiresAt: number | null;
+  /** The latest time. */
+  grantedAt: number;
+}
+
+/** What keys, jobs, orders and budgets belong to. */
+export interface AccountRecord {
+  /** `acct_` and 128 random bits. */
+  id: string;
+  createdAt: number;
+  /** Since when its user is suspended. */
+  suspendedAt: number | null;
+  /** Null until the first key was made or the first plan granted. */
+  plan: AccountPlan | null;
+}
+
+export interface PlanGrant {
+  accountId: string;
+  terms: PlanTerms;
+  /** Who grants it, for the audit: `operator:ann`. */
+  actor: string;
+  /** Why, in the words of whoever does it. */
+  note?: string;
+}
+
+/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+export interface Accounts {
+  find(id: string): Promise<AccountRecord | undefined>;
+  /**
+   * Gives the account a plan without an order. All its keys follow in the same transaction, with plan, grants, RPM, models,
+   * budget and end. What is left of a running budget that limits the same things in the same rhythm is kept and what the
+   * plan adds comes on top; any other budget is replaced by a new one. The plan it already has is lengthened.
+   * Writes the audit row `plan.granted` (subject: the account).
+   * @throws GatewayError `account_not_found`.
+   */
+  grant(grant: PlanGrant): Promise<AccountPlan>;
+}

@@ -1,0 +1,52 @@
+import type { Transaction } from 'kysely';
+import { GatewayError } from '../errors.js';
+import { type AccountRow, lockAccount } from './account-table.js';
+import type { AccountsOptions } from './accounts-sql.js';
+import { writeAudit } from './audit-sql.js';
+import { lockKeys } from './plan-change.js';
+import type { Tables } from './schema.js';
+import type { Suspension, Users } from './users.js';
+
+/** Takes from users what they are signed in with and their keys for a time. */
+export function createSuspensions({ database, times, clock }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
+  const { engine } = database;
+
+  async function lockAccountOf(transaction: Transaction<Tables>, userId: string): Promise<AccountRow> {
+    const user = await transaction.selectFrom('users').select('account_id').where('id', '=', userId).executeTakeFirst();
+    if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
+    return lockAccount(transaction, engine, user.account_id);
+  }
+
+  async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
+    const change = { suspended_at: suspendedAt };
+    await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
+    const keys = await lockKeys(transaction, engine, accountId);
+    if (keys.length === 0) return;
+    const keyChange = { ...change, changed_at: clock.now() };
+    await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
+  }
+
+  return {
+    suspend: ({ userId, actor, note }: Suspension) =>
+      database.transaction(async (transaction) => {
+        const account = await lockAccountOf(transaction, userId);
+        if (account.suspended_at !== null) return false;
+        const at = await times.read(transaction);
+        await set(transaction, account.id, at);
+        await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute();
+        await transaction.deleteFrom('device_grants').where('user_id', '=', userId).execute();
+        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
+        return true;
+      }),
+
+    resume: ({ userId, actor, note }: Suspension) =>
+      database.transaction(async (transaction) => {
+        const account = await lockAccountOf(transaction, userId);
+        if (account.suspended_at === null) return false;
+        const at = await times.read(transaction);
+        await set(transaction, account.id, null);
+        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.resumed', note });
+        return true;
+      }),
+  };
+}

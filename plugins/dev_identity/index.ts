@@ -1,0 +1,21 @@
+import { definePlugin } from 'mediagate';
+
+/** A real OpenID Connect provider that believes whatever it is told. */
+export default definePlugin({
+  name: 'dev_identity',
+  apiVersion: 1,
+  summary: 'Stand-in for an identity provider, for development: anyone can sign in as anyone, on this machine alone.',
+  provides: ['identity'],
+  standIn: true,
+  setup: ({ logger }) => ({
+    identityProviders: [
+      {
+        async open(call) {
+          // It loads a few hundred modules, which only a sign-in is worth.
+          const { openProvider } = await import('./provider.js');
+          return openProvider({ ...call, logger });
+        },
+      },
+    ],
+  }),
+});

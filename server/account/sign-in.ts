@@ -1,0 +1,84 @@
+import type Router from '@koa/router';
+import { type Clock, GatewayError, type SignIns, type Users } from 'mediagate';
+import { createAddressLimit } from '../address-limit.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { markPage } from '../site/failure-page.js';
+import { readCookie, removeCookie, setCookie } from './cookies.js';
+import type { OidcClient } from './oidc.js';
+import { readReturnPath } from './return-path.js';
+import type { SessionDesk } from './sessions.js';
+import { isLoopback, type SiteAddress } from './site-address.js';
+import { hashToken, isBrowserToken, newToken } from './tokens.js';
+
+/** What an attempt is kept for. */
+const ATTEMPT_SECONDS = 600;
+const STARTS_PER_MINUTE = 120;
+const RETURNS_PER_MINUTE = 120;
+
+export interface SignInRoutes {
+  users: Users;
+  signIns: SignIns;
+  sessions: SessionDesk;
+  oidc: OidcClient;
+  clock: Clock;
+  site(): SiteAddress;
+}
+
+/** The way to the identity provider, and back. */
+export function addSignInRoutes(router: Router<RequestState>, options: SignInRoutes): void {
+  const { users, signIns, sessions, oidc, clock, site } = options;
+  const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
+  const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
+  const redirectUri = () => `${site().url}/signin/callback`;
+
+  router.get('/signin', markPage, async (context: RequestContext) => {
+    const otherName = sameGatewayElsewhere(context, site());
+    if (otherName) return redirect(context, otherName);
+    starts.admit(context.req.socket.remoteAddress);
+    const returnTo = readReturnPath(context.query.return_to, site());
+    const [browser, state, nonce, codeVerifier] = [newToken(), newToken(), newToken(), newToken()];
+    const target = await oidc.begin({ state, nonce, codeVerifier }, redirectUri());
+    const hashes = { stateHash: hashToken(state), browserHash: hashToken(browser) };
+    await signIns.begin({ ...hashes, nonce, codeVerifier, returnTo });
+    setCookie(context, site(), { name: site().cookies.attempt, value: browser, maxAgeSeconds: ATTEMPT_SECONDS });
+    redirect(context, target.href);
+  });
+
+  router.get('/signin/callback', markPage, async (context: RequestContext) => {
+    returns.admit(context.req.socket.remoteAddress);
+    const { state } = context.query;
+    const browser = readCookie(context, site().cookies.attempt);
+    removeCookie(context, site(), site().cookies.attempt);
+    const attempt =
+      typeof state === 'string' && browser !== undefined && isBrowserToken(browser)
+        ? await signIns.take(hashToken(state), hashToken(browser))
+        : undefined;
+    if (typeof state !== 'string' || !attempt) {
+      const message = 'This sign-in is over, or it began in another browser. Sign in again.';
+      throw new GatewayError('sign_in_failed', message);
+    }
+    const { nonce, codeVerifier, returnTo } = attempt;
+    const callback = new URL(`${redirectUri()}?${context.querystring}`);
+    const user = await users.signIn(await oidc.finish({ state, nonce, codeVerifier }, callback));
+    await sessions.startBrowser(context, user.id);
+    redirect(context, site().url + returnTo);
+  });
+}
+
+function redirect(context: RequestContext, target: string): void {
+  context.status = 303;
+  context.set('Location', target);
+  context.body = '';
+}
+
+/**
+ * `localhost` and `127.0.0.1` are one gateway, and two hosts to a browser, which would not send the cookie of one to the
+ * other. So on loopback a sign-in begins under the name that it comes back to.
+ */
+function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: SiteAddress): string | undefined {
+  const { host = '' } = req.headers;
+  const asked = URL.parse(`http://${host}`);
+  if (!site.loopback || !asked || asked.host === site.host || !isLoopback(asked.hostname)) return undefined;
+  if (asked.port !== new URL(site.url).port) return undefined;
+  return `${site.url}${path}${querystring && `?${querystring}`}`;
+}

@@ -1,0 +1,46 @@
+import type Router from '@koa/router';
+import { readJsonBody } from '../middleware/body.js';
+import type { BodyBudget } from '../middleware/body-budget.js';
+import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import { markPage } from '../site/failure-page.js';
+import type { SessionDesk } from './sessions.js';
+import type { SiteAddress } from './site-address.js';
+
+const MAX_BODY_BYTES = 1_024;
+
+export interface SignOutRoutes {
+  sessions: SessionDesk;
+  bodies: BodyBudget;
+  /** Lets through what the site's own pages send. */
+  sameOrigin(context: RequestContext, next: Next): Promise<void>;
+  site(): SiteAddress;
+}
+
+/** Ends the session that a request is made with. Whoever has none is as signed out as can be. */
+export function addSignOutRoutes(router: Router<RequestState>, options: SignOutRoutes): void {
+  const { sessions, bodies, sameOrigin, site } = options;
+
+  router.post('/signout', markPage, sameOrigin, async (context: RequestContext) => {
+    await sessions.end(context);
+    context.status = 303;
+    context.set('Location', `${site().url}/`);
+    context.body = '';
+  });
+
+  router.delete('/api/agent/session', sameOrigin, async (context: RequestContext) => {
+    await sessions.end(context);
+    context.body = signedOut();
+  });
+
+  router.post('/api/agent/session', sameOrigin, async (context: RequestContext) => {
+    // A form of another page cannot have this type, whatever the browser tells of its origin.
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${context.req.socket.remoteAddress}` };
+    await readJsonBody(context.req, context.res, limits);
+    await sessions.end(context);
+    context.body = signedOut();
+  });
+
+  function signedOut() {
+    return { authenticated: false, loginUrl: `${site().url}/signin` };
+  }
+}

@@ -1,0 +1,37 @@
+import { isGatewayError, type Logger, systemClock } from 'mediagate';
+import { createIdentity } from '../account/identity.js';
+import { createOidcClient } from '../account/oidc.js';
+import { createSiteAddress } from '../account/site-address.js';
+import { newToken } from '../account/tokens.js';
+import { openGateway } from '../open-gateway.js';
+import type { Settings } from '../settings.js';
+import { type Finding, messageOf } from './check.js';
+
+/** Whether people can sign in. An issuer that is configured is asked what it can do. */
+export async function checkSignIn(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  logger: Logger,
+): Promise<Finding> {
+  const name = 'sign-in';
+  if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
+  const { siteUrl, baseUrl, host, port } = settings;
+  const site = createSiteAddress(
+    () => siteUrl ?? baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+  );
+  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url });
+  try {
+    const identity = createIdentity({ gateway, settings, site });
+    const { state, provider = '', standIn, reason } = identity.status();
+    if (state === 'off') return { name, level: 'warn', detail: 'nobody can sign in', advice: reason };
+    if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
+    const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
+    await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
+    return { name, level: 'ok', detail: `${provider} answers` };
+  } catch (error) {
+    const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);
+    return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER, and that it can be reached from here.' };
+  } finally {
+    await gateway.close();
+  }
+}

@@ -1,0 +1,38 @@
+/** What the gateway said no with: its own words and code. */
+export class RequestProblem extends Error {
+  constructor(
+    message: string,
+    readonly code: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+/** @throws RequestProblem for whatever is not a 2xx with JSON, and where there is no network. */
+export async function requestJson(method: string, path: string, body?: unknown): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: { Accept: 'application/json', ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new RequestProblem('The gateway cannot be reached. Check the connection and try again.', 'unreachable', 0);
+  }
+  const json: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return json;
+  const message = memberOf(json, 'error.message');
+  const code = memberOf(json, 'error.code');
+  throw new RequestProblem(message ?? 'This did not work. Try again in a moment.', code ?? 'unknown', response.status);
+}
+
+/** Text or number at a path of members: `payment.code`. */
+export function memberOf(json: unknown, path: string): string | undefined {
+  let value = json;
+  for (const name of path.split('.')) {
+    value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+  }
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}

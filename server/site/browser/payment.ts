@@ -1,0 +1,48 @@
+import { memberOf, RequestProblem, requestJson } from './json-request.js';
+
+/** Seconds that the gateway holds on to a question while nothing changes. */
+const WAIT_S = 25;
+const BETWEEN_MS = 1_000;
+/** After a failure. */
+const PAUSE_MS = 10_000;
+
+const page = document.querySelector<HTMLElement>('[data-payment]');
+const timer = document.querySelector<HTMLElement>('[data-ends-at]');
+
+if (timer) {
+  const endsAt = Number(timer.dataset.endsAt);
+  const tick = () => {
+    timer.textContent = timeLeft(endsAt - Date.now());
+  };
+  tick();
+  setInterval(tick, 1_000);
+}
+
+if (page && timer) void follow(page.dataset.payment ?? '', page.dataset.state ?? '');
+
+/** Asks until the order stands differently, then shows the page as it is then. */
+async function follow(code: string, before: string): Promise<void> {
+  for (;;) {
+    try {
+      const path = `/api/payment/gateway?code=${encodeURIComponent(code)}&wait=${WAIT_S}`;
+      const answer = await requestJson('GET', path);
+      const now = `${memberOf(answer, 'payment.status')} ${memberOf(answer, 'payment.paidAmount')}`;
+      if (now !== before) return location.reload();
+      await pause(BETWEEN_MS);
+    } catch (error) {
+      if (error instanceof RequestProblem && error.status === 404) return;
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** As the page was made with. */
+function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(part).padStart(2, '0')).join(':');
+}

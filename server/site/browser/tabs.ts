@@ -1,0 +1,51 @@
+/** Tabs as the ARIA practices describe them: arrow keys move, one panel is shown, the address may name it. */
+function startTabs(tabs: Element): void {
+  const buttons = [...tabs.querySelectorAll<HTMLElement>('[role="tab"]')];
+
+  function show(shown: HTMLElement): void {
+    for (const button of buttons) {
+      const isShown = button === shown;
+      button.setAttribute('aria-selected', String(isShown));
+      button.tabIndex = isShown ? 0 : -1;
+      panelOf(button)?.toggleAttribute('hidden', !isShown);
+    }
+    tabs.toggleAttribute('data-ready', true);
+  }
+
+  function choose(button: HTMLElement | undefined): void {
+    if (!button) return;
+    show(button);
+    button.focus();
+    history.replaceState(null, '', `#${button.getAttribute('aria-controls')}`);
+  }
+
+  for (const [index, button] of buttons.entries()) {
+    button.addEventListener('click', () => choose(button));
+    button.addEventListener('keydown', (event) => {
+      const next = nextIndex(event.key, index, buttons.length);
+      if (next === undefined) return;
+      event.preventDefault();
+      choose(buttons[next]);
+    });
+  }
+  const showNamed = () => {
+    const named = buttons.find((button) => `#${button.getAttribute('aria-controls')}` === location.hash);
+    const shown = named ?? buttons[0];
+    if (shown) show(shown);
+  };
+  addEventListener('hashchange', showNamed);
+  showNamed();
+}
+
+function nextIndex(key: string, index: number, count: number): number | undefined {
+  if (key === 'ArrowRight') return (index + 1) % count;
+  if (key === 'ArrowLeft') return (index + count - 1) % count;
+  if (key === 'Home') return 0;
+  return key === 'End' ? count - 1 : undefined;
+}
+
+function panelOf(button: HTMLElement): HTMLElement | null {
+  return document.getElementById(button.getAttribute('aria-controls') ?? '');
+}
+
+for (const tabs of document.querySelectorAll('.tabs')) startTabs(tabs);

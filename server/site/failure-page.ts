@@ -1,0 +1,60 @@
+import type { GatewayError } from 'mediagate';
+import type { Next, RequestContext } from '../middleware/request-state.js';
+import { type Html, html } from './html.js';
+import { renderPage } from './page.js';
+
+/** People who visit these routes with a browser are shown a failure as a page. */
+export function markPage(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.renderFailure = renderFailure;
+  return next();
+}
+
+/** Paths of programs: whoever asks for these is told in JSON what went wrong. */
+const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
+
+/** As {@link markPage}, for every address that nothing else is at. */
+export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
+  return PROGRAMS.test(context.path) ? next() : markPage(context, next);
+}
+
+/** What a person may do about it. */
+interface Advice {
+  title: string;
+  /** Instead of the error's own words, which speak to programs. */
+  words?: string;
+  action?: Html;
+}
+
+const SIGN_IN: Html = html`<a class="button" href="/login">Sign in</a>`;
+const SIGN_IN_AGAIN: Html = html`<a class="button" href="/login">Sign in again</a>`;
+
+const ADVICE: Readonly<Record<string, Advice>> = {
+  route_not_found: { title: 'There is no such page', words: 'The address is wrong, or what was here has gone.' },
+  order_not_found: {
+    title: 'There is no such order',
+    words: 'The code is wrong, or the order belongs to another account.',
+  },
+  not_signed_in: { title: 'Sign in first', action: SIGN_IN },
+  sign_in_failed: { title: 'You are not signed in', action: SIGN_IN_AGAIN },
+  sign_in_unavailable: { title: 'Signing in is not possible right now', action: SIGN_IN_AGAIN },
+  account_suspended: { title: 'This account is suspended' },
+  cross_site_request: {
+    title: 'This came from another site',
+    words: 'Nothing was changed. Go back to the page and try again.',
+  },
+  rate_limit_exceeded: { title: 'That was a little fast' },
+  upstream_unavailable: { title: 'This is not possible right now', words: 'Nothing is lost. Try again in a moment.' },
+  internal_error: { title: 'Something broke on our side', words: 'It was written down. Try again in a moment.' },
+};
+
+export function renderFailure({ code, message }: GatewayError, requestId: string): string {
+  const { title, words = message, action } = ADVICE[code] ?? { title: 'This did not work' };
+  return renderPage({
+    title,
+    content: html`<div class="frame frame-narrow failure">
+<div class="page-head"><h1>${title}</h1><p role="alert">${words}</p></div>
+<div class="row">${action}<a class="button button-quiet" href="/">First page</a></div>
+<p class="small muted"><span class="mono">${code}</span><br>Request <span class="mono">${requestId}</span></p>
+</div>`,
+  });
+}

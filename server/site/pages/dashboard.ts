@@ -1,0 +1,130 @@
+import type { JobRecord, OrderRecord } from 'mediagate';
+import { count, counted, day, minute, money } from '../formats.js';
+import { type Html, html } from '../html.js';
+import type { Page } from '../page.js';
+import { bar, emptyState } from '../pieces.js';
+import { jobBadge, orderBadge } from '../states.js';
+import { type KeyView, renderKeys } from './dashboard-keys.js';
+import { renderUsage, type UsageDay } from './dashboard-usage.js';
+
+/** What is left of one thing that a plan counts. */
+export interface AllowanceView {
+  label: string;
+  left: number;
+  limit: number;
+}
+
+export interface WindowView {
+  label: string;
+  remaining: number;
+  limit: number;
+  /** Milliseconds until one more is free; 0 where all are. */
+  resetMs: number;
+}
+
+export interface DashboardView {
+  label: string;
+  /** Newest first. */
+  keys: readonly KeyView[];
+  plan: { name: string; isFree: boolean; expiresAt: number | null; allowances: readonly AllowanceView[] } | null;
+  /** Of the newest key that is good; null where there is none, or it has no limit. */
+  windows: { keyName: string; families: readonly WindowView[] } | null;
+  /** Oldest first, one for each day. */
+  usage: readonly UsageDay[];
+  jobs: readonly JobRecord[];
+  orders: readonly (OrderRecord & { planName: string })[];
+}
+
+export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
+  return {
+    title: 'Dashboard',
+    current: '/dashboard',
+    scripts: ['api-forms.js'],
+    content: html`<div class="frame">
+<div class="page-head"><h1>Dashboard</h1><p>Signed in as ${view.label}</p></div>
+<div class="columns">
+<div class="stack">
+${renderKeys(view.keys)}
+${renderUsage(view.usage)}
+${renderJobs(view.jobs)}
+</div>
+<div class="stack">
+${renderPlan(view.plan)}
+${renderWindows(view.windows)}
+${renderOrders(view.orders)}
+</div>
+</div>
+</div>`,
+  };
+}
+
+function renderPlan(plan: DashboardView['plan']): Html {
+  if (!plan) {
+    return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
+${emptyState('No plan yet', 'Your first key brings the free one. Others come with an order.')}
+<a class="button button-quiet" href="/plans">See the plans</a></section>`;
+  }
+  const { name, isFree, expiresAt, allowances } = plan;
+  return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
+<p class="plan-name">${name}</p>
+${allowances.map(
+  ({
+    label,
+    left,
+    limit,
+  }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
+<span class="figures">${count(left)} of ${count(limit)} left</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
+)}
+${allowances.length === 0 && html`<p class="small muted">Nothing is counted.</p>`}
+<p class="small muted">${expiresAt === null ? 'Does not run out by time.' : html`Good until ${day(expiresAt)}.`}</p>
+<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
+}
+
+function renderWindows(windows: DashboardView['windows']): Html | false {
+  if (!windows) return false;
+  return html`<section class="card stack" aria-labelledby="window"><h2 id="window">This minute</h2>
+${windows.families.map(
+  ({
+    label,
+    remaining,
+    limit,
+    resetMs,
+  }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
+<span class="figures">${remaining} of ${limit} free</span></div>${bar(limit === 0 ? 0 : remaining / limit)}
+${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(resetMs / 1_000), 'second')}</span>`}</div>`,
+)}
+<p class="small muted">Requests of the key “${windows.keyName}”. Each is free again 60 seconds after it was accepted.</p></section>`;
+}
+
+function renderJobs(jobs: readonly JobRecord[]): Html {
+  return html`<section class="card stack" aria-labelledby="jobs"><h2 id="jobs">Latest jobs</h2>
+${
+  jobs.length === 0
+    ? emptyState(
+        'No jobs in the last days',
+        html`Images and shop links run as jobs. <a href="/setup">The setup page</a> has a first request.`,
+      )
+    : html`<ul class="rows">${jobs.map(
+        (job) => html`<li><div><span>${job.kind === 'image' ? 'Image' : 'Shop link'}</span>
+<span class="small muted"><code>${job.id}</code></span></div>
+<div class="rows-end">${jobBadge(job.state)}<span class="small muted">${minute(job.createdAt)}${took(job)}</span></div></li>`,
+      )}</ul>`
+}</section>`;
+}
+
+function took({ startedAt, finishedAt }: JobRecord): Html | false {
+  return startedAt !== null && finishedAt !== null && html`, ${count((finishedAt - startedAt) / 1_000)} s`;
+}
+
+function renderOrders(orders: DashboardView['orders']): Html {
+  return html`<section class="card stack" aria-labelledby="orders"><h2 id="orders">Orders</h2>
+${
+  orders.length === 0
+    ? emptyState('No orders yet', 'An order is made when you choose a plan.')
+    : html`<ul class="rows">${orders.map(
+        ({ code, planName, amount, currency, state, createdAt }) => html`<li><div><a href="/pay/${code}">${planName}</a>
+<span class="small muted"><code>${code}</code></span></div>
+<div class="rows-end">${orderBadge(state)}<span class="small muted figures">${money(amount, currency)}, ${day(createdAt)}</span></div></li>`,
+      )}</ul>`
+}</section>`;
+}

@@ -1,0 +1,64 @@
+import { type Html, html } from '../html.js';
+import type { Page } from '../page.js';
+
+/** Where the code is typed that a program shows. @param problem Why the last one led nowhere. */
+export function deviceCodePage(problem?: string): Page {
+  return devicePage(
+    'Let a program in',
+    'A program on another device shows a code. Type it here, and see who asks for what.',
+    html`<form class="card stack" method="get" action="/device">
+<p class="problem" role="alert">${problem}</p>
+<div class="field"><label for="user_code">The code that the program shows</label>
+<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK" autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
+<button class="button">Go on</button>
+</form>`,
+  );
+}
+
+export interface DeviceAnswerView {
+  clientName: string;
+  /** Whom it would act for. */
+  label: string;
+  userCode: string;
+  /** As people read it best. */
+  shownCode: string;
+}
+
+/** Where somebody lets the program in, or does not. */
+export function deviceAnswerPage({ clientName, label, userCode, shownCode }: DeviceAnswerView): Page {
+  return devicePage(
+    'Let this program in?',
+    html`A program that calls itself <strong>${clientName}</strong> asks to act for <strong>${label}</strong>.`,
+    html`<div class="card stack">
+<p>It must show this code:</p>
+<p class="user-code">${shownCode}</p>
+<ul class="ticks"><li>See the account</li><li>Make and end its API keys</li><li>Order plans</li><li>For 12 hours</li></ul>
+<p class="notice notice-warn">Only let it in if you have started it yourself just now. Nobody else has a reason to send you here.</p>
+<form class="row" method="post" action="/device">
+<input type="hidden" name="user_code" value="${userCode}">
+<button class="button" name="answer" value="approve">Let it in</button>
+<button class="button button-quiet" name="answer" value="deny">Refuse</button>
+</form>
+</div>`,
+  );
+}
+
+export function deviceDonePage(clientName: string, answer: 'approve' | 'deny'): Page {
+  const [title, words] =
+    answer === 'approve'
+      ? ['It is let in', `${clientName} goes on by itself. You can close this page.`]
+      : ['It was refused', `${clientName} was not let in. You can close this page.`];
+  return devicePage(
+    title,
+    words,
+    html`<div class="row"><a class="button button-quiet" href="/dashboard">Dashboard</a></div>`,
+  );
+}
+
+function devicePage(title: string, words: Html | string, content: Html): Page {
+  return {
+    title,
+    content: html`<div class="frame frame-narrow"><div class="page-head"><h1>${title}</h1><p>${words}</p></div>
+${content}</div>`,
+  };
+}

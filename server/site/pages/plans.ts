@@ -1,0 +1,61 @@
+import type { Support } from '../../catalogue.js';
+import { type Html, html } from '../html.js';
+import type { Page } from '../page.js';
+import { supportWords } from '../pieces.js';
+import type { PlanView } from '../plan-view.js';
+
+export interface PlansView {
+  plans: readonly PlanView[];
+  isSignedIn: boolean;
+  support: Support;
+  /** Of whoever is signed in. */
+  currentPlanId?: string;
+}
+
+export function plansPage({ plans, support, isSignedIn, currentPlanId }: PlansView): Omit<Page, 'viewer'> {
+  return {
+    title: 'Plans',
+    description: 'What the plans hold, and how they are paid.',
+    current: '/plans',
+    scripts: ['api-forms.js'],
+    content: html`<div class="frame">
+<div class="page-head"><h1>Plans</h1><p>Tokens in and out count together. What you buy adds to what is left, and all your keys
+follow at once.</p></div>
+${renderPlanCards(plans, isSignedIn, currentPlanId)}
+<section class="section faq" aria-labelledby="paying">
+<h2 id="paying">How paying works</h2>
+<dl>
+<div><dt>By bank transfer</dt><dd>You get a QR code that your banking app reads: amount, account and purpose are filled in.</dd></div>
+<div><dt>The code finds you</dt><dd>Each order has its own code. When the transfer is booked the plan is yours, by itself.</dd></div>
+<div id="support"><dt>Other ways, other terms</dt><dd>Support takes them, by the same code and amount. ${supportWords(support)}</dd></div>
+</dl>
+</section>
+</div>`,
+  };
+}
+
+export function renderPlanCards(plans: readonly PlanView[], isSignedIn: boolean, currentPlanId?: string): Html {
+  return html`<ul class="plans">${plans.map(
+    (plan) => html`<li class="card plan">
+<h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">Yours</span>`}</h3>
+<p class="plan-price figures">${plan.price ?? 'On request'}</p>
+<ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}</ul>
+${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
+${renderAction(plan, isSignedIn)}
+</li>`,
+  )}</ul>`;
+}
+
+function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: boolean): Html {
+  const title = html`<span class="visually-hidden"> ${name}</span>`;
+  if (isFree)
+    return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">Start${title}</a>`;
+  if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">Ask for it${title}</a>`;
+  if (!isSignedIn) return html`<a class="button button-quiet" href="/login?return_to=/plans">Choose${title}</a>`;
+  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
+<input type="hidden" name="planId" value="${id}">
+<p class="problem" role="alert" id="problem-${id}"></p>
+<button class="button needs-script">Choose${title}</button>
+<p class="needs-no-script small muted">Choosing a plan needs scripts, or the API.</p>
+</form>`;
+}

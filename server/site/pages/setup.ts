@@ -1,0 +1,49 @@
+import { KEY_VARIABLE, type SetupClient } from '../../account/setup-guide.js';
+import { html } from '../html.js';
+import type { Page } from '../page.js';
+import { codeBlock } from '../pieces.js';
+
+export interface SetupView {
+  clients: readonly SetupClient[];
+  baseUrl: string;
+  isSignedIn: boolean;
+}
+
+export function setupPage({ clients, baseUrl, isSignedIn }: SetupView): Omit<Page, 'viewer'> {
+  return {
+    title: 'Client setup',
+    description: 'Copy a working setup for curl, the OpenAI packages or a coding agent.',
+    current: '/setup',
+    scripts: ['tabs.js'],
+    content: html`<div class="frame frame-text">
+<div class="page-head"><h1>Client setup</h1><p>Everything here reads the key from <code>${KEY_VARIABLE}</code>, so that it is in no file
+that is shared. ${isSignedIn ? html`<a href="/dashboard">The dashboard</a> makes keys.` : html`<a href="/login?return_to=/dashboard">Sign in</a> to make one.`}</p></div>
+<dl class="facts setup-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
+<div class="tabs">
+<div role="tablist" aria-label="Clients" class="tab-list needs-script">${clients.map(
+      ({ id, title }, index) =>
+        html`<button type="button" class="tab" role="tab" id="tab-${id}" aria-controls="${id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${title}</button>`,
+    )}</div>
+${clients.map(
+  ({
+    id,
+    title,
+    summary,
+    files,
+    commands,
+  }) => html`<section class="tab-panel stack" id="${id}" role="tabpanel" aria-labelledby="tab-${id}">
+<h2>${title}</h2>
+<p class="muted">${summary}</p>
+${files.map(({ path, content }, index) => codeBlock({ id: `${id}-file-${index + 1}`, title: path, text: content.trimEnd() }))}
+${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
+</section>`,
+)}
+</div>
+</div>`,
+  };
+}
+
+/** Long commands stand apart. */
+function shellOf(commands: SetupClient['commands']): string {
+  return commands.join(commands.some((command) => command.includes('\n')) ? '\n\n' : '\n');
+}

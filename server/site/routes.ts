@@ -1,0 +1,111 @@
+import type Router from '@koa/router';
+import type { Budgets, Clock, Gateway, SignedIn, UsageLedger, Windows } from 'mediagate';
+import { createAccountView } from '../account/account-overview.js';
+import { readReturnPath } from '../account/return-path.js';
+import type { AccountDependencies } from '../account/routes.js';
+import { createSessionDesk } from '../account/sessions.js';
+import { modelsForSetup, setupClients } from '../account/setup-guide.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { addAssetRoutes } from './asset-routes.js';
+import { labelOf, lookAtDashboard } from './dashboard-view.js';
+import { markPage } from './failure-page.js';
+import { type Page, sendPage } from './page.js';
+import { dashboardPage } from './pages/dashboard.js';
+import { homePage } from './pages/home.js';
+import { paymentPage } from './pages/payment.js';
+import { plansPage } from './pages/plans.js';
+import { setupPage } from './pages/setup.js';
+import { signInPage } from './pages/sign-in.js';
+import { planName, planViews } from './plan-view.js';
+
+export interface SiteRoutes {
+  account: AccountDependencies;
+  gateway: Pick<Gateway, 'platforms' | 'models'>;
+  budgets: Budgets;
+  ledger: UsageLedger;
+  windows: Windows;
+  clock: Clock;
+  baseUrl(): string;
+}
+
+/** The pages that people visit. */
+export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
+  const { account, gateway, budgets, ledger, windows, clock, baseUrl } = options;
+  const { identity, catalogue, payments, site, state } = account;
+  const { accounts, keys, jobs, orders } = state;
+  const { support } = catalogue;
+  const sessions = createSessionDesk(state.sessions, site);
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
+
+  const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
+    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
+
+  addAssetRoutes(router);
+
+  router.get('/', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    const platforms = gateway.platforms().map(({ name }) => name);
+    const plans = planViews(catalogue);
+    const models = countModels(gateway);
+    send(context, homePage({ baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!signedIn }), signedIn);
+  });
+
+  router.get('/login', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    const returnTo =
+      context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
+    if (signedIn) return seeOther(context, returnTo);
+    send(context, signInPage({ status: identity.status(), returnTo }), undefined);
+  });
+
+  router.get('/plans', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    const current = signedIn && (await view.account(signedIn.user));
+    const plans = planViews(catalogue);
+    send(
+      context,
+      plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId }),
+      signedIn,
+    );
+  });
+
+  router.get('/setup', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    const plan = signedIn && (await view.account(signedIn.user)).plan;
+    const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
+    const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
+    send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
+  });
+
+  router.get('/dashboard', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    if (!signedIn) return seeOther(context, signInPath(context));
+    const sources = { view, jobs, orders, catalogue, now: clock.now() };
+    send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
+  });
+
+  router.get('/pay/:code', markPage, async (context: RequestContext & { params: Record<string, string> }) => {
+    const signedIn = await sessions.find(context);
+    if (!signedIn) return seeOther(context, signInPath(context));
+    const order = await payments.find(signedIn.user, context.params.code ?? '');
+    const name = planName(catalogue, order.planId);
+    const transfer = payments.transferOf(order);
+    send(context, paymentPage({ order, planName: name, transfer, support, now: clock.now() }), signedIn);
+  });
+}
+
+function countModels(gateway: Pick<Gateway, 'models'>) {
+  const counts = { text: 0, audio: 0, image: 0 };
+  for (const { kind } of gateway.models()) counts[kind] += 1;
+  return counts;
+}
+
+function signInPath({ path }: RequestContext): string {
+  return `/login?return_to=${encodeURIComponent(path)}`;
+}
+
+function seeOther(context: RequestContext, path: string): void {
+  context.status = 303;
+  context.set('Location', path);
+  context.body = '';
+}

@@ -1,0 +1,29 @@
+import type { JobState, OrderState } from 'mediagate';
+import type { Html } from './html.js';
+import { badge, type Tone } from './pieces.js';
+
+const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {
+  queued: ['Queued', 'plain'],
+  running: ['Running', 'warn'],
+  completed: ['Completed', 'good'],
+  failed: ['Failed', 'bad'],
+  cancelled: ['Cancelled', 'plain'],
+};
+
+const ORDER_STATES: Readonly<Record<OrderState, readonly [words: string, tone: Tone]>> = {
+  pending: ['Waiting for money', 'warn'],
+  underpaid: ['Part of it came', 'warn'],
+  paid: ['Paid', 'good'],
+  expired: ['Expired', 'plain'],
+  cancelled: ['Cancelled', 'plain'],
+  refunded: ['Refunded', 'plain'],
+  needs_review: ['Being looked at', 'warn'],
+};
+
+export function jobBadge(state: JobState): Html {
+  return badge(...JOB_STATES[state]);
+}
+
+export function orderBadge(state: OrderState): Html {
+  return badge(...ORDER_STATES[state]);
+}

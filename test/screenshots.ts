@@ -1,0 +1,125 @@
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createLogger, openState, type State, systemClock } from 'mediagate';
+import type { Page } from 'playwright-core';
+import { findChromium } from '../server/executables.js';
+import { loadPeppers } from '../server/secrets.js';
+import { readSettings } from '../server/settings.js';
+import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
+import { packageRoot } from './support/package-root.js';
+import { launchPageBrowser, signInAs } from './support/page-browser.js';
+import { PRICED_PLANS } from './support/priced-plans.js';
+import { until } from './support/until.js';
+import { useAccount } from './support/used-account.js';
+
+const WIDTHS = [1_280, 390] as const;
+const SCHEMES = ['light', 'dark'] as const;
+const EMAIL = 'rosalind@harbour.example';
+const POLL_MS = 200;
+
+const PAYMENT = {
+  PAYMENT_BANK_NAME: 'Harbour Bank',
+  PAYMENT_ACCOUNT: 'DE89370400440532013000',
+  PAYMENT_ACCOUNT_NAME: 'Mediagate Ltd',
+  PAYMENT_FORMAT: 'epc',
+};
+
+const PLANS = {
+  publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
+  support: PRICED_PLANS.support,
+  plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
+};
+
+interface Shot {
+  name: string;
+  path: string;
+}
+
+/** Takes every page of a gateway that is in use, at two widths, light and dark. */
+async function takeScreenshots(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
+  if (!chromium) throw new Error('There is no Chromium on this machine. BROWSER_PATH names one.');
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
+  const gateway = await startGatewayProcess({ environment: { ...PAYMENT, PLANS_FILE: plansFile } });
+  const state = await openStateOf(gateway);
+  const browser = await launchPageBrowser(await chromium.prepare());
+  try {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await signInAs(page, gateway.url, { email: EMAIL, name: 'Rosalind Okafor' });
+    await take(page, gateway, folder, [{ name: 'dashboard-empty', path: '/dashboard' }]);
+    const orders = await fill(state, gateway);
+    await take(page, gateway, folder, [
+      { name: 'dashboard', path: '/dashboard' },
+      { name: 'plans-signed-in', path: '/plans' },
+      ...orders,
+      { name: 'device', path: '/device' },
+      { name: 'device-answer', path: await askForDevice(gateway) },
+    ]);
+    const stranger = await (await browser.newContext()).newPage();
+    await take(stranger, gateway, folder, [
+      { name: 'home', path: '/' },
+      { name: 'login', path: '/login' },
+      { name: 'plans', path: '/plans' },
+      { name: 'setup', path: '/setup' },
+      { name: 'not-found', path: '/nowhere' },
+    ]);
+  } finally {
+    await browser.close();
+    await state.close();
+    await gateway.stop();
+  }
+}
+
+function openStateOf({ dataFolder }: GatewayProcess): Promise<State> {
+  return openState({ dataDir: dataFolder, clock: systemClock, logger: createLogger({ level: 'silent' }) });
+}
+
+async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
+  const [user] = await state.users.list({ limit: 1 });
+  const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
+  if (!user || !pepper) throw new Error('nobody signed in');
+  const { orders, key } = await useAccount(state, user, pepper);
+  const send = (size: string) =>
+    gateway.request('/v1/images/jobs', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size }),
+    });
+  // The gateway learns of the key within seconds.
+  await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
+  await send('1024x1536');
+  await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
+  return orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` }));
+}
+
+/** A program that asks to be let in; where that is answered. */
+async function askForDevice(gateway: GatewayProcess): Promise<string> {
+  const { json } = await gateway.request('/api/agent/device', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: 'Shipyard CLI' }),
+  });
+  const { pathname, search } = new URL(json.verification_uri_complete);
+  return pathname + search;
+}
+
+async function take(page: Page, gateway: GatewayProcess, folder: string, shots: readonly Shot[]): Promise<void> {
+  for (const { name, path: target } of shots) {
+    for (const width of WIDTHS) {
+      for (const colorScheme of SCHEMES) {
+        await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
+        await page.emulateMedia({ colorScheme });
+        await page.goto(gateway.url + target, { waitUntil: 'networkidle' });
+        await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      }
+    }
+  }
+}
+
+const folder = process.argv[2] ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-screenshots-')));
+await takeScreenshots(folder);
+console.log(`Screenshots are in ${folder}`);

@@ -1,0 +1,117 @@
+import type { Clock, GatewayOptions } from 'mediagate';
+import devIdentity from 'mediagate/plugins/dev_identity';
+import {
+  type AccountDependencies,
+  type Catalogue,
+  createIdentity,
+  createPaymentDesk,
+  createSiteAddress,
+  DEFAULT_CATALOGUE,
+  type Identity,
+  type PaymentReceiver,
+} from 'mediagate/server';
+import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
+import type { ScriptedIssuer } from '../support/scripted-issuer.js';
+import { type ListeningApp, startApp } from './listening-app.js';
+
+export interface SignInAppOptions {
+  /** Default: the development identity provider. */
+  issuer?: Pick<ScriptedIssuer, 'url' | 'clientId' | 'clientSecret'>;
+  /** Default true. */
+  trustIssuer?: boolean;
+  clock?: Clock;
+  /** Default: where it listens. */
+  siteUrl?: string;
+  /** What the gateway is told to listen on. Default 127.0.0.1. */
+  host?: string;
+  databaseUrl?: string;
+  /** Default: the plans of the service document. */
+  catalogue?: Catalogue;
+  /** Default: no money is taken. */
+  paymentReceiver?: PaymentReceiver;
+  /** Default: nobody tells of transfers. */
+  paymentSecrets?: AccountDependencies['paymentSecrets'];
+  /** Beside the identity provider. Default: none. */
+  plugins?: GatewayOptions['plugins'];
+}
+
+/** The real app with accounts, and a real identity provider beside it. */
+export interface SignInApp extends ListeningApp {
+  readonly identity: Identity;
+  /** Signs somebody in through every page on the way; their address is `email`. */
+  signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer>;
+  /** Goes as far as the page of the development provider. */
+  begin(browser: BrowserSession, path?: string): Promise<PageAnswer>;
+  /** Fills in the page of the development provider, and stops where it sends the browser back to. */
+  fillIn(browser: BrowserSession, page: PageAnswer, email?: string): Promise<string>;
+  /** A browser in which somebody is signed in. */
+  signedIn(email?: string): Promise<BrowserSession>;
+  /** Whom the session of this browser belongs to: the answer of a route that asks. */
+  device(browser: BrowserSession): Promise<PageAnswer>;
+}
+
+const SESSION_COOKIE = 'mediagate';
+
+export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, catalogue = DEFAULT_CATALOGUE } = options;
+  const settings = {
+    host,
+    ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
+  };
+  let identity: Identity | undefined;
+  const app = await startApp({
+    clock,
+    databaseUrl,
+    gateway: {
+      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
+      ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
+      // The way out is the real one: what it guards is part of what is tested.
+      services: { http: undefined },
+    },
+    account({ gateway, state, pepper, url }) {
+      const site = createSiteAddress(() => options.siteUrl ?? url());
+      identity = createIdentity({ gateway, settings, site });
+      const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
+      const payments = createPaymentDesk({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const { paymentSecrets = {} } = options;
+      return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
+    },
+  });
+  if (!identity) throw new Error('the app was started without accounts');
+  const started = identity;
+
+  const begin = (browser: BrowserSession, path = '/signin') => browser.open(app.url + path);
+
+  async function fillIn(browser: BrowserSession, page: PageAnswer, email = 'ann@example.com'): Promise<string> {
+    let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+    while (answer.location !== undefined && !answer.location.startsWith(app.url)) {
+      answer = await browser.send(answer.location);
+    }
+    if (answer.location === undefined) throw new Error(`the provider answered ${answer.status}: ${answer.text}`);
+    return answer.location;
+  }
+
+  async function signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer> {
+    const page = await begin(browser, path);
+    return browser.send(await fillIn(browser, page, email));
+  }
+
+  return {
+    ...app,
+    identity: started,
+    begin,
+    fillIn,
+    signIn,
+    async signedIn(email) {
+      const browser = createBrowserSession();
+      const { status, text } = await signIn(browser, email);
+      if (status !== 303 || !browser.cookie(app.url, SESSION_COOKIE)) throw new Error(`no sign-in: ${status} ${text}`);
+      return browser;
+    },
+    device: (browser) => browser.send(`${app.url}/device`),
+    async close() {
+      await app.close();
+      await started.close();
+    },
+  };
+}
