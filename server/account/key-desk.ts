@@ -146,7 +146,9 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
         return keys.rotate({ accountId, id, successor: hashed(text), overlapMs });
       });
       await table.refresh();
-      const replaced = (await keys.listOf(accountId)).find(({ replacedBy }) => replacedBy === made.record.id);
+      // One whose overlap this rotation cut short comes before it.
+      const known = await keys.listOf(accountId);
+      const replaced = known.findLast(({ replacedBy }) => replacedBy === made.record.id);
       if (!replaced || (named !== undefined && named !== replaced.id)) throw reused();
       return { ...made, replaced };
     },
