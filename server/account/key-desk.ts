@@ -108,6 +108,8 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
       keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys }),
     );
     if (made.record.name !== name) throw reused();
+    // Keys that are not in the table are looked up, but only so many in a second: whoever guesses uses those up.
+    await table.refresh();
     return made;
   }
 

@@ -18,6 +18,8 @@ export interface SignInAppOptions {
   databaseUrl?: string;
   /** Default: the plans of the service document. */
   catalogue?: Catalogue;
+  /** Default: none. */
+  imageDailyLimit?: number;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -49,6 +51,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   const app = await startApp({
     clock,
     databaseUrl,
+    imageDailyLimit: options.imageDailyLimit,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
