@@ -133,7 +133,8 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   const counting = { keys, budgets, ledger, windows };
-  if (account) addAccountRoutes(router, { account, gateway, ...counting, bodies, polls, clock, baseUrl });
+  if (account)
+    addAccountRoutes(router, { account, gateway, ...counting, imageDailyLimit, bodies, polls, clock, baseUrl });
   return router;
 }
 

@@ -24,7 +24,7 @@ import { addUserRoutes } from './user-routes.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {
-  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys'>;
+  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'jobs'>;
   identity: Identity;
   catalogue: Catalogue;
   freeTierPeriod: FreeTierPeriod;
@@ -44,12 +44,15 @@ export interface AccountRoutes {
   bodies: BodyBudget;
   polls: PollGuard;
   clock: Clock;
+  /** Images of one day where a plan says nothing. Default: any number. */
+  imageDailyLimit?: number;
   baseUrl(): string;
 }
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
+  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock } = options;
+  const { imageDailyLimit, baseUrl } = options;
   const { state, identity, catalogue, freeTierPeriod, pepper, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
@@ -59,8 +62,8 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
   addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, sameOrigin, site });
-  const { accounts, keys } = state;
-  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
+  const { accounts, keys, jobs } = state;
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock });
   const keyDesk = createKeyDesk({ keys, table, pepper, clock, catalogue, freeTierPeriod });
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
