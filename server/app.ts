@@ -136,7 +136,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   const counting = { keys, budgets, ledger, windows };
-  const serving = { bodies, polls, clock, logger, drain, baseUrl };
+  const serving = { imageDailyLimit, bodies, polls, clock, logger, drain, baseUrl };
   if (account) {
     addAccountRoutes(router, { account, gateway, ...counting, ...serving });
     addSiteRoutes(router, { account, gateway, windows, budgets, ledger, clock, baseUrl });
