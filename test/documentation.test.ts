@@ -23,10 +23,12 @@ import {
   createUsageDesk,
   DEFAULT_CATALOGUE,
   ERROR_CLASSES,
+  GATEWAY_ENDPOINTS,
   type KeyTable,
   openKeyTable,
   type Pepper,
   SETTING_DESCRIPTIONS,
+  SITE_ENDPOINTS,
 } from 'mediagate/server';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
@@ -105,6 +107,9 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'POST /api/user/keys/:id/revoke': ['session', 'Revokes a key.'],
 };
 
+/** Whatever programs ask; the rest is for browsers, banks and those who measure. */
+const API_ROUTE = / \/(health|v1|api\/(agent|user|payment\/gateway))\b/;
+
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
 
 describe("README's tables equal the code", () => {
@@ -152,7 +157,7 @@ describe("README's tables equal the code", () => {
     expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'rungs, best first'], rows));
   });
 
-  it('routes: those of the router', async () => {
+  async function routesOfRouter(): Promise<string[]> {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const { windows, budgets, admissions, usage: ledger } = state;
@@ -169,13 +174,28 @@ describe("README's tables equal the code", () => {
     const counting = { windows, usage, budgets, ledger };
     const router = createRouter({ gateway, ...counting, keys, health, logger, clock, ...all });
     health.close();
-    const routes = router.stack.flatMap((layer) =>
+    return router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.
       layer.methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${layer.path}`),
     );
+  }
+
+  it('routes: those of the router', async () => {
+    const routes = await routesOfRouter();
     const rows = routes.map((route) => [`\`${route}\``, ...(ROUTE_NOTES[route] ?? ['', `(no note for ${route})`])]);
     expect(routes).to.have.members(Object.keys(ROUTE_NOTES));
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
+  });
+
+  it('manifest: addresses of the API, all of them and no other', async () => {
+    const endpoints = [...GATEWAY_ENDPOINTS, ...SITE_ENDPOINTS];
+    const named = endpoints.flatMap(({ methods, path: address }) =>
+      methods.map((method) => `${method} ${address.replace(/\{\w+\}/g, ':')}`),
+    );
+    const pages = ['GET /signin', 'GET /device'];
+    const routes = (await routesOfRouter()).filter((route) => pages.includes(route) || API_ROUTE.test(route));
+    expect(named).to.have.members(routes.map((route) => route.replace(/:\w+/g, ':')));
+    expect(new Set(endpoints.map(({ name }) => name)).size).to.equal(endpoints.length);
   });
 
   it('settings: those that are read from the environment', () => {

@@ -4,6 +4,7 @@ import type { AccountPlan, AccountRecord } from './accounts.js';
 import type { Grant } from './api-keys.js';
 import type { Engine } from './database.js';
 import type { AccountsTable, Tables } from './schema.js';
+import { isKept } from './storable-text.js';
 
 export type AccountRow = Selectable<AccountsTable>;
 
@@ -25,7 +26,7 @@ export function findAccount(queries: Kysely<Tables>, id: string): Promise<Accoun
  */
 export async function lockAccount(transaction: Transaction<Tables>, engine: Engine, id: string): Promise<AccountRow> {
   const rows = transaction.selectFrom('accounts').selectAll().where('id', '=', id);
-  const row = await locked(engine, rows).executeTakeFirst();
+  const row = isKept(id) ? await locked(engine, rows).executeTakeFirst() : undefined;
   if (!row) throw new GatewayError('account_not_found', 'There is no such account.');
   return row;
 }

@@ -6,6 +6,7 @@ import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { grantPlan } from './plan-grants.js';
+import { isKept } from './storable-text.js';
 
 export interface AccountsOptions {
   database: Database;
@@ -19,6 +20,7 @@ export function createAccounts({ database, times, clock }: AccountsOptions): Acc
   const { engine } = database;
   return {
     async find(id) {
+      if (!isKept(id)) return undefined;
       const row = await database.run((queries) => findAccount(queries, id));
       return row && toAccountRecord(row);
     },

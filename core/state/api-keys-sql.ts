@@ -3,6 +3,7 @@ import { createKeyIssue } from './api-key-issue.js';
 import { toKeyRecord, toKeyRow } from './api-key-rows.js';
 import type { ApiKeys } from './api-keys.js';
 import type { Database } from './database.js';
+import { isKept } from './storable-text.js';
 
 /** API keys in SQL. */
 export function createApiKeys(database: Database, clock: Clock): ApiKeys {
@@ -43,6 +44,7 @@ export function createApiKeys(database: Database, clock: Clock): ApiKeys {
     },
     ...createKeyIssue(database, clock),
     async revoke(id, at, accountId) {
+      if (!isKept(id)) return false;
       const change = { revoked_at: at, changed_at: clock.now() };
       const { numUpdatedRows } = await database.run((queries) => {
         const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revoked_at', 'is', null);

@@ -2,7 +2,7 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import type { Audit, AuditEntry } from './audit.js';
 import type { Database } from './database.js';
 import type { AuditEntriesTable, Tables } from './schema.js';
-import { storable } from './storable-text.js';
+import { isKept, storable } from './storable-text.js';
 
 const MAX_NOTE = 500;
 const MAX_ACTOR = 200;
@@ -38,6 +38,7 @@ export async function writeAudit(transaction: Transaction<Tables>, line: AuditLi
 export function createAudit(database: Database): Audit {
   return {
     async list({ subject, limit }) {
+      if (subject !== undefined && !isKept(subject)) return [];
       const rows = await database.run((queries) => {
         const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
         return subject === undefined

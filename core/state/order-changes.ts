@@ -7,6 +7,7 @@ import { lockOrder, stateAt, toOrder } from './order-rows.js';
 import { CHANGES, type ChangeName } from './order-states.js';
 import type { OrderChange, OrderRecord, Orders } from './orders.js';
 import type { Tables } from './schema.js';
+import { isKept } from './storable-text.js';
 
 /** What operators do to orders, and users to their own, in SQL. */
 export function createOrderChanges({ database, times, clock }: AccountsOptions): Pick<Orders, ChangeName> {
@@ -15,7 +16,7 @@ export function createOrderChanges({ database, times, clock }: AccountsOptions):
   function change(name: ChangeName, { code, actor, note, accountId }: OrderChange): Promise<OrderRecord> {
     const { to, from, action } = CHANGES[name];
     return database.transaction(async (transaction) => {
-      const owner = await ownerOf(transaction, code);
+      const owner = isKept(code) ? await ownerOf(transaction, code) : undefined;
       if (owner === undefined || (accountId !== undefined && owner !== accountId)) throw notFound();
       const account = await lockAccount(transaction, engine, owner);
       const order = await lockOrder(transaction, engine, code);

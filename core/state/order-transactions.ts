@@ -9,6 +9,7 @@ import { afterMoney } from './order-states.js';
 import { findRecorded, insertTransaction, matchOrder, type TransactionRow } from './order-transaction-rows.js';
 import type { Orders, Recording } from './orders.js';
 import type { Tables } from './schema.js';
+import { isKept } from './storable-text.js';
 
 /** Transfers that banks tell of, in SQL. */
 export function createOrderTransactions({
@@ -32,9 +33,10 @@ export function createOrderTransactions({
     },
 
     async transactions(of, limit) {
-      const rows = await database.run((queries) => {
+      const rows = await database.run(async (queries) => {
         const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
         if ('code' in of) {
+          if (!isKept(of.code)) return [];
           const ofOrder = all.where('order_code', '=', of.code);
           return ofOrder.orderBy('recorded_at').orderBy('provider').orderBy('id').execute();
         }
@@ -46,18 +48,26 @@ export function createOrderTransactions({
 
     settleReview: ({ provider, id }, { actor, note }) =>
       database.transaction(async (transaction) => {
-        const at = await times.read(transaction);
-        const settled = await transaction
+        if (!isKept(provider) || !isKept(id)) return false;
+        const known = await transaction
+          .selectFrom('bank_transactions')
+          .select('order_code')
+          .where('provider', '=', provider)
+          .where('id', '=', id)
+          .executeTakeFirst();
+        if (!known) return false;
+        const { order_code: code } = known;
+        // The order first, as whoever confirms it does.
+        const order = code === null ? undefined : await lockOrder(transaction, engine, code);
+        const { numUpdatedRows } = await transaction
           .updateTable('bank_transactions')
           .set({ review: null })
           .where('provider', '=', provider)
           .where('id', '=', id)
           .where('review', 'is not', null)
-          .returning('order_code')
-          .executeTakeFirst();
-        if (!settled) return false;
-        const { order_code: code } = settled;
-        const order = code === null ? undefined : await lockOrder(transaction, engine, code);
+          .executeTakeFirstOrThrow();
+        if (numUpdatedRows === 0n) return false;
+        const at = await times.read(transaction);
         const subject = order?.code ?? `${provider}:${id}`;
         const said = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
         await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: said });

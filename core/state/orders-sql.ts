@@ -12,6 +12,7 @@ import { createOrderSweep } from './order-sweep.js';
 import { createOrderTransactions } from './order-transactions.js';
 import type { NewOrder, OrderPage, Orders } from './orders.js';
 import type { Tables } from './schema.js';
+import { isKept } from './storable-text.js';
 
 const MOST_OPEN = 5;
 
@@ -44,6 +45,7 @@ export function createOrders(options: AccountsOptions): Orders {
 
     find: (code) =>
       database.run(async (queries) => {
+        if (!isKept(code)) return undefined;
         const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
         return row && toOrder(row, await times.read(queries));
       }),
@@ -110,7 +112,7 @@ async function countOpen(transaction: Transaction<Tables>, accountId: string, at
   return open.length;
 }
 
-function selectPage(
+async function selectPage(
   queries: Kysely<Tables>,
   { limit, accountId, state, before }: OrderPage,
   at: number,
@@ -127,6 +129,7 @@ function selectPage(
     orders = orders.where(stateNow, '=', state);
   }
   if (before === undefined) return orders.execute();
+  if (!isKept(before)) return [];
   return orders
     .where(({ eb, refTuple, selectFrom }) =>
       eb(

@@ -5,6 +5,7 @@ import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
 import { lockKeys } from './plan-change.js';
 import type { Tables } from './schema.js';
+import { isKept } from './storable-text.js';
 import type { Suspension, Users } from './users.js';
 
 /** Takes from users what they are signed in with and their keys for a time. */
@@ -12,7 +13,8 @@ export function createSuspensions({ database, times, clock }: AccountsOptions): 
   const { engine } = database;
 
   async function lockAccountOf(transaction: Transaction<Tables>, userId: string): Promise<AccountRow> {
-    const user = await transaction.selectFrom('users').select('account_id').where('id', '=', userId).executeTakeFirst();
+    const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
+    const user = isKept(userId) ? await users.executeTakeFirst() : undefined;
     if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
     return lockAccount(transaction, engine, user.account_id);
   }

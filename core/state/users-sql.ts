@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.js';
 import { refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import type { Tables } from './schema.js';
-import { storable } from './storable-text.js';
+import { isKept, storable } from './storable-text.js';
 import { selectUsers, toUserRecord, type UserRow } from './user-rows.js';
 import { createSuspensions } from './user-suspension.js';
 import type { Identity, Users } from './users.js';
@@ -34,6 +34,7 @@ export function createUsers({ database, times, clock }: AccountsOptions): Users 
     },
 
     async find(id) {
+      if (!isKept(id)) return undefined;
       const row = await database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
       return row && toUserRecord(row);
     },
@@ -46,6 +47,7 @@ export function createUsers({ database, times, clock }: AccountsOptions): Users 
     },
 
     async list({ limit, before }) {
+      if (before !== undefined && !isKept(before)) return [];
       const rows = await database.run((queries) => {
         const users = selectUsers(queries).orderBy('users.created_at', 'desc').orderBy('users.id', 'desc').limit(limit);
         if (before === undefined) return users.execute();

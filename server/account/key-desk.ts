@@ -108,6 +108,8 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
       keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys }),
     );
     if (made.record.name !== name) throw reused();
+    // Keys that are not in the table are looked up, but only so many in a second: whoever guesses uses those up.
+    await table.refresh();
     return made;
   }
 
@@ -146,7 +148,9 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
         return keys.rotate({ accountId, id, successor: hashed(text), overlapMs });
       });
       await table.refresh();
-      const replaced = (await keys.listOf(accountId)).find(({ replacedBy }) => replacedBy === made.record.id);
+      // One whose overlap this rotation cut short comes before it.
+      const known = await keys.listOf(accountId);
+      const replaced = known.findLast(({ replacedBy }) => replacedBy === made.record.id);
       if (!replaced || (named !== undefined && named !== replaced.id)) throw reused();
       return { ...made, replaced };
     },

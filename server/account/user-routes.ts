@@ -11,6 +11,7 @@ import { readRangeQuery } from '../wire/range-query.js';
 import type { AccountView } from './account-overview.js';
 import type { KeyDesk, MadeKey, Repeat } from './key-desk.js';
 import { type SessionDesk, shownToken } from './sessions.js';
+import { createSignedInGuard } from './signed-in.js';
 import type { SiteAddress } from './site-address.js';
 import { sendJson } from './tagged-answer.js';
 
@@ -33,6 +34,7 @@ type KeyContext = RequestContext & { params: Readonly<Record<string, string>> };
 /** The account of whoever is signed in, and its API keys. */
 export function addUserRoutes(router: Router<RequestState>, options: UserRoutes): void {
   const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin } = options;
+  const signedIn = createSignedInGuard(sessions);
 
   router.get('/api/user', notice, async (context: RequestContext) => {
     const { user } = await sessions.require(context);
@@ -42,30 +44,30 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
     sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
   });
 
-  router.post('/api/user', notice, sameOrigin, async (context: RequestContext) => {
+  router.post('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
     const { accountId, body, repeat } = await begin(context);
     sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
   });
 
-  router.post('/api/user/keys', notice, sameOrigin, async (context: RequestContext) => {
+  router.post('/api/user/keys', notice, signedIn, sameOrigin, async (context: RequestContext) => {
     const { accountId, body, repeat } = await begin(context);
     sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
   });
 
-  router.post('/api/user/rotate', notice, sameOrigin, async (context: RequestContext) => {
+  router.post('/api/user/rotate', notice, signedIn, sameOrigin, async (context: RequestContext) => {
     const { accountId, body, repeat } = await begin(context);
     const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
     sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
   });
 
-  router.post('/api/user/keys/:id/revoke', notice, sameOrigin, async (context: KeyContext) => {
+  router.post('/api/user/keys/:id/revoke', notice, signedIn, sameOrigin, async (context: KeyContext) => {
     const { accountId, body } = await begin(context);
     refuseMembers(body);
     const record = await keyDesk.revoke(accountId, context.params.id ?? '');
     context.body = { key: encodeAccountKey(record, clock.now()) };
   });
 
-  router.delete('/api/user', notice, sameOrigin, async (context: RequestContext) => {
+  router.delete('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
     const { user } = await sessions.require(context);
     polls.admit(user.id);
     const revoked = await keyDesk.revokeAll(user.accountId);

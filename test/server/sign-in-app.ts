@@ -31,6 +31,8 @@ export interface SignInAppOptions {
   paymentReceiver?: PaymentReceiver;
   /** Default: nobody tells of transfers. */
   paymentSecrets?: AccountDependencies['paymentSecrets'];
+  /** Default: none. */
+  imageDailyLimit?: number;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -62,6 +64,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   const app = await startApp({
     clock,
     databaseUrl,
+    imageDailyLimit: options.imageDailyLimit,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),

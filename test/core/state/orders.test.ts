@@ -306,6 +306,24 @@ for (const engine of engines) {
       expect(paid.map(({ code }) => code)).to.deep.equal([made[3]?.code]);
     });
 
+    it('are not there under a name that cannot be', async () => {
+      const code = 'MG\u0000';
+      const change = { code, ...OPERATOR };
+      expect(await state.orders.find(code)).to.equal(undefined);
+      expect(await codeOf(state.orders.confirm(change))).to.equal('order_not_found');
+      expect(await state.orders.list({ limit: 5, before: code })).to.deep.equal([]);
+      expect(await state.orders.transactions({ code }, 5)).to.deep.equal([]);
+      expect(await state.orders.settleReview({ provider: 'bank', id: code }, OPERATOR)).to.equal(false);
+      expect(await state.audit.list({ subject: code, limit: 5 })).to.deep.equal([]);
+      expect(await state.accounts.find(code)).to.equal(undefined);
+      const granted = state.accounts.grant({ accountId: code, terms: FREE, actor: 'operator:bob' });
+      expect(await codeOf(granted)).to.equal('account_not_found');
+      expect(await state.keys.revoke(code, 1)).to.equal(false);
+      expect(await state.users.find(code)).to.equal(undefined);
+      expect(await state.users.list({ limit: 5, before: code })).to.deep.equal([]);
+      expect(await codeOf(state.users.suspend({ userId: code, actor: 'operator:bob' }))).to.equal('user_not_found');
+    });
+
     it('refuse a transfer that cannot be kept, and keep any text', async () => {
       const wrong = [
         { amount: 0 },

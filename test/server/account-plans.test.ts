@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from 'mediagate/server';
+import { inventedModel } from '../support/invented-image.js';
+import { type AccountClient, newcomer } from './account-client.js';
+import { imageClient } from './image-client.js';
+import { type SignInApp, startSignInApp } from './sign-in-app.js';
+
+const [token] = DEFAULT_CATALOGUE.plans;
+const pictures: Plan = {
+  ...(token as Plan),
+  id: 'pictures',
+  imageOnly: true,
+  tokenLimit: null,
+  imageDailyLimit: 2,
+  durationDays: 30,
+};
+const catalogue: Catalogue = {
+  ...DEFAULT_CATALOGUE,
+  plans: [...DEFAULT_CATALOGUE.plans, pictures],
+  prices: [{ planId: 'pictures', amount: 1_999, currency: 'EUR' }],
+  furtherGrants: [{ planId: 'free', grants: ['images'] }],
+};
+
+describe('plans of accounts over HTTP', () => {
+  let app: SignInApp;
+
+  before(async () => {
+    app = await startSignInApp({ catalogue, imageDailyLimit: 3, plugins: [{ use: inventedModel() }] });
+  });
+  after(() => app.close());
+
+  async function grant(client: AccountClient, planId: string): Promise<void> {
+    const { user } = (await client.get('/api/agent/session')).json;
+    const { accountId = '' } = (await app.state.users.find(user.id)) ?? {};
+    const terms = planTerms(planId, { catalogue, freeTierPeriod: 'lifetime' });
+    if (!terms) throw new Error(`no plan ${planId}`);
+    await app.state.accounts.grant({ accountId, terms, actor: 'operator:test' });
+    await app.keys.refresh();
+  }
+
+  const submitted = async (key: string, times: number) => {
+    const answers = [];
+    for (let time = 0; time < times; time += 1) answers.push(await imageClient(app, key).submit());
+    return answers.map(({ status, json }) => json.error?.code ?? status);
+  };
+
+  it('for images alone open no other route, hold for 30 days, and have their own pictures of a day', async () => {
+    const ann = await newcomer(app, 'ann@example.com');
+    await grant(ann, 'pictures');
+    const { apiKey, key } = (await ann.post('/api/user')).json;
+    expect(key).to.deep.include({ planId: 'pictures', grants: ['images'], models: null, imageDailyLimit: 2 });
+    expect(Date.parse(key.expiresAt) - Date.now()).to.be.within(29.9 * 86_400_000, 30 * 86_400_000);
+    const authorization = `Bearer ${apiKey}`;
+    for (const route of ['/v1/models', '/v1/models/m-5.5', '/v1/capabilities']) {
+      const { status, json } = await app.request(route, { headers: { authorization } });
+      expect([status, json.error.code], route).to.deep.equal([403, 'route_not_allowed']);
+    }
+    expect(await submitted(apiKey, 3)).to.deep.equal([202, 202, 'daily_image_limit_reached']);
+    // Another key of the account is no way around it.
+    const further = (await ann.post('/api/user/keys')).json.apiKey;
+    expect(await submitted(further, 1)).to.deep.equal(['daily_image_limit_reached']);
+    const { plan, budget } = (await ann.get('/api/user')).json;
+    expect(plan).to.deep.include({ id: 'pictures', imageDailyLimit: 2, grants: ['images'] });
+    expect(budget).to.equal(null);
+  });
+
+  it('without a limit of their own go by that of the gateway', async () => {
+    const bob = await newcomer(app, 'bob@example.com');
+    const { apiKey, key } = (await bob.post('/api/user')).json;
+    expect(key).to.deep.include({ planId: 'free', grants: ['images', 'text'], imageDailyLimit: null });
+    expect(await submitted(apiKey, 4)).to.deep.equal([202, 202, 202, 'daily_image_limit_reached']);
+  });
+
+  it('tell their prices only where the operator wants it', async () => {
+    const hidden = await app.request('/api/agent/plans');
+    expect(hidden.json.prices).to.deep.equal([]);
+    expect(hidden.text).not.to.contain('1999');
+    const open = await startSignInApp({ catalogue: { ...catalogue, publicPriceTablesVisible: true } });
+    try {
+      const { json } = await open.request('/api/agent/plans');
+      expect(json.publicPriceTablesVisible).to.equal(true);
+      expect(json.prices).to.deep.equal(catalogue.prices);
+      for (const plan of json.plans) expect(plan).to.have.all.keys(Object.keys(token as Plan));
+    } finally {
+      await open.close();
+    }
+  });
+});
