@@ -1,7 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createPaymentDesk, PlansFileError, readReceiver } from 'mediagate/server';
+import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
-import { DONG_ACCOUNT, EURO_ACCOUNT, type PaymentApp, PRICE, PRICED, startPaymentApp } from './payment-app.js';
+import { startPaymentSweep } from '../../server/account/payment-sweep.js';
+import { until } from '../support/until.js';
+import {
+  DONG_ACCOUNT,
+  EURO_ACCOUNT,
+  genericNotice,
+  type PaymentApp,
+  PRICE,
+  PRICED,
+  startPaymentApp,
+} from './payment-app.js';
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 
@@ -204,6 +216,63 @@ describe('how an order stands', () => {
       if (answers.some(({ status }) => status === 429)) refused = asked + 50;
     }
     expect(refused).to.be.within(550, 650);
+  });
+});
+
+describe('a wait for an order', () => {
+  it('ends where the gateway begins to finish', async () => {
+    const app = await startPaymentApp();
+    try {
+      const code = await (await app.customer('ann@example.com')).order();
+      const waiting = app.status(code, '&wait=60');
+      await sleep(100);
+      app.health.startDraining();
+      expect((await waiting).json.payment.status).to.equal('pending');
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+describe('an order whose time is over', () => {
+  it('has expired, which is written down within a minute; money that comes later still pays it', async () => {
+    const clock = createManualClock(Date.now());
+    const app = await startPaymentApp({ clock });
+    const sweep = startPaymentSweep({ orders: app.state.orders, clock, logger: createRecordingLogger() });
+    try {
+      const code = await (await app.customer('ann@example.com')).order();
+      await clock.advance(24 * 3_600_000);
+      expect((await app.status(code)).json.payment.status).to.equal('expired');
+      await until(async () => {
+        const audit = await app.state.audit.list({ subject: code, limit: 10 });
+        return audit.some(({ actor, action }) => actor === 'gateway' && action === 'order.expired');
+      });
+      const { body, headers } = genericNotice({ id: 'late', text: code }, { at: clock.now() });
+      expect((await app.webhook('generic', body, headers)).status).to.equal(200);
+      expect((await app.status(code)).json.payment.status).to.equal('paid');
+    } finally {
+      await sweep.close();
+      await app.close();
+    }
+  });
+});
+
+describe('somebody who orders and cancels without end', () => {
+  it('is stopped at 20 orders a minute, and others are not', async () => {
+    const app = await startPaymentApp();
+    try {
+      const [ann, bob] = [await app.customer('ann@example.com'), await app.customer('bob@example.com')];
+      for (let made = 0; made < 20; made += 1) {
+        const code = await ann.order();
+        await ann.post(`/api/agent/payment/${code}/cancel`, {});
+        // Twenty requests in a second are another limit.
+        await sleep(120);
+      }
+      expect((await ann.post('/api/agent/payment', { planId: 'token_30m' })).status).to.equal(429);
+      await bob.order();
+    } finally {
+      await app.close();
+    }
   });
 });
 
