@@ -139,7 +139,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   const serving = { imageDailyLimit, bodies, polls, clock, logger, drain, baseUrl };
   if (account) {
     addAccountRoutes(router, { account, gateway, ...counting, ...serving });
-    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, clock, baseUrl });
+    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, imageDailyLimit, clock, baseUrl });
   }
   return router;
 }

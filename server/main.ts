@@ -107,7 +107,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
   const account = identity && { state, identity, ...plans, site };
   if (account) {
-    const sweep = startPaymentSweep({ orders, logger });
+    const sweep = startPaymentSweep({ orders, clock, logger });
     opened.add(() => sweep.close());
   }
   const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, ...links, ...limits });

@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
-import { GatewayError, type OrderRecord } from 'mediagate';
+import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
+import { createAddressLimit } from '../address-limit.js';
 import { readJsonBody, useJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
@@ -17,6 +18,7 @@ export interface PaymentRoutes {
   sessions: SessionDesk;
   bodies: BodyBudget;
   polls: PollGuard;
+  clock: Clock;
   site(): SiteAddress;
   /** Says in refusals where to sign in. */
   notice(context: RequestContext, next: Next): Promise<unknown>;
@@ -24,16 +26,21 @@ export interface PaymentRoutes {
   sameOrigin(context: RequestContext, next: Next): Promise<void>;
 }
 
+/** Of one person: orders are kept for months, also those that were cancelled. */
+const ORDERS_PER_MINUTE = 20;
+
 type OrderContext = RequestContext & { params: Readonly<Record<string, string>> };
 
 /** Orders of whoever is signed in. */
 export function addPaymentRoutes(router: Router<RequestState>, options: PaymentRoutes): void {
-  const { payments, sessions, bodies, polls, site, notice, sameOrigin } = options;
+  const { payments, sessions, bodies, polls, clock, site, notice, sameOrigin } = options;
   const { support } = payments;
+  const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
 
   router.post('/api/agent/payment', notice, sameOrigin, async (context: RequestContext) => {
     const { req: request, res: response } = context;
     const user = await begin(context);
+    made.admit(user.id);
     const key = readIdempotencyKey(request.headers);
     const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
     const { order, replayed } = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {

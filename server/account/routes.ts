@@ -79,7 +79,7 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
-  addPaymentRoutes(router, { payments, sessions, bodies, polls, site, notice, sameOrigin });
+  addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
   addPaymentStatusRoute(router, { payments, clock, drain });
   addPaymentWebhookRoute(router, { orders: state.orders, secrets, bodies, clock, logger });
 }

@@ -25,17 +25,19 @@ export interface SiteRoutes {
   ledger: UsageLedger;
   windows: Windows;
   clock: Clock;
+  /** Images of one day where a plan says nothing. Default: any number. */
+  imageDailyLimit?: number;
   baseUrl(): string;
 }
 
 /** The pages that people visit. */
 export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
-  const { account, gateway, budgets, ledger, windows, clock, baseUrl } = options;
+  const { account, gateway, budgets, ledger, windows, imageDailyLimit, clock, baseUrl } = options;
   const { identity, catalogue, payments, site, state } = account;
   const { accounts, keys, jobs, orders } = state;
   const { support } = catalogue;
   const sessions = createSessionDesk(state.sessions, site);
-  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock });
 
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });

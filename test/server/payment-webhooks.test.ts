@@ -1,0 +1,249 @@
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import { grantsOf } from '../core/state/people.js';
+import {
+  type Customer,
+  genericNotice,
+  type PaymentApp,
+  PRICE,
+  payosNotice,
+  SECRETS,
+  type SignedNotice,
+  sepayNotice,
+  startPaymentApp,
+  type ToldTransfer,
+} from './payment-app.js';
+
+const MINUTE_MS = 60_000;
+const FORMATS: Readonly<Record<string, (transfer: ToldTransfer, options?: { secret?: string }) => SignedNotice>> = {
+  generic: genericNotice,
+  payos: payosNotice,
+  sepay: sepayNotice,
+};
+
+/** Whole numbers, which every provider takes for an id. */
+function newId(): string {
+  return String(randomInt(1, 2 ** 47));
+}
+
+describe('what banks tell', () => {
+  let app: PaymentApp;
+  let customer: Customer;
+  let number = 0;
+
+  before(async () => {
+    app = await startPaymentApp();
+  });
+  after(() => app.close());
+  beforeEach(async () => {
+    number += 1;
+    customer = await app.customer(`customer-${number}@example.com`);
+  });
+
+  const tell = (provider: string, { body, headers }: SignedNotice) => app.webhook(provider, body, headers);
+  const statusOf = async (code: string) => (await app.status(code)).json.payment;
+  const find = async (code: string) => {
+    const order = await app.state.orders.find(code);
+    if (!order) throw new Error(`no order ${code}`);
+    return order;
+  };
+  const grants = async (code: string) => (await grantsOf(app.state, await find(code))).granted;
+  const reviewOf = async (id: string) => {
+    const waiting = await app.state.orders.transactions({ review: true }, 1_000);
+    return waiting.find((each) => each.id === id)?.review;
+  };
+
+  for (const [provider, notice] of Object.entries(FORMATS)) {
+    it(`pays an order and gives its plan, in the format of ${provider}`, async () => {
+      const code = await customer.order();
+      const text = `Thanh toan ${code.toLowerCase().slice(0, 4)} ${code.slice(4)}-FT26166`;
+      const answer = await tell(provider, notice({ id: newId(), text }));
+      expect([answer.status, answer.json]).to.deep.equal([200, { success: true }]);
+      expect(await statusOf(code)).to.include({ status: 'paid', paidAmount: PRICE });
+      expect(await grants(code)).to.equal(1);
+    });
+
+    it(`is refused where it is forged, in the format of ${provider}`, async () => {
+      const code = await customer.order();
+      const real = notice({ id: newId(), text: code, amount: 1 });
+      const forged: SignedNotice[] = [
+        { body: real.body, headers: {} },
+        { ...real, body: real.body.replace(/("(?:amount|transferAmount)":)1,/, `$1${PRICE},`) },
+        { ...real, body: `${real.body.slice(0, -1)},"x":1}` },
+        notice({ id: newId(), text: code }, { secret: 'another-secret-of-at-least-32-characters' }),
+        // The secret of one provider is of no use with another.
+        notice({ id: newId(), text: code }, { secret: provider === 'generic' ? SECRETS.sepay : SECRETS.generic }),
+        { ...real, headers: { authorization: 'Apikey wrong' } },
+        { ...real, headers: { authorization: `Bearer ${SECRETS.sepay}` } },
+      ];
+      // What payOS signs is `data` alone.
+      const refused = provider === 'payos' ? forged.filter((_, index) => [1, 3, 4].includes(index)) : forged;
+      for (const each of refused) {
+        expect(each.body).not.to.equal(JSON.stringify({}));
+        const { status, json } = await tell(provider, each);
+        expect([status, json.error?.code]).to.deep.equal([401, 'invalid_signature']);
+      }
+      expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
+    });
+
+    it(`counts once, however often it comes, in the format of ${provider}`, async () => {
+      const code = await customer.order();
+      const told = notice({ id: newId(), text: code });
+      const answers = await Promise.all(Array.from({ length: 8 }, () => tell(provider, told)));
+      expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200));
+      expect((await tell(provider, told)).status).to.equal(200);
+      expect(await statusOf(code)).to.include({ status: 'paid', paidAmount: PRICE });
+      expect(await grants(code)).to.equal(1);
+    });
+  }
+
+  it('is refused where it was signed more than five minutes ago, or in five minutes', async () => {
+    const code = await customer.order();
+    for (const minutes of [-6, 6, -100_000]) {
+      const at = Date.now() + minutes * MINUTE_MS;
+      for (const [provider, notice] of [
+        ['generic', genericNotice({ id: newId(), text: code }, { at })],
+        ['sepay', sepayNotice({ id: newId(), text: code }, { at })],
+      ] as const) {
+        expect((await tell(provider, notice)).json.error.code).to.equal('invalid_signature');
+      }
+    }
+    expect(
+      (await tell('generic', genericNotice({ id: newId(), text: code }, { at: Date.now() - 4 * MINUTE_MS }))).status,
+    ).to.equal(200);
+    expect(await statusOf(code)).to.include({ status: 'paid' });
+  });
+
+  it('takes the API key of SePay where it signs nothing', async () => {
+    const code = await customer.order();
+    const { body } = sepayNotice({ id: newId(), text: code });
+    expect((await app.webhook('sepay', body, { authorization: `Apikey ${SECRETS.sepay}` })).status).to.equal(200);
+    expect(await statusOf(code)).to.include({ status: 'paid' });
+  });
+
+  it('is no payment where money went out, or payOS tells of a failure', async () => {
+    const code = await customer.order();
+    const { body } = sepayNotice({ id: newId(), text: code });
+    const out = body.replace('"transferType":"in"', '"transferType":"out"');
+    expect((await app.webhook('sepay', out, { authorization: `Apikey ${SECRETS.sepay}` })).status).to.equal(200);
+    expect((await tell('payos', payosNotice({ id: newId(), text: code }, { code: '01' }))).status).to.equal(200);
+    expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
+  });
+
+  it('is nothing for providers without a secret, and never more than 64 KiB', async () => {
+    expect((await app.webhook('stripe', '{}')).status).to.equal(404);
+    expect((await app.webhook('constructor', '{}')).status).to.equal(404);
+    expect((await app.webhook('generic', JSON.stringify({ text: 'x'.repeat(70_000) }))).status).to.equal(413);
+    expect((await app.webhook('generic', '[]')).json.error.code).to.equal('invalid_json');
+  });
+
+  it('is refused, and so told again, where its money makes no sense', async () => {
+    const code = await customer.order();
+    for (const amount of [0, -PRICE, 1.5, 2 ** 53, 1e300]) {
+      const { status, json } = await tell('generic', genericNotice({ id: newId(), text: code, amount }));
+      expect([status, json.error.code]).to.deep.equal([400, 'invalid_value']);
+    }
+    expect((await tell('generic', genericNotice({ id: '', text: code }))).status).to.equal(400);
+    expect((await tell('generic', genericNotice({ id: 'x'.repeat(201), text: code }))).status).to.equal(400);
+    expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
+  });
+
+  it('leaves an order open until all of its money has come', async () => {
+    const code = await customer.order();
+    await tell('sepay', sepayNotice({ id: newId(), text: code, amount: PRICE - 9_000 }));
+    expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: PRICE - 9_000, paidAt: null });
+    const { payment } = (await customer.get(`/api/agent/payment/${code}`)).json;
+    expect(payment.transfer.amount).to.equal(9_000);
+    expect(payment.qr.payload).to.contain('54049000');
+    expect(await grants(code)).to.equal(0);
+    await tell('payos', payosNotice({ id: newId(), text: code, amount: 9_000 }));
+    expect(await statusOf(code)).to.include({ status: 'paid', paidAmount: PRICE });
+    expect(await grants(code)).to.equal(1);
+  });
+
+  it('needs a look where it is too much, or another currency, or for a cancelled order', async () => {
+    const [over, foreign] = [await customer.order(), await customer.order()];
+    const ids = [newId(), newId(), newId()] as const;
+    await tell('generic', genericNotice({ id: ids[0], text: over, amount: PRICE + 1 }));
+    await tell('generic', genericNotice({ id: ids[1], text: foreign, currency: 'EUR' }));
+    const cancelled = await customer.order();
+    await customer.post(`/api/agent/payment/${cancelled}/cancel`, {});
+    await tell('generic', genericNotice({ id: ids[2], text: cancelled }));
+    expect(await Promise.all(ids.map(reviewOf))).to.deep.equal(['overpaid', 'wrong_currency', 'cancelled']);
+    for (const code of [over, foreign, cancelled]) {
+      expect(await statusOf(code)).to.include({ status: 'needs_review', paidAt: null });
+      expect(await grants(code)).to.equal(0);
+    }
+  });
+
+  it('is kept for a look where it names no order, or two; its bank is told that it has arrived', async () => {
+    const [one, two] = [await customer.order(), await customer.order()];
+    const [unknown, both] = [newId(), newId()];
+    expect((await tell('generic', genericNotice({ id: unknown, text: 'MG00000000 thanks' }))).status).to.equal(200);
+    expect((await tell('generic', genericNotice({ id: both, text: `${one} ${two}` }))).status).to.equal(200);
+    expect(await Promise.all([unknown, both].map(reviewOf))).to.deep.equal(['unmatched', 'unmatched']);
+    expect([await statusOf(one), await statusOf(two)].map(({ status }) => status)).to.deep.equal([
+      'pending',
+      'pending',
+    ]);
+  });
+
+  it('is told apart by provider: one id of two is two transfers', async () => {
+    const code = await customer.order();
+    const id = newId();
+    await tell('sepay', sepayNotice({ id, text: code, amount: 99_000 }));
+    await tell('payos', payosNotice({ id, text: code, amount: PRICE - 99_000 }));
+    expect(await statusOf(code)).to.include({ status: 'paid', paidAmount: PRICE });
+    expect(await app.state.orders.transactions({ code }, 10)).to.have.length(2);
+  });
+
+  it('changes nothing any more where it comes again with another amount', async () => {
+    const code = await customer.order();
+    const id = newId();
+    await tell('generic', genericNotice({ id, text: code, amount: 1_000 }));
+    await tell('generic', genericNotice({ id, text: code, amount: PRICE - 1_000 }));
+    expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: 1_000 });
+  });
+
+  it('grants once where two transfers and an operator confirm at the same moment', async () => {
+    const code = await customer.order();
+    await Promise.all([
+      tell('sepay', sepayNotice({ id: newId(), text: code })),
+      tell('payos', payosNotice({ id: newId(), text: code })),
+      app.state.orders.confirm({ code, actor: 'operator:test' }),
+    ]);
+    expect(await statusOf(code)).to.include({ status: 'paid', paidAmount: 2 * PRICE });
+    expect(await grants(code)).to.equal(1);
+  });
+
+  it('ends a wait for the order', async () => {
+    const code = await customer.order();
+    const waiting = app.status(code, '&wait=30');
+    await tell('sepay', sepayNotice({ id: newId(), text: code }));
+    expect((await waiting).json.payment.status).to.equal('paid');
+  });
+
+  it('reaches no log with a secret, a signature or the words of the transfer', async () => {
+    const code = await customer.order();
+    await tell('generic', genericNotice({ id: newId(), text: `${code} rent of Ann` }));
+    const log = JSON.stringify(app.log);
+    for (const text of [...Object.values(SECRETS), 'sha256=', 'rent of Ann', customer.email]) {
+      expect(log).not.to.contain(text);
+    }
+    expect(log).to.contain('a transfer was counted');
+  });
+});
+
+describe('wrong signatures', () => {
+  it('are refused unread after 60 from one address in a minute', async () => {
+    const app = await startPaymentApp();
+    try {
+      const { body } = genericNotice({ id: newId(), text: 'MG00000000' });
+      for (let asked = 0; asked < 60; asked += 1) expect((await app.webhook('generic', body)).status).to.equal(401);
+      const { status, headers } = await app.webhook('generic', body);
+      expect([status, headers.get('retry-after') === null]).to.deep.equal([429, false]);
+    } finally {
+      await app.close();
+    }
+  });
+});
