@@ -54,7 +54,8 @@ export function createRegistry(logger: Logger): Registry {
     identity = collect((contributions) => contributions.identityProviders);
   }
 
-  const served = (contributions: Contributions): string[] => [
+  /** What one entry alone may have: of an audio model, each operation. */
+  const claimed = (contributions: Contributions): string[] => [
     ...(contributions.extractors ?? []).map((extractor) => extractor.platform),
     ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models),
     ...(contributions.audioProviders ?? []).flatMap((provider) =>
@@ -64,11 +65,23 @@ export function createRegistry(logger: Logger): Registry {
     ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 
+  const models: Registry['models'] = () => [
+    ...images.flatMap(({ entry, contribution }) =>
+      contribution.models.map((id) => ({ id, kind: 'image' as const, entry })),
+    ),
+    ...audio.flatMap(({ entry, contribution }) =>
+      contribution.models.map(({ id }) => ({ id, kind: 'audio' as const, entry })),
+    ),
+    ...text.flatMap(({ entry, contribution }) =>
+      contribution.models.map(({ id }) => ({ id, kind: 'text' as const, entry })),
+    ),
+  ];
+
   return {
     add(entry, contributions) {
-      const taken = new Map([...entries].flatMap(([id, other]) => served(other).map((name) => [name, id] as const)));
+      const taken = new Map([...entries].flatMap(([id, other]) => claimed(other).map((name) => [name, id] as const)));
       const fresh = new Set<string>();
-      for (const name of served(contributions)) {
+      for (const name of claimed(contributions)) {
         const holder = fresh.has(name) ? entry : taken.get(name);
         if (holder !== undefined) throw new Error(`${name} is served by the entry "${holder}" already`);
         fresh.add(name);
@@ -127,17 +140,12 @@ export function createRegistry(logger: Logger): Registry {
       return text;
     },
     identityProvider: () => identity[0],
-    models: () => [
-      ...images.flatMap(({ entry, contribution }) =>
-        contribution.models.map((id) => ({ id, kind: 'image' as const, entry })),
-      ),
-      ...audio.flatMap(({ entry, contribution }) =>
-        contribution.models.map(({ id }) => ({ id, kind: 'audio' as const, entry })),
-      ),
-      ...text.flatMap(({ entry, contribution }) =>
-        contribution.models.map(({ id }) => ({ id, kind: 'text' as const, entry })),
-      ),
+    models,
+    servedBy: (entry) => [
+      ...extractors.filter((one) => one.entry === entry).map(({ contribution }) => contribution.platform),
+      ...models()
+        .filter((one) => one.entry === entry)
+        .map(({ id }) => id),
     ],
-    servedBy: (entry) => served(entries.get(entry) ?? {}),
   };
 }

@@ -4,7 +4,20 @@ import { describeEntries } from './plugin-table.js';
 import type { Settings } from './settings.js';
 
 const SAMPLE_LINK = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
-const SAMPLE_IMAGE = { model: 'gen-img-2', prompt: 'A tug in the harbour of Ostend at dawn' };
+/** What to try besides, where there is a model for it. */
+const OTHERS = [
+  {
+    kind: 'image',
+    route: '/v1/images/generations',
+    body: { model: 'gen-img-2', prompt: 'A tug in the harbour of Ostend at dawn' },
+  },
+  {
+    kind: 'text',
+    route: '/v1/chat/completions',
+    body: { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] },
+  },
+] as const;
+const ROUTE_WIDTH = Math.max(...OTHERS.map(({ route }) => route.length));
 const NEW_KEY = 'npm run -s mediagate -- keys create --name NAME --grant extract';
 
 export interface Banner {
@@ -33,7 +46,7 @@ export function renderBanner(banner: Banner): string {
     ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
     ...(signIn ? [`  sign-in  ${describeSignIn(signIn)}`] : []),
     '',
-    ...(newKey ? firstKey(address, newKey, makesImages(plugins)) : [`Keys exist already. For another one: ${NEW_KEY}`]),
+    ...(newKey ? firstKey(address, newKey, plugins) : [`Keys exist already. For another one: ${NEW_KEY}`]),
     '',
     'Ctrl-C stops it.',
     '',
@@ -45,7 +58,8 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus): str
   return standIn ? `${provider}: for development, anyone can sign in as anyone` : `with ${provider}`;
 }
 
-function firstKey(address: string, key: string, withImage: boolean): string[] {
+function firstKey(address: string, key: string, plugins: readonly PluginStatus[]): string[] {
+  const others = OTHERS.filter(({ kind }) => plugins.some((plugin) => isReady(plugin, kind)));
   return [
     'There was no API key yet, so here is one named "local". It is shown this once; try it:',
     '',
@@ -53,22 +67,11 @@ function firstKey(address: string, key: string, withImage: boolean): string[] {
     `  -H 'Authorization: Bearer ${key}' \\`,
     "  -H 'Content-Type: application/json' \\",
     `  -d '${JSON.stringify({ url: SAMPLE_LINK })}'`,
-    ...(withImage ? firstImage(address, key) : []),
+    ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
+    ...others.map(({ route, body }) => `  ${route.padEnd(ROUTE_WIDTH)}  -d '${JSON.stringify(body)}'`),
   ];
 }
 
-function makesImages(plugins: readonly PluginStatus[]): boolean {
-  return plugins.some(({ provides, state }) => state === 'ready' && provides.includes('image'));
-}
-
-function firstImage(address: string, key: string): string[] {
-  return [
-    '',
-    'or ask for a picture:',
-    '',
-    `curl -s ${address}/v1/images/generations \\`,
-    `  -H 'Authorization: Bearer ${key}' \\`,
-    "  -H 'Content-Type: application/json' \\",
-    `  -d '${JSON.stringify(SAMPLE_IMAGE)}'`,
-  ];
+function isReady({ provides, state }: PluginStatus, kind: PluginStatus['provides'][number]): boolean {
+  return state === 'ready' && provides.includes(kind);
 }

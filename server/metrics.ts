@@ -34,6 +34,14 @@ export interface FinishedRequest {
   hasWindow: boolean;
 }
 
+interface Used {
+  model: string;
+  route: string;
+  status: number;
+  inputTokens: number;
+  outputTokens: number;
+}
+
 /** Figures for Prometheus. Counting takes a microsecond or two of a request; the rest is looked up when somebody asks. */
 export interface Metrics {
   /** To be called when a request has come, and when its handler is done. */
@@ -57,6 +65,7 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
 
   const open = new Set<ServerResponse>();
   let uncounted: FinishedRequest[] = [];
+  let uncountedUse: Used[] = [];
   const known = new Set(models);
   let bodies: BodyBudget | undefined;
 
@@ -163,11 +172,19 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
     return asked.counts;
   }
 
-  function settled({ model: id, route, status, usage }: Settlement): void {
-    const model = known.has(id) ? id : OTHER;
-    modelRequests.inc({ model, route, status });
-    if (usage?.inputTokens) tokens.inc({ model, direction: 'input' }, usage.inputTokens);
-    if (usage?.outputTokens) tokens.inc({ model, direction: 'output' }, usage.outputTokens);
+  function settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
+    uncountedUse.push({ model: known.has(model) ? model : OTHER, route, status, inputTokens, outputTokens });
+    if (uncountedUse.length >= BATCH) countSettled();
+  }
+
+  function countSettled(): void {
+    const all = uncountedUse;
+    uncountedUse = [];
+    for (const { model, route, status, inputTokens, outputTokens } of all) {
+      modelRequests.inc({ model, route, status });
+      tokens.inc({ model, direction: 'input' }, inputTokens);
+      tokens.inc({ model, direction: 'output' }, outputTokens);
+    }
   }
 
   return {
@@ -191,6 +208,7 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
     contentType: registry.contentType,
     render() {
       countRequests();
+      countSettled();
       return registry.metrics();
     },
   };

@@ -2,19 +2,30 @@ import type { PluginStatus } from 'mediagate';
 import { type EntryGroup, groupEntries } from './entry-groups.js';
 import { renderTable } from './text-table.js';
 
-/** Entries in one line each, those that fare alike in one: id, state, and what they serve or why they do not. */
+/** As many are named in a line of the start; of more there is the number. */
+const MOST_NAMED = 3;
+
+/** Entries in one line each, those that fare alike in one: id, state, and, in brief, what they serve or why they do not. */
 export function describeEntries(plugins: readonly PluginStatus[]): string[] {
   return groupEntries(plugins).map((group) =>
-    `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${detailOf(group)}`.trimEnd(),
+    `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${group.state === 'disabled' ? '' : detailOf(group, inBrief)}`.trimEnd(),
   );
 }
 
-function detailOf({ state, serves, standIn, reason, entries }: EntryGroup): string {
+function detailOf({ state, serves, standIn, reason, entries }: EntryGroup, list: (names: readonly string[]) => string) {
   if (state !== 'ready') {
-    const which = entries.length > 1 ? entries.join(', ') : '';
+    const which = entries.length > 1 ? list(entries) : '';
     return [which, reason ?? ''].filter((part) => part !== '').join(': ');
   }
-  return standIn ? `${serves.join(', ')} (stand-in)` : serves.join(', ');
+  return standIn ? `${list(serves)} (stand-in)` : list(serves);
+}
+
+function inFull(names: readonly string[]): string {
+  return names.join(', ');
+}
+
+function inBrief(names: readonly string[]): string {
+  return names.length > MOST_NAMED ? `${names.length} models` : inFull(names);
 }
 
 /** Entries as a table for a terminal. */
@@ -23,7 +34,7 @@ export function renderPluginTable(plugins: readonly PluginStatus[]): string {
     group.id,
     group.state,
     group.provides.join(', '),
-    detailOf(group),
+    detailOf(group, inFull),
   ]);
   return renderTable(['ENTRY', 'STATE', 'PROVIDES', 'SERVES'], rows);
 }

@@ -46,7 +46,9 @@ export interface UsageDeskOptions {
 }
 
 export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageDesk {
-  const open = new Set<Promise<void>>();
+  /** Requests that have ended and whose usage is still to come. */
+  let unsettled = 0;
+  let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
     async admitted(context, { route, model, tokens }, work) {
@@ -93,16 +95,19 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         const status = statusOf(context, thrown);
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
-          const settling = outcome.then(({ usage }) => {
-            open.delete(settling);
+          unsettled += 1;
+          outcome.then(({ usage }) => {
             settle(status, latencyMs, usage);
+            unsettled -= 1;
+            if (unsettled === 0) allSettled?.resolve();
           });
-          open.add(settling);
         } else settle(status, latencyMs, undefined);
       }
     },
     async close() {
-      await Promise.all(open);
+      if (unsettled === 0) return;
+      allSettled ??= Promise.withResolvers();
+      await allSettled.promise;
     },
   };
 }

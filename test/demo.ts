@@ -7,6 +7,7 @@ import { imagePart } from './demo/images.js';
 import { jobPart } from './demo/jobs.js';
 import { answersFromSamples, batchSample, jobSample, linkSamples } from './demo/link-samples.js';
 import { linksPart } from './demo/links.js';
+import { modelPart } from './demo/models.js';
 import { soundPart } from './demo/sound.js';
 import { withSoundHost } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
@@ -15,7 +16,7 @@ import { startGatewayProcess } from './support/gateway-process.js';
 import { startReplayingProxy } from './support/replaying-proxy.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
-const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart];
+const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart, modelPart];
 /** Of the video whose sound is taken. */
 const SOUND_SECONDS = 601;
 

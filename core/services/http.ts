@@ -6,7 +6,7 @@ import { readProxyUrl } from './egress-proxy.js';
 import { readResponse, readStream } from './http-answer.js';
 import { sendRequest } from './http-exchange.js';
 import { httpFailure } from './http-failure.js';
-import { RequestLife } from './request-life.js';
+import { RequestLife, RequestLives } from './request-life.js';
 
 export interface HttpTransportOptions {
   guard: AddressGuard;
@@ -50,9 +50,9 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
 
   return {
     face(limits) {
-      const shared = limits.signal ? [limits.signal, closing.signal] : [closing.signal];
+      const lives = new RequestLives(limits.signal ? [limits.signal, closing.signal] : [closing.signal]);
       const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
-        new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, shared });
+        new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, lives });
       return {
         async request(request) {
           const life = start(request);

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { type Placed, PlacedList } from '../placed-list.js';
 import { unlessAborted } from '../unless-aborted.js';
 
 export interface RequestLifeOptions {
@@ -6,37 +7,63 @@ export interface RequestLifeOptions {
   timeoutMs: number;
   /** The caller's own. */
   signal?: AbortSignal;
-  /** Those that end many requests, and outlive them. */
-  shared: readonly AbortSignal[];
+  /** Those that it is one of. */
+  lives: RequestLives;
 }
 
-/** Lives that end with a signal: one listener for all of them, since each that is added walks past those before it. */
-const livesOf = new WeakMap<AbortSignal, Set<RequestLife>>();
+/** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
+export class RequestLives {
+  readonly #open = new PlacedList<RequestLife>();
+  readonly #signals: readonly AbortSignal[];
+
+  /** @param signals those that end many requests, and outlive them. */
+  constructor(signals: readonly AbortSignal[]) {
+    this.#signals = signals;
+  }
+
+  add(life: RequestLife): void {
+    // Only while there are some: a client made for a moment leaves nothing behind with a signal that lasts.
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.addEventListener('abort', this);
+    this.#open.add(life);
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    if (ended) life.stop(ended.reason);
+  }
+
+  delete(life: RequestLife): void {
+    this.#open.delete(life);
+    if (this.#open.size === 0) for (const signal of this.#signals) signal.removeEventListener('abort', this);
+  }
+
+  handleEvent(): void {
+    const ended = this.#signals.find(({ aborted }) => aborted);
+    this.#open.visit((life) => life.stop(ended?.reason));
+  }
+}
 
 /**
  * A request from its start to the last byte of its answer, and what may end it before: its deadline, its caller, whoever
  * closes. Every request has one, so it makes neither a controller nor a promise.
  */
-export class RequestLife {
+export class RequestLife implements Placed {
+  place = 0;
   /** Whether it was ended from outside, and by what. */
   stopped = false;
   reason: unknown;
   /** Told at once where it is ended from outside. */
   onStop: ((reason: unknown) => void) | undefined;
   readonly #signal: AbortSignal | undefined;
-  readonly #shared: readonly Set<RequestLife>[];
+  readonly #lives: RequestLives;
   #timer: NodeJS.Timeout | undefined;
   #idleMs: number | undefined;
   #isOver = false;
 
-  constructor({ timeoutMs, signal, shared }: RequestLifeOptions) {
+  constructor({ timeoutMs, signal, lives }: RequestLifeOptions) {
     this.#signal = signal;
-    this.#shared = shared.map(livesWith);
-    for (const lives of this.#shared) lives.add(this);
+    this.#lives = lives;
     signal?.addEventListener('abort', this);
     this.#timer = setTimeout(expire, timeoutMs, this);
-    const aborted = signal?.aborted ? signal : shared.find((one) => one.aborted);
-    if (aborted) this.stop(aborted.reason);
+    lives.add(this);
+    if (signal?.aborted) this.stop(signal.reason);
   }
 
   /** Rejects as soon as it is ended from outside, however long the work takes to notice. */
@@ -83,7 +110,7 @@ export class RequestLife {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#signal?.removeEventListener('abort', this);
-    for (const lives of this.#shared) lives.delete(this);
+    this.#lives.delete(this);
   }
 
   /** The caller leaves. */
@@ -94,16 +121,4 @@ export class RequestLife {
 
 function expire(life: RequestLife): void {
   life.stop(new GatewayError('upstream_timeout', 'The origin did not answer in time.'));
-}
-
-function livesWith(signal: AbortSignal): Set<RequestLife> {
-  const known = livesOf.get(signal);
-  if (known) return known;
-  const lives = new Set<RequestLife>();
-  livesOf.set(signal, lives);
-  const stopAll = () => {
-    for (const life of lives) life.stop(signal.reason);
-  };
-  signal.addEventListener('abort', stopAll, { once: true });
-  return lives;
 }

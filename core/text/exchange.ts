@@ -1,16 +1,15 @@
 import type { Usage } from '../contracts/media.js';
 import type { TextReply } from '../contracts/text-provider.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import { streamAnswer } from './answer-stream.js';
+import { AnswerStream } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';
-import { END, type PacedBody, paceBody } from './paced-body.js';
+import { PacedBody } from './paced-body.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './text-sample.js';
-import type { Watch } from './watch.js';
+import type { Watch, Watched } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
+import { readWholeBody } from './whole-body.js';
 
-/** An answer that is no stream goes out when all of it is here, so that one that breaks off is a clean error. */
-const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 /** Header fields that are the gateway's own to set. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -46,7 +45,9 @@ export interface ExchangeOptions {
   ask(signal: AbortSignal): Promise<TextReply>;
   /** Understands the events of a reply. */
   readerOf(reply: TextReply): EventReader;
-  /** Called with the `id` of an answer that is no stream. */
+  /** Whether it is of the responses route. */
+  isResponse: boolean;
+  /** Called with the id of a response that is no stream. */
   onWhole(id: string, reply: TextReply): void;
   /** Called where a stream did not come to its own end, although its caller is still there. */
   onCut(failure: GatewayError): void;
@@ -72,7 +73,8 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   let heardAt = startedAt;
   let spokeAt = startedAt;
 
-  const watched = {
+  const watched: Watched = {
+    place: 0,
     tick(now: number): void {
       if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
       else if (!body) {
@@ -95,6 +97,11 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     body?.fail(error);
   }
 
+  function hear(): void {
+    heardAt = monotonic();
+    spokeAt = heardAt;
+  }
+
   function stop(): void {
     isOver = true;
     watch.delete(watched);
@@ -114,9 +121,8 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   async function open(): Promise<TextAnswer> {
     try {
       reply = await ask();
-      body = paceBody(reply.body);
-      heardAt = monotonic();
-      spokeAt = heardAt;
+      body = new PacedBody(reply.body);
+      hear();
       if (isStream(reply, options.stream)) return openStream(reply, body);
       return await readWhole(reply, body);
     } catch (error) {
@@ -136,15 +142,12 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   function openStream(opened: TextReply, paced: PacedBody): TextAnswer {
     isStreaming = true;
     const reader = options.readerOf(opened);
-    const events = streamAnswer({
+    const events = new AnswerStream({
       body: paced,
       reader,
       modelText,
       hasLeft: () => hasLeft,
-      onBytes() {
-        heardAt = monotonic();
-        spokeAt = heardAt;
-      },
+      onBytes: hear,
       onEnd(failure) {
         stop();
         if (failure && !hasLeft) options.onCut(failure);
@@ -170,7 +173,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   }
 
   async function readWhole(opened: TextReply, paced: PacedBody): Promise<TextAnswer> {
-    const whole = readWholeAnswer(await collect(paced), modelText);
+    const whole = readWholeAnswer(await receive(paced), modelText, options.isResponse);
     stop();
     const { id, usage } = whole;
     if (id !== undefined) options.onWhole(id, opened);
@@ -180,20 +183,12 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     return { ...headOf(opened), body: whole.body };
   }
 
-  async function collect(paced: PacedBody): Promise<Buffer> {
-    let bytes = 0;
+  async function receive(paced: PacedBody): Promise<Buffer> {
     try {
-      for (let came = await paced.next(); came !== END; came = await paced.next()) {
-        if (typeof came === 'symbol') continue;
-        bytes += came.length;
-        if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
-        received.push(came);
-        heardAt = monotonic();
-      }
+      return await readWholeBody({ body: paced, received, onBytes: hear });
     } catch (error) {
       throw isGatewayError(error) && error.code !== 'upstream_error' ? error : brokenOff(error);
     }
-    return asOne(received);
   }
 
   function headOf({ status, headers }: TextReply): Omit<TextAnswer, 'body'> {
@@ -221,11 +216,6 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
   return asked && !/\b(json|html|xml)\b/.test(type);
-}
-
-function asOne(chunks: readonly Uint8Array[]): Buffer {
-  const [only] = chunks;
-  return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
 }
 
 function late(message: string): GatewayError {

@@ -1,76 +1,86 @@
-/** What {@link PacedBody.next} resolves with where nothing came for a while, and at the end. */
-export const SILENCE = Symbol('silence');
-export const END = Symbol('end');
-
-type Came = Uint8Array | typeof SILENCE | typeof END;
-
-/** A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. */
-export interface PacedBody {
-  /** The next bytes. To be called again when it has settled. Rejects with what the body throws, or what it was failed with. */
-  next(): Promise<Came>;
-  /** Whether somebody waits for {@link next}: then it is the body that is slow. */
-  readonly isAwaited: boolean;
-  /** Whoever waits is told that nothing came. */
-  tellSilence(): void;
-  /** From now on it fails. */
+/** Who reads a {@link PacedBody}: is called once for each time it asks. */
+export interface BodyReader {
+  take(bytes: Uint8Array): void;
+  /** Nothing came for a while. It may ask again. */
+  noticeSilence(): void;
+  /** There is no more. */
+  finish(): void;
+  /** With what the body threw, or what it was failed with. */
   fail(error: unknown): void;
-  /** Nobody reads on: closes what is behind it. Idempotent. */
-  close(): void;
 }
 
-export function paceBody(body: AsyncIterable<Uint8Array>): PacedBody {
-  const iterator = body[Symbol.asyncIterator]();
-  let waiting: PromiseWithResolvers<Came> | undefined;
+/**
+ * A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. It calls
+ * rather than promises: what an answer says comes in many pieces, and each promise less is one.
+ */
+export class PacedBody {
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  #reader: BodyReader | undefined;
   /** Came while nobody waited. */
-  let arrived: IteratorResult<Uint8Array> | undefined;
-  let failure: { error: unknown } | undefined;
-  let isAsked = false;
-  let isClosed = false;
+  #arrived: IteratorResult<Uint8Array> | undefined;
+  #failure: { error: unknown } | undefined;
+  #isAsked = false;
+  #isClosed = false;
 
-  const take = (result: IteratorResult<Uint8Array>) => {
-    isAsked = false;
-    if (waiting) settle(result.done ? END : result.value);
-    else arrived = result;
-  };
-  const fail = (error: unknown) => {
-    isAsked = false;
-    failure ??= { error };
-    waiting?.reject(failure.error);
-    waiting = undefined;
-  };
-
-  function settle(came: Came): void {
-    const settled = waiting;
-    waiting = undefined;
-    settled?.resolve(came);
+  constructor(body: AsyncIterable<Uint8Array>) {
+    this.#iterator = body[Symbol.asyncIterator]();
   }
 
-  return {
-    async next() {
-      if (failure) throw failure.error;
-      if (arrived) {
-        const { done, value } = arrived;
-        arrived = undefined;
-        return done ? END : value;
-      }
-      waiting = Promise.withResolvers();
-      const { promise } = waiting;
-      if (!isAsked) {
-        isAsked = true;
-        iterator.next().then(take, fail);
-      }
-      return promise;
-    },
-    get isAwaited() {
-      return waiting !== undefined;
-    },
-    tellSilence: () => settle(SILENCE),
-    fail,
-    close() {
-      if (isClosed) return;
-      isClosed = true;
-      // What it may still throw is nobody's concern any more.
-      iterator.return?.().catch(() => undefined);
-    },
+  /** Asks for the next bytes. To be called again once the reader was called. */
+  ask(reader: BodyReader): void {
+    if (this.#failure) reader.fail(this.#failure.error);
+    else if (this.#arrived) {
+      const result = this.#arrived;
+      this.#arrived = undefined;
+      give(result, reader);
+    } else {
+      this.#reader = reader;
+      if (this.#isAsked) return;
+      this.#isAsked = true;
+      this.#iterator.next().then(this.#take, this.#fail);
+    }
+  }
+
+  /** Whether somebody waits: then it is the body that is slow. */
+  get isAwaited(): boolean {
+    return this.#reader !== undefined;
+  }
+
+  /** Whoever waits is told that nothing came. */
+  tellSilence(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.noticeSilence();
+  }
+
+  /** From now on it fails. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.fail(this.#failure.error);
+  }
+
+  /** Nobody reads on: closes what is behind it. Idempotent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // What it may still throw is nobody's concern any more.
+    this.#iterator.return?.().catch(() => undefined);
+  }
+
+  readonly #take = (result: IteratorResult<Uint8Array>): void => {
+    this.#isAsked = false;
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (reader) give(result, reader);
+    else this.#arrived = result;
   };
+
+  readonly #fail = (error: unknown): void => this.fail(error);
+}
+
+function give({ done, value }: IteratorResult<Uint8Array>, reader: BodyReader): void {
+  if (done) reader.finish();
+  else reader.take(value);
 }

@@ -57,15 +57,15 @@ export function inputTokensOf(bytes: number): number {
 
 /**
  * Asks the upstream to say what a chat stream used, where the caller does not ask for it.
- * @returns The body, and whether the one event that tells it is to be kept from the caller.
+ * @returns What is to be sent, and whether the one event that tells it is to be kept from the caller.
  */
-export function askForUsage(body: Uint8Array, parsed: Members): { body: Uint8Array; asked: boolean } {
+export function askForUsage(body: Uint8Array, parsed: Members): { body: Uint8Array; parsed: Members; asked: boolean } {
   const { stream_options: given } = parsed;
   const options = given === undefined || given === null ? {} : membersOf(given);
   // What is no object is the upstream's to refuse.
-  if (!options || options.include_usage === true) return { body, asked: false };
-  const wanted = { ...(options as Readonly<Record<string, JsonValue>>), include_usage: true };
-  return { body: replaceMembers(body, { stream_options: wanted }), asked: true };
+  if (!options || options.include_usage === true) return { body, parsed, asked: false };
+  const stream_options = { ...(options as Readonly<Record<string, JsonValue>>), include_usage: true };
+  return { body: replaceMembers(body, { stream_options }), parsed: { ...parsed, stream_options }, asked: true };
 }
 
 function membersOf(value: unknown): Members | undefined {

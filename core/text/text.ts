@@ -99,11 +99,13 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
     const mostOutput = mostOutputTokens(parsed, route);
-    const { body, asked } =
-      stream && route === 'chat_completions' ? askForUsage(request.body, parsed) : { body: request.body, asked: false };
-    const call = { route, model: id, body, parsed, stream, ...(previous && { upstream: previous.upstream }) };
+    const { asked, ...sent } =
+      stream && route === 'chat_completions'
+        ? askForUsage(request.body, parsed)
+        : { body: request.body, parsed, asked: false };
+    const call = { route, model: id, ...sent, stream, ...(previous && { upstream: previous.upstream }) };
     const isStored = route === 'responses' && parsed.store !== false;
-    const mostTokens = inputTokensOf(body.length) + mostOutput;
+    const mostTokens = inputTokensOf(sent.body.length) + mostOutput;
     return readyToSend(id, mostTokens, {
       ...found,
       call,
@@ -160,6 +162,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       },
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
+      isResponse: route === 'responses',
       onWhole: remember,
       async estimate(said) {
         const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
@@ -199,6 +202,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
           }
         },
         readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
+        isResponse: true,
         onWhole: () => {},
         onCut: () => {},
         estimate: async () => undefined,

@@ -1,5 +1,7 @@
+import { type Placed, PlacedList } from '../placed-list.js';
+
 /** Something that has to look at the time now and then. */
-export interface Watched {
+export interface Watched extends Placed {
   /** @param now monotonic milliseconds. */
   tick(now: number): void;
 }
@@ -8,12 +10,13 @@ export interface Watched {
 export interface Watch {
   /** Ticks until it is deleted. */
   add(watched: Watched): void;
+  /** Of no effect where it was deleted before. */
   delete(watched: Watched): void;
 }
 
 /** @param tickMs milliseconds between ticks, and so how late one may be. */
 export function createWatch(tickMs: number, monotonic: () => number): Watch {
-  const all = new Set<Watched>();
+  const all = new PlacedList<Watched>();
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {
@@ -23,7 +26,7 @@ export function createWatch(tickMs: number, monotonic: () => number): Watch {
       timer = undefined;
     }
     const now = monotonic();
-    for (const watched of all) watched.tick(now);
+    all.visit((watched) => watched.tick(now));
   }
 
   return {
@@ -31,8 +34,6 @@ export function createWatch(tickMs: number, monotonic: () => number): Watch {
       all.add(watched);
       timer ??= setInterval(tick, tickMs);
     },
-    delete(watched) {
-      all.delete(watched);
-    },
+    delete: (watched) => all.delete(watched),
   };
 }

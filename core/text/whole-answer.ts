@@ -15,7 +15,7 @@ export interface WholeAnswer {
   /** With the public name of the model. */
   body: Buffer;
   usage?: Usage;
-  /** `id` of the object. */
+  /** Of a response. */
   id?: string;
   /** Whether it is a response that is made in the background, and what it uses is not known yet. */
   open: boolean;
@@ -26,9 +26,10 @@ export interface WholeAnswer {
 /**
  * Reads what the gateway has to know of an answer, and puts the public name of the model in the place of the upstream's.
  * @param modelText public model id as JSON text.
+ * @param isResponse whether it is one of the responses route, which has an id to be found by, and may be open.
  * @throws GatewayError `upstream_error` where it is no JSON object, or only tells of an error.
  */
-export function readWholeAnswer(bytes: Buffer, modelText: Buffer): WholeAnswer {
+export function readWholeAnswer(bytes: Buffer, modelText: Buffer, isResponse: boolean): WholeAnswer {
   const answer: WholeAnswer = { body: bytes, open: false, said: () => saidIn(bytes) };
   let modelStart = 0;
   let modelEnd = 0;
@@ -41,7 +42,8 @@ export function readWholeAnswer(bytes: Buffer, modelText: Buffer): WholeAnswer {
         if (isText(bytes, nameStart, nameEnd, 'model')) {
           modelStart = valueStart;
           modelEnd = valueEnd;
-        } else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
+        } else if (!isResponse) return;
+        else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'status')) {
           answer.open = OPEN_STATES.has(readValue(bytes, valueStart, valueEnd));
         }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
@@ -451,6 +452,16 @@ describe('http transport', () => {
       const unread = await client.stream({ url: server.origin });
       await unread.body[Symbol.asyncIterator]().return?.();
       await server.idle();
+    });
+
+    it('leaves nothing behind with a signal that outlives its requests', async () => {
+      const server = await origin((_request, response) => response.end('ok'));
+      const { signal } = new AbortController();
+      for (let count = 0; count < 3; count++) {
+        const clients = [1, 2].map(() => clientFor([server], { signal }));
+        await Promise.all(clients.map((client) => client.request({ url: server.origin })));
+      }
+      expect(getEventListeners(signal, 'abort')).to.have.length(0);
     });
 
     it('happens to all when the transport is closed', async () => {

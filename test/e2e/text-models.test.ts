@@ -1,5 +1,3 @@
-import { createOpenAI } from '@ai-sdk/openai';
-import { streamText } from 'ai';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
@@ -42,10 +40,19 @@ describe('text models of a running gateway', () => {
     it('are echoes, told once and together', async () => {
       gateway = await startGatewayProcess({ firstRun: true });
       expect(await entries()).to.deep.include({ id: 'echo_text', state: 'ready', entries: MODELS, stand_in: true });
-      expect(gateway.output().match(/echo_text +ready +(.*)/)?.[1]).to.equal(`${MODELS.join(', ')} (stand-in)`);
-      expect(gateway.output()).to.match(new RegExp(`openai_text +disabled ${MODELS.join(', ')}\n`));
+      expect(gateway.output()).to.match(/echo_text +ready +12 models \(stand-in\)\n/);
+      expect(gateway.output()).to.match(/openai_text +disabled\n/);
+      expect(
+        Math.max(
+          ...gateway
+            .output()
+            .split('\n')
+            .map((line) => line.length),
+        ),
+      ).to.be.below(120);
       const table = (await gateway.command('plugins')).stdout;
       expect(table.match(/echo_text/g)).to.have.length(1);
+      expect(table).to.contain(MODELS.join(', '));
       const doctor: { name: string; detail: string }[] = JSON.parse((await gateway.command('doctor', '--json')).stdout);
       expect(doctor.find(({ name }) => name === 'plugins')?.detail).to.include(
         `echo_text (stand-in for ${MODELS.join(', ')})`,
@@ -101,20 +108,6 @@ describe('text models of a running gateway', () => {
       const openai = await client();
       for (const model of ['m-5.5', 'm-5-code']) await openai.responses.create({ model, input: 'x' });
       expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal(['local-1', 'local-1']);
-    });
-
-    it('stream to another SDK, tools and thoughts included', async () => {
-      await start();
-      const { key } = await gateway.makeKey({ grants: ['text'] });
-      upstream.behave(() => ({ does: 'answer', chunks: 7, thinks: 4, odd: ['comments', 'keepalive', 'crlf'] }));
-      const { textStream, totalUsage } = streamText({
-        model: createOpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` })('m-5.5'),
-        prompt: 'one two',
-      });
-      let text = '';
-      for await (const piece of textStream) text += piece;
-      expect(text).to.equal('You said: one two');
-      expect((await totalUsage).outputTokens).to.equal(upstream.requests[0]?.usage?.output);
     });
 
     it("tell a caller's own fault as the caller's, and the operator's as none", async () => {

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { productLink } from '../support/invented-shop.js';
+import { scriptedText } from '../support/scripted-text.js';
+import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
+import { CHAT, post, startUpstreamApp } from './text-app.js';
 
 /** Values of a figure by their labels: `mediagate_x{a="1"}`. */
 async function readFigures(app: ListeningApp): Promise<Map<string, number>> {
@@ -120,5 +123,59 @@ describe('metrics', () => {
     expect(figures.get('process_resident_memory_bytes')).to.be.greaterThan(10_000_000);
     expect(figures.get('process_cpu_seconds_total')).to.be.greaterThan(0);
     expect(figures.has('nodejs_eventloop_lag_p99_seconds')).to.equal(true);
+  });
+});
+
+describe('metrics of models', () => {
+  const CHATS = '/v1/chat/completions';
+  let upstream: TextUpstream;
+  let app: ListeningApp | undefined;
+
+  before(async () => {
+    upstream = await startTextUpstream();
+  });
+  beforeEach(() => upstream.reset());
+  afterEach(() => app?.close());
+  after(() => upstream.close());
+
+  it('count what was admitted by model, route and status, and the tokens it took', async () => {
+    app = await startUpstreamApp(upstream, { publicMetrics: true });
+    const key = await app.makeKey({ grants: ['text'] });
+    const answers = [await post(app, CHATS, key, CHAT), await post(app, CHATS, key, CHAT)];
+    const used = (name: string) => answers.reduce((sum, { json }) => sum + json.usage[name], 0);
+    upstream.behave(() => ({ does: 'error', status: 400 }));
+    expect((await post(app, CHATS, key, CHAT)).status).to.equal(400);
+    expect((await post(app, CHATS, key, { ...CHAT, model: 'made-up' })).status).to.equal(404);
+
+    const route = `route="${CHATS}"`;
+    const figures = await readFigures(app);
+    const requests = (status: number) =>
+      figures.get(`mediagate_model_requests_total{model="m-5.5",${route},status="${status}"}`);
+    expect([requests(200), requests(400)]).to.deep.equal([2, 1]);
+    const tokens = (direction: string) =>
+      figures.get(`mediagate_model_tokens_total{model="m-5.5",direction="${direction}"}`);
+    expect(used('prompt_tokens')).to.be.greaterThan(0);
+    expect([tokens('input'), tokens('output')]).to.deep.equal([used('prompt_tokens'), used('completion_tokens')]);
+    expect([...figures.keys()].join('\n')).to.not.contain('made-up');
+  });
+
+  it('know the streams that are open', async () => {
+    const pieces = [Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Ostend"}}]}\n\n'), 'stall' as const];
+    const { plugin } = scriptedText(() => ({ pieces }));
+    app = await startApp({ publicMetrics: true, gateway: { plugins: [{ use: plugin, timeoutMs: 5_000 }] } });
+    const key = await app.makeKey({ grants: ['text'] });
+    const left = new AbortController();
+    const response = await fetch(app.url + CHATS, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...CHAT, stream: true }),
+      signal: left.signal,
+    });
+    await response.body?.getReader().read();
+    const open = async (of: ListeningApp) => (await readFigures(of)).get('mediagate_open_streams');
+    expect(await open(app)).to.equal(1);
+    left.abort();
+    const running = app;
+    expect(await until(async () => (await open(running)) === 0)).to.equal(true);
   });
 });

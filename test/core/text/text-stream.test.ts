@@ -33,13 +33,16 @@ interface Streamed {
 
 describe('streams of text', () => {
   let gateway: Gateway;
+  /** One that does not wait for long. */
+  let hasty: Gateway;
   let script: () => Script;
   const model = scriptedText(() => script());
 
   before(async () => {
-    gateway = await createGateway({ plugins: [{ use: model.plugin }], text: { keepAliveMs: 60, idleMs: 400 } });
+    gateway = await createGateway({ plugins: [{ use: model.plugin }] });
+    hasty = await createGateway({ plugins: [{ use: model.plugin }], text: { keepAliveMs: 60, idleMs: 400 } });
   });
-  after(() => gateway.close());
+  after(() => Promise.all([gateway.close(), hasty.close()]));
 
   const bodyOf = (route: TextRoute) => ({
     model: PUBLIC,
@@ -49,13 +52,15 @@ describe('streams of text', () => {
 
   interface Asked {
     more?: object;
+    /** Default: the patient one. */
+    of?: Gateway;
   }
 
-  async function ask(route: TextRoute, pieces: Iterable<Piece>, { more }: Asked = {}) {
+  async function ask(route: TextRoute, pieces: Iterable<Piece>, { more, of = gateway }: Asked = {}) {
     script = () => ({ pieces });
     const parsed = { ...bodyOf(route), ...more };
     const body = Buffer.from(JSON.stringify(parsed));
-    const prepared = await gateway.text.prepare({ route, body, parsed, accountId: 'one', requestId: 'req_1' });
+    const prepared = await of.text.prepare({ route, body, parsed, accountId: 'one', requestId: 'req_1' });
     return prepared.send();
   }
 
@@ -187,7 +192,9 @@ describe('streams of text', () => {
 
       it('get comments while the upstream is silent, and an end where it stays so', async () => {
         const { bytes, boundaries } = contentOf(route);
-        const { text, outcome } = await stream(route, [bytes.subarray(0, (boundaries[1] ?? 0) + 10), 'stall']);
+        const { text, outcome } = await stream(route, [bytes.subarray(0, (boundaries[1] ?? 0) + 10), 'stall'], {
+          of: hasty,
+        });
         expect(text.split(': keep-alive\n\n').length).to.be.greaterThan(3);
         expect(outcome.failure).to.include({ code: 'upstream_timeout' });
         expect(eventsOf(text).some(({ data }) => data.includes('fallen silent'))).to.equal(true);
@@ -203,6 +210,7 @@ describe('streams of text', () => {
     expect(outcome.usage).to.deep.equal(usageOf('chat_completions'));
     const sent = JSON.parse(Buffer.from(model.calls.at(-1)?.body ?? []).toString());
     expect(sent.stream_options).to.deep.equal({ include_usage: true });
+    expect(model.calls.at(-1)?.parsed, 'what providers read is what they send').to.deep.equal(sent);
   });
 
   it('leave usage where it stands beside something else', async () => {

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { scriptedText } from '../support/scripted-text.js';
+import { type ListeningApp, startApp } from './listening-app.js';
+
+const MESSAGES = ['/v1/messages', '/v1/messages/count_tokens'];
+
+describe('the list of models', () => {
+  let app: ListeningApp;
+  const efforts: string[] = [];
+  const routes = ['responses'] as const;
+  const models = ['code-auto-review', 'm-own', 'm-5.4', 'm-5.5'].map((id) => ({ id, routes, efforts }));
+  const get = (path: string, headers: Record<string, string>) => app.request(path, { headers });
+  const bearer = async (...made: Parameters<ListeningApp['makeKey']>) => ({
+    authorization: `Bearer ${await app.makeKey(...made)}`,
+  });
+
+  before(async () => {
+    const { plugin } = scriptedText(() => ({ pieces: [] }), { models });
+    app = await startApp({ gateway: { plugins: [{ use: plugin }] } });
+  });
+  after(() => app.close());
+
+  it('has exactly the members that clients expect, in the order of the service', async () => {
+    const { status, json } = await get('/v1/models', await bearer({ grants: ['text'] }));
+    expect(status).to.equal(200);
+    expect(Object.keys(json)).to.deep.equal(['object', 'data']);
+    expect(json.object).to.equal('list');
+    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal([
+      'm-5.5',
+      'm-5.4',
+      'code-auto-review',
+      'm-own',
+    ]);
+    for (const model of json.data) {
+      expect(Object.keys(model)).to.deep.equal(['id', 'object', 'created', 'owned_by']);
+      expect(model).to.include({ object: 'model', owned_by: 'gateway' });
+      expect(model.created).to.satisfy(Number.isSafeInteger);
+    }
+  });
+
+  it('has one model by its name', async () => {
+    const headers = await bearer({ grants: ['audio'] });
+    const { json } = await get('/v1/models/m-5.5', headers);
+    expect(json).to.include({ id: 'm-5.5', object: 'model' });
+    const missing = await get('/v1/models/m-99', headers);
+    expect([missing.status, missing.json.error.code, missing.json.error.param]).to.deep.equal([
+      404,
+      'model_not_found',
+      'model',
+    ]);
+  });
+
+  it('shows a key what it may use', async () => {
+    const headers = await bearer({ grants: ['text'] }, { models: ['m-5.5'] });
+    const { json } = await get('/v1/models', headers);
+    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal(['m-5.5']);
+    expect((await get('/v1/models/m-5.4', headers)).json.error.code).to.equal('model_not_allowed');
+  });
+
+  it('is not for keys that only make images, nor for keys in another header', async () => {
+    const refused = await get('/v1/models', await bearer({ grants: ['images'] }));
+    expect([refused.status, refused.json.error.code]).to.deep.equal([403, 'route_not_allowed']);
+    const unsent = await get('/v1/models', { 'x-api-key': await app.makeKey({ grants: ['text'] }) });
+    expect([unsent.status, unsent.json.error.code]).to.deep.equal([401, 'missing_api_key']);
+  });
+
+  it('has routes beside it that are disabled, and say so as their clients understand it', async () => {
+    for (const path of MESSAGES) {
+      for (const headers of [await bearer(), { 'x-api-key': await app.makeKey({ grants: ['images'] }) }]) {
+        const answer = await app.request(path, { method: 'POST', headers, body: '{"model":"m-5.5"}' });
+        expect(answer.status).to.equal(403);
+        expect(answer.json).to.deep.equal({
+          type: 'error',
+          error: {
+            type: 'permission_error',
+            message: 'The messages route is disabled. Use /v1/responses or /v1/chat/completions.',
+          },
+          request_id: answer.headers.get('request-id'),
+        });
+        expect(answer.headers.get('x-should-retry')).to.equal('false');
+      }
+      const unknown = await app.request(path, { method: 'POST', headers: { 'x-api-key': 'sk-wrong' }, body: '{}' });
+      expect([unknown.status, unknown.json.type, unknown.json.error.type]).to.deep.equal([
+        401,
+        'error',
+        'authentication_error',
+      ]);
+    }
+  });
+});

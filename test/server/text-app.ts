@@ -1,0 +1,42 @@
+import type { TextCall } from 'mediagate';
+import openaiText from 'mediagate/plugins/openai_text';
+import type { Script, ScriptedText, ScriptedTextOptions } from '../support/scripted-text.js';
+import { scriptedText } from '../support/scripted-text.js';
+import type { TextUpstream } from '../support/text-upstream.js';
+import { type Answer, type ListeningApp, type ListeningAppOptions, startApp } from './listening-app.js';
+
+export const CHAT = { model: 'm-5.5', messages: [{ role: 'user', content: 'Say something about Ostend.' }] };
+
+/** An app whose model `m-5.5` is asked of a server on loopback. */
+export function startUpstreamApp(upstream: TextUpstream, options: ListeningAppOptions = {}): Promise<ListeningApp> {
+  const { origin } = new URL(upstream.baseUrl);
+  const upstreams = [{ url: upstream.baseUrl, model: 'vendor/secret-name' }];
+  return startApp({
+    ...options,
+    gateway: {
+      plugins: [
+        { use: openaiText, options: { model: 'm-5.5', upstreams }, timeoutMs: 60_000, trustedOrigins: [origin] },
+      ],
+      services: { http: undefined },
+      ...options.gateway,
+    },
+  });
+}
+
+/** An app whose models say what they are told to. */
+export async function startScriptedApp(
+  script: (call: TextCall) => Script | Promise<Script>,
+  options: ScriptedTextOptions = {},
+): Promise<ListeningApp & { model: ScriptedText }> {
+  const model = scriptedText(script, options);
+  const app = await startApp({ gateway: { plugins: [{ use: model.plugin, timeoutMs: 5_000 }] } });
+  return Object.assign(app, { model });
+}
+
+export function post(app: ListeningApp, path: string, key: string, body: unknown, headers = {}): Promise<Answer> {
+  return app.request(path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+}

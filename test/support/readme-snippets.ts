@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { packageRoot } from './package-root.js';
+
+/** Code blocks of one language in README's section of that heading (`## Models`), sections below it included. */
+export function readmeSnippets(heading: string, language: string): string[] {
+  const readme = readFileSync(path.join(packageRoot, 'README.md'), 'utf8');
+  const begun = readme.indexOf(`\n${heading}\n`);
+  if (begun < 0) throw new Error(`README has no "${heading}"`);
+  const [level = ''] = heading.split(' ');
+  const section = readme.slice(begun + 1);
+  const end = section.search(new RegExp(`\\n${level} `));
+  const text = end < 0 ? section : section.slice(0, end);
+  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, code = '']) =>
+    name === language ? [code] : [],
+  );
+}
