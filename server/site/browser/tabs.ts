@@ -28,9 +28,13 @@ function startTabs(tabs: Element): void {
       choose(buttons[next]);
     });
   }
-  const named = buttons.find((button) => `#${button.getAttribute('aria-controls')}` === location.hash);
-  const first = named ?? buttons[0];
-  if (first) show(first);
+  const showNamed = () => {
+    const named = buttons.find((button) => `#${button.getAttribute('aria-controls')}` === location.hash);
+    const shown = named ?? buttons[0];
+    if (shown) show(shown);
+  };
+  addEventListener('hashchange', showNamed);
+  showNamed();
 }
 
 function nextIndex(key: string, index: number, count: number): number | undefined {

@@ -20,9 +20,9 @@ export function setupPage({ clients, baseUrl, isSignedIn }: SetupView): Omit<Pag
 that is shared. ${isSignedIn ? html`<a href="/dashboard">The dashboard</a> makes keys.` : html`<a href="/login?return_to=/dashboard">Sign in</a> to make one.`}</p></div>
 <dl class="facts setup-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
 <div class="tabs">
-<div role="tablist" aria-label="Clients" class="needs-script">${clients.map(
+<div role="tablist" aria-label="Clients" class="tab-list needs-script">${clients.map(
       ({ id, name }, index) =>
-        html`<button type="button" role="tab" id="tab-${id}" aria-controls="${id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${name}</button>`,
+        html`<button type="button" class="tab" role="tab" id="tab-${id}" aria-controls="${id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${name}</button>`,
     )}</div>
 ${clients.map(
   ({
