@@ -87,6 +87,7 @@ export const ERROR_CODES = [
   'price_not_configured',
   'too_many_open_orders',
   'order_state_conflict',
+  'no_active_key',
   'too_many_keys',
   'key_replaced',
   // HTTP framing
