@@ -52,7 +52,8 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
         const claims = tokens.claims();
         if (!claims) throw new Error('the token response has no identity token');
         // The library looks at the end of a token alone.
-        if (claims.iat > Date.now() / 1_000 + TOLERANCE_SECONDS) throw new Error('the identity token is from the future');
+        if (claims.iat > Date.now() / 1_000 + TOLERANCE_SECONDS)
+          throw new Error('the identity token is from the future');
         const asksFurther = claims.email === undefined && configuration.serverMetadata().userinfo_endpoint;
         const about = asksFurther ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
         return {

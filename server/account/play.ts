@@ -1,4 +1,4 @@
-import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
+import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError } from 'mediagate';
 import type { KeyTable } from '../key-table.js';
 import type { Next, RequestContext } from '../middleware/request-state.js';
 import type { AccountDependencies } from './routes.js';
@@ -22,8 +22,7 @@ export function createPlay({ account: { state, site }, keys, clock }: PlayOption
   const sameOrigin = createSameOriginGuard(site);
 
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
-    const all = await state.keys.listOf(accountId);
-    const newest = all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Infinity) > clock.now());
+    const newest = await newestKey(state.keys, accountId, clock.now());
     if (newest) return keys.admit(newest);
     const message = `This account has no API key that is good, and whatever is asked for here is asked for with one. Make one at ${site().url}/dashboard.`;
     throw new GatewayError('no_active_key', message);
@@ -42,4 +41,14 @@ export function createPlay({ account: { state, site }, keys, clock }: PlayOption
       return next();
     });
   };
+}
+
+/** The key that an account acts with on pages. */
+export async function newestKey(
+  keys: Pick<ApiKeys, 'listOf'>,
+  accountId: string,
+  now: number,
+): Promise<ApiKeyRecord | undefined> {
+  const all = await keys.listOf(accountId);
+  return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
 }

@@ -13,13 +13,15 @@ import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import { paymentPage } from './pages/payment.js';
 import { plansPage } from './pages/plans.js';
+import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
 import { planViews } from './plan-view.js';
+import { lookAtPlayground } from './playground-view.js';
 
 export interface SiteRoutes extends Omit<DashboardSources, 'state'> {
   account: AccountDependencies;
-  gateway: Pick<Gateway, 'platforms' | 'models'>;
+  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
   baseUrl(): string;
 }
 
@@ -67,6 +69,12 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     send(context, dashboardPage(await lookAtAccount({ ...options, state }, signedIn.user)), signedIn);
+  });
+
+  router.get('/playground', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    if (!signedIn) return seeOther(context, signInPath(context));
+    send(context, playgroundPage(await lookAtPlayground({ ...options, state }, signedIn.user)), signedIn);
   });
 
   router.get('/pay/:code', markPage, async (context: RequestContext & { params: Record<string, string> }) => {

@@ -16,7 +16,7 @@ const MAX_NAME_LENGTH = 64;
 const MAX_USER_LENGTH = 512;
 
 /** The canvases that the service document names. */
-const NAMED_SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'] as const;
+export const NAMED_SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'] as const;
 const DEFAULT_SIZE: ImageSize = { width: 1024, height: 1024 };
 const SIZE_STEP = 16;
 const MAX_RATIO = 3;

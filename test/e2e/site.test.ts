@@ -89,9 +89,15 @@ describe('pages of the site in a real browser', () => {
             setTimeout(() => resolve(sum), 300);
           }),
       );
-      expect([...hosts].filter((host) => host !== '' && host !== new URL(app.url).host), path).to.deep.equal([]);
+      expect(
+        [...hosts].filter((host) => host !== '' && host !== new URL(app.url).host),
+        path,
+      ).to.deep.equal([]);
       // The 404 of the page itself is what was asked for; the waiting for an order is answered by another part.
-      expect(complaints.filter((text) => !text.includes('404')), path).to.deep.equal([]);
+      expect(
+        complaints.filter((text) => !text.includes('404')),
+        path,
+      ).to.deep.equal([]);
       expect(shift, `${path} moves`).to.equal(0);
       expect(bytes, `${path} weighs`).to.be.within(20_000, MAX_BYTES);
       await visit.context().close();
@@ -114,7 +120,9 @@ describe('pages of the site in a real browser', () => {
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     expect(await page.getByRole('tabpanel').count()).to.equal(1);
-    expect(await page.getByRole('tabpanel', { name: 'Node' }).textContent()).to.contain('process.env.MEDIAGATE_API_KEY');
+    expect(await page.getByRole('tabpanel', { name: 'Node' }).textContent()).to.contain(
+      'process.env.MEDIAGATE_API_KEY',
+    );
     expect(new URL(page.url()).hash).to.equal('#openai-node');
     await page.reload();
     expect(await page.getByRole('tab', { selected: true }).textContent()).to.equal('Node');

@@ -1,4 +1,4 @@
-import type { Clock } from 'mediagate';
+import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
 import { type AccountDependencies, createIdentity, createSiteAddress, type Identity } from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
@@ -16,6 +16,8 @@ export interface SignInAppOptions {
   /** What the gateway is told to listen on. Default 127.0.0.1. */
   host?: string;
   databaseUrl?: string;
+  /** Beside the identity provider. Default: none. */
+  plugins?: GatewayOptions['plugins'];
   /** Where the money of orders goes. Default: nowhere. */
   transferOf?: AccountDependencies['transferOf'];
 }
@@ -38,7 +40,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, transferOf } = options;
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, transferOf, plugins = [] } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -48,7 +50,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     databaseUrl,
     gateway: {
-      plugins: issuer ? [] : [{ use: devIdentity }],
+      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...plugins],
       ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
       // The way out is the real one: what it guards is part of what is tested.
       services: { http: undefined },
