@@ -66,6 +66,8 @@ export const ERROR_CODES = [
   'not_signed_in',
   'sign_in_failed',
   'cross_site_request',
+  // What a bank tells
+  'invalid_signature',
   // Things that are not there
   'model_not_found',
   'job_not_found',
@@ -87,6 +89,7 @@ export const ERROR_CODES = [
   'price_not_configured',
   'too_many_open_orders',
   'order_state_conflict',
+  'key_exists',
   'no_active_key',
   'too_many_keys',
   'key_replaced',

@@ -146,6 +146,7 @@ export function createRegistry(logger: Logger): Registry {
       ...models()
         .filter((one) => one.entry === entry)
         .map(({ id }) => id),
+      ...identity.filter((one) => one.entry === entry).map(() => 'sign-in'),
     ],
   };
 }

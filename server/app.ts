@@ -12,7 +12,6 @@ import {
 import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
-import { type Catalogue, DEFAULT_CATALOGUE } from './catalogue.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
 import type { KeyTable } from './key-table.js';
@@ -69,8 +68,6 @@ export interface AppDependencies {
   audioMaxBytes?: number;
   /** Accounts of people. Default: there are none, and nobody signs in. */
   account?: AccountDependencies;
-  /** Plans to show and to buy. Default: those of the service document. */
-  catalogue?: Catalogue;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
@@ -120,9 +117,8 @@ function assemble(
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock, account } = dependencies;
+  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
-  const { catalogue = DEFAULT_CATALOGUE } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
   const bodies = createBodyBudget();
@@ -148,9 +144,11 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
+  const counting = { keys, budgets, ledger, windows };
+  const serving = { bodies, polls, clock, logger, drain, baseUrl };
   if (account) {
-    addAccountRoutes(router, { account, gateway, bodies, clock });
-    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, catalogue, clock, baseUrl });
+    addAccountRoutes(router, { account, gateway, ...counting, ...serving });
+    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, clock, baseUrl });
   }
   return router;
 }

@@ -1,3 +1,5 @@
+import type { Grant } from 'mediagate';
+
 /** A plan as the service document describes it. Null: not limited, or not said. */
 export interface Plan {
   id: string;
@@ -39,9 +41,38 @@ export interface FreeTier {
   modelAccess: readonly string[];
 }
 
+/** What a plan costs. */
+export interface PlanPrice {
+  planId: string;
+  /** In minor units of the currency; above 0. */
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+}
+
+/** What a plan, or the free tier, grants beside what follows from its members. */
+export interface PlanGrants {
+  planId: string;
+  grants: readonly Grant[];
+}
+
+/** Where people turn to for terms, and for whatever a page does not settle. */
+export interface Support {
+  text: string;
+  email: string | null;
+  url: string | null;
+}
+
 export interface Catalogue {
   plans: readonly Plan[];
   freeTier: FreeTier;
+  /** One for each plan at most; a plan without one cannot be ordered. */
+  prices: readonly PlanPrice[];
+  /** One for each plan at most. */
+  furtherGrants: readonly PlanGrants[];
+  /** Whether whoever asks for the plans is told the prices as well. */
+  publicPriceTablesVisible: boolean;
+  support: Support;
 }
 
 /** Everything of a plan that needs no saying. */
@@ -65,6 +96,14 @@ export const PLAIN_PLAN: Omit<Plan, 'id' | 'name'> = {
   maxRpm: 30,
 };
 
+/** What is different where a plan is for images alone. */
+export const IMAGE_ONLY_PLAN: Partial<Plan> = {
+  durationDays: 30,
+  allModels: false,
+  includesAudio: false,
+  includesImage: true,
+};
+
 /** As long as an operator has no plans of their own. */
 export const DEFAULT_CATALOGUE: Catalogue = {
   plans: [
@@ -73,6 +112,10 @@ export const DEFAULT_CATALOGUE: Catalogue = {
     { ...PLAIN_PLAN, id: 'token_300m', name: '300M tokens', tokenLimit: 300_000_000 },
   ],
   freeTier: { id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] },
+  prices: [],
+  furtherGrants: [],
+  publicPriceTablesVisible: false,
+  support: { text: 'Ask whoever runs this service for terms and prices.', email: null, url: null },
 };
 
 /** What the service document says of its models, besides what their plugins know. */

@@ -1,5 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { print, runCommand } from './commands/output.js';
+import { addPaymentCommands } from './payment-commands.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import { PACKAGE_VERSION } from './version.js';
 
@@ -38,6 +40,9 @@ function createProgram(): Command {
 
   addKeyCommands(program);
   addUsageCommands(program);
+  addUserCommands(program);
+  addPlanCommands(program);
+  addPaymentCommands(program);
 
   program
     .command('extract')
@@ -138,13 +143,6 @@ function addKeyCommands(program: Command): void {
 }
 
 function addUsageCommands(program: Command): void {
-  program
-    .command('plans')
-    .description('list the plans that keys can be made for')
-    .option('--json', 'print JSON: all of each plan')
-    .action((options) =>
-      runCommand(async (settings) => (await import('./commands/plans.js')).plansCommand(settings, options)),
-    );
   program
     .command('usage')
     .description('show what was used, by day, key, route and model')

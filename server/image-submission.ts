@@ -9,7 +9,7 @@ import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-r
 export interface ImageSubmitterOptions extends SizeRule {
   gateway: Gateway;
   bodies: BodyBudget;
-  /** Images that an account may ask for on one day (UTC). Default: any number. */
+  /** Images that an account may ask for on one day (UTC), where its key has no limit of its own. Default: any number. */
   dailyLimit?: number;
 }
 
@@ -37,6 +37,7 @@ export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: I
     const { req: request, res: response, state } = context;
     const key = keyOf(context);
     const slot = slotRequest({ key, family: 'image' });
+    const imagesPerDay = key.imageDailyLimit ?? dailyLimit;
     const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, keyId: key.id };
     const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
       const wanted = { ...decodeImage(value, { anySize }), accountId: key.accountId, keyId: key.id };
@@ -45,7 +46,7 @@ export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: I
           ...wanted,
           requestId: state.requestId,
           ...(slot && { slot }),
-          ...(dailyLimit !== undefined && { quota: { limit: dailyLimit } }),
+          ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
           ...(idempotency && { idempotency }),
         });
       const idempotency = rememberAs(fingerprint);

@@ -1,8 +1,17 @@
 /**
  * The HTTP server, for those who embed it: `createApp` gives a Koa app over a gateway and a state of their own.
  */
-
+export { type AccountOverview, type AccountView, createAccountView } from './account/account-overview.js';
+export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './account/endpoints.js';
 export { createIdentity, type Identity, type SignInStatus } from './account/identity.js';
+export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './account/key-desk.js';
+export {
+  createPaymentDesk,
+  type PaymentDesk,
+  type PaymentDeskOptions,
+  type PaymentTransfer,
+} from './account/payment-desk.js';
+export { type PaymentReceiver, readReceiver } from './account/payment-receiver.js';
 export type { AccountDependencies } from './account/routes.js';
 export { createSiteAddress, type SiteAddress } from './account/site-address.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
@@ -12,7 +21,8 @@ export { createHttpServer, type HttpServerOptions } from './http-server.js';
 export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
 export { createKeyRecord, createPepper, type NewKey, type Pepper } from './keys.js';
 export { createMetrics, type FinishedRequest, type Metrics, type MetricsOptions } from './metrics.js';
-export { type FreeTierPeriod, type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
+export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
+export { type FreeTierPeriod, type PlanTermsOptions, planTerms } from './plan-terms.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';
 export {
   readSettings,

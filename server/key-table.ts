@@ -25,6 +25,8 @@ export interface KeyTable {
    * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   verify(key: string): Promise<ApiKeyRecord>;
+  /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
+  refresh(): Promise<void>;
   /**
    * The same for a key that nobody showed, since who asks is known otherwise.
    * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
@@ -147,6 +149,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       if (record !== known) remember(verified, digest, record);
       return admit(record);
     },
+    refresh,
     admit,
     async close() {
       for (const timer of timers) clearInterval(timer);

@@ -1,4 +1,12 @@
-import { createHash, createHmac, createSecretKey, type KeyObject, randomInt, timingSafeEqual } from 'node:crypto';
+import {
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomInt,
+  timingSafeEqual,
+} from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { ApiKeyRecord, Grant } from 'mediagate';
 
@@ -30,10 +38,34 @@ export function createPepper(secret: Uint8Array): Pepper {
  * A new key: `sk-mg-`, a public id of 8 characters, `-`, 32 random characters (190 bits), and a checksum of 6 over all
  * before it, by which a mistyped key is told from a refused one without any look-up.
  */
-export function createKey(): { id: string; key: string } {
-  const id = randomText(ID_LENGTH);
-  const body = `${PREFIX}${id}-${randomText(SECRET_LENGTH)}`;
+export function createKey(): KeyText {
+  return composeKey(randomText(ID_LENGTH), randomText(SECRET_LENGTH));
+}
+
+/** The key that follows from 32 secret bytes: whoever has them makes the same one again. */
+export function deriveKey(seed: Uint8Array): KeyText {
+  const pairs = Buffer.from(hkdfSync('sha256', seed, '', 'mediagate key', 2 * (ID_LENGTH + SECRET_LENGTH)));
+  // Two bytes for each character: of 65,536 values none of 62 characters gets noticeably more than another.
+  const text = Array.from({ length: ID_LENGTH + SECRET_LENGTH }, (_, index) =>
+    ALPHABET.charAt(pairs.readUInt16BE(2 * index) % ALPHABET.length),
+  ).join('');
+  return composeKey(text.slice(0, ID_LENGTH), text.slice(ID_LENGTH));
+}
+
+/** A key, and the public id that is a part of it. */
+export interface KeyText {
+  id: string;
+  key: string;
+}
+
+function composeKey(id: string, secret: string): KeyText {
+  const body = `${PREFIX}${id}-${secret}`;
   return { id, key: body + checksum(body) };
+}
+
+/** A key as it may be shown: `sk-mg-AbCd1234-…`. */
+export function maskedKey(id: string): string {
+  return `${PREFIX}${id}-…`;
 }
 
 /** The public id of a well-formed key; undefined where the form or the checksum is wrong. */
@@ -61,11 +93,11 @@ export interface NewKey {
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
-  /** Default: none, and then neither a budget nor a bound of models. */
-  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models'>;
+  /** Default: none, and then neither a budget nor a bound of models, nor a limit of images that is its own. */
+  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
 }
 
-const NO_PLAN = { planId: null, budgetId: null, models: null } as const;
+const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
 
 /** A key and the record to store for it. The key itself is in no record. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
@@ -85,7 +117,6 @@ export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { 
     revokedAt: null,
     suspendedAt: null,
     replacedBy: null,
-    imageDailyLimit: null,
     lastUsedAt: null,
   };
   return { key, record };

@@ -4,6 +4,8 @@ import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
 import { createIdentity } from './account/identity.js';
+import { createPaymentDesk } from './account/payment-desk.js';
+import { startPaymentSweep } from './account/payment-sweep.js';
 import { createSiteAddress } from './account/site-address.js';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
@@ -98,8 +100,17 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const counting = { windows, usage, budgets, ledger };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
   const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const account = identity && { state, identity, site };
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, catalogue, ...links, ...limits });
+  const { freeTierPeriod } = settings;
+  const { paymentReceiver: receiver, paymentSecrets } = settings;
+  const { orders } = state;
+  const payments = createPaymentDesk({ orders, catalogue, freeTierPeriod, receiver });
+  const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
+  const account = identity && { state, identity, ...plans, site };
+  if (account) {
+    const sweep = startPaymentSweep({ orders, logger });
+    opened.add(() => sweep.close());
+  }
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, ...links, ...limits });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
   let metricsAddress: string | undefined;
   if (metrics && metricsPort !== undefined) {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { createValidator, Type } from 'mediagate';
-import { type Catalogue, DEFAULT_CATALOGUE, PLAIN_PLAN } from './catalogue.js';
+import { createValidator, type Static, Type } from 'mediagate';
+import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
+import { GRANTS } from './keys.js';
 
 const strict = { additionalProperties: false } as const;
 const Limit = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]));
@@ -8,6 +9,13 @@ const Rpm = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 }));
 const Text = Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()]));
 const Flag = Type.Optional(Type.Boolean());
 const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 100 }));
+
+const Grants = Type.Optional(Type.Array(Type.Union(GRANTS.map((grant) => Type.Literal(grant)))));
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+const Price = Type.Object(
+  { amount: Type.Integer({ minimum: 1, maximum: 1e15 }), currency: Type.String({ pattern: '^[A-Z]{3}$' }) },
+  strict,
+);
 
 const PlanSchema = Type.Object(
   {
@@ -30,6 +38,8 @@ const PlanSchema = Type.Object(
     note: Text,
     includedRpm: Rpm,
     maxRpm: Rpm,
+    price: Type.Optional(Price),
+    grants: Grants,
   },
   strict,
 );
@@ -40,13 +50,33 @@ const FreeTierSchema = Type.Object(
     requestLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e15 })),
     rpm: Rpm,
     modelAccess: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 })),
+    grants: Grants,
   },
   strict,
 );
 
-const validator = createValidator(
-  Type.Object({ plans: Type.Optional(Type.Array(PlanSchema)), freeTier: Type.Optional(FreeTierSchema) }, strict),
+const SupportSchema = Type.Object(
+  {
+    text: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })),
+    email: Type.Optional(Type.String({ pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', maxLength: 254 })),
+    url: Type.Optional(Type.String({ pattern: '^https?://[^\\s<>"]+$', maxLength: 1_000 })),
+  },
+  strict,
 );
+
+const FileSchema = Type.Object(
+  {
+    plans: Type.Optional(Type.Array(PlanSchema)),
+    freeTier: Type.Optional(FreeTierSchema),
+    publicPriceTablesVisible: Flag,
+    support: Type.Optional(SupportSchema),
+  },
+  strict,
+);
+type PlansFile = Static<typeof FileSchema>;
+type PlanChange = Static<typeof PlanSchema>;
+
+const validator = createValidator(FileSchema);
 
 /** A file of plans that cannot be used. The message names the file and the member. */
 export class PlansFileError extends Error {
@@ -55,7 +85,8 @@ export class PlansFileError extends Error {
 
 /**
  * The plans there are. A file of an operator's says what differs: `plans` with their `id` and the members to set, of known
- * plans or of further ones (members left out are as in the plans of the service document), and members of `freeTier`.
+ * plans or of further ones (members left out are as in the plans of the service document), with a `price` in minor units and
+ * with `grants` beside those that follow from the members; members of `freeTier`; `publicPriceTablesVisible`; `support`.
  * @param file Default: nothing differs.
  * @throws PlansFileError
  */
@@ -66,22 +97,45 @@ export async function readCatalogue(file: string | undefined): Promise<Catalogue
     const issue = checked.issues[0];
     throw new PlansFileError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
   }
+  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = checked.value;
+  const { grants: freeGrants, ...freeMembers } = freeTier;
+  const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
+  return {
+    plans: readPlans(plans, file),
+    freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...freeMembers },
+    prices: plans.flatMap(({ id: planId, price }) => (price ? [{ planId, ...price }] : [])),
+    furtherGrants: [...plans, { id: freeId, grants: freeGrants }].flatMap(({ id: planId, grants }) =>
+      grants ? [{ planId, grants }] : [],
+    ),
+    publicPriceTablesVisible,
+    support: { ...DEFAULT_CATALOGUE.support, ...support },
+  };
+}
+
+function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[] {
   const plans = new Map(DEFAULT_CATALOGUE.plans.map((plan) => [plan.id, plan]));
-  const given = checked.value.plans ?? [];
-  for (const [index, plan] of given.entries()) {
-    if (plan.id === DEFAULT_CATALOGUE.freeTier.id) {
+  for (const [index, change] of given.entries()) {
+    const { id } = change;
+    if (id === DEFAULT_CATALOGUE.freeTier.id) {
       throw new PlansFileError(`${file}: plans.${index}.id is that of the free tier, which has a member of its own.`);
     }
-    if (given.findIndex(({ id }) => id === plan.id) < index) {
-      throw new PlansFileError(`${file}: plans.${index}.id ${plan.id} is there twice.`);
+    if (given.findIndex((plan) => plan.id === id) < index) {
+      throw new PlansFileError(`${file}: plans.${index}.id ${id} is there twice.`);
     }
-    const whole = { ...PLAIN_PLAN, name: plan.id, ...plans.get(plan.id), ...plan };
+    if (change.price && !CURRENCIES.has(change.price.currency)) {
+      throw new PlansFileError(`${file}: plans.${index}.price.currency is no currency of ISO 4217.`);
+    }
+    const whole = changePlan(plans.get(id), change);
     if (whole.includedRpm > whole.maxRpm) {
       throw new PlansFileError(`${file}: plans.${index}.includedRpm is more than maxRpm (${whole.maxRpm}).`);
     }
-    plans.set(plan.id, whole);
+    plans.set(id, whole);
   }
-  return { plans: [...plans.values()], freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...checked.value.freeTier } };
+  return [...plans.values()];
+}
+
+function changePlan(known: Plan | undefined, { price: _price, grants: _grants, ...members }: PlanChange): Plan {
+  return { ...PLAIN_PLAN, ...(members.imageOnly && IMAGE_ONLY_PLAN), name: members.id, ...known, ...members };
 }
 
 async function readJson(file: string): Promise<unknown> {

@@ -22,6 +22,7 @@ export function secretsOf(settings: Settings): string[] {
     const password = url === undefined ? undefined : URL.parse(url)?.password;
     return password ? [password, decodeURIComponent(password)] : [];
   });
-  const { keyPeppers, linkSecrets, oidcClientSecret } = settings;
-  return [...keyPeppers, ...linkSecrets, ...(oidcClientSecret ? [oidcClientSecret] : []), ...new Set(passwords)];
+  const { keyPeppers, linkSecrets, oidcClientSecret, paymentSecrets } = settings;
+  const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
+  return [...keyPeppers, ...linkSecrets, ...shared, ...new Set(passwords)];
 }

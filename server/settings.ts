@@ -1,5 +1,12 @@
 import path from 'node:path';
-import type { FreeTierPeriod } from './plan-key.js';
+import {
+  PAYMENT_FORMATS,
+  type PaymentReceiver,
+  type ReceiverSettings,
+  readReceiver,
+} from './account/payment-receiver.js';
+import { type PaymentSecrets, readPaymentSecrets } from './account/payment-secrets.js';
+import type { FreeTierPeriod } from './plan-terms.js';
 import {
   hostName,
   issuerAddress,
@@ -15,7 +22,7 @@ import {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** The environment, checked. */
-export interface Settings {
+export interface Settings extends ReceiverSettings {
   host: string;
   /** 0 takes any free port. */
   port: number;
@@ -69,6 +76,9 @@ export interface Settings {
   /** Default: the plans of the service document. */
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
+  /** Where money goes; made of the settings of payments. Default: none is taken. */
+  paymentReceiver?: PaymentReceiver;
+  paymentSecrets: PaymentSecrets;
   maxConnections: number;
   metricsHost: string;
   /** 0 takes any free port. Default: there is no listener for them. */
@@ -268,7 +278,7 @@ const SETTINGS: readonly Setting[] = [
     name: 'IMAGE_DAILY_LIMIT',
     default: 'none',
     description:
-      'Images that an account may ask for on one day (UTC); more are refused (429). Those that fail do not count.',
+      'Images that an account may ask for on one day (UTC) where its plan says nothing; more are refused (429). Those that fail do not count.',
     read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
@@ -299,7 +309,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'PLANS_FILE',
     default: 'none',
-    description: 'JSON file of plans that differ from those of the service document, or are added to them.',
+    description:
+      'JSON file of plans that differ from those of the service document or are added to them, prices and support.',
     read: (text) => ({ plansFile: path.resolve(text) }),
   },
   {
@@ -308,6 +319,43 @@ const SETTINGS: readonly Setting[] = [
     description:
       'After which the requests of keys of the free tier count anew: `lifetime` (never), `month` or `day` (UTC).',
     read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
+    name: 'PAYMENT_FORMAT',
+    default: 'vietqr',
+    description: 'What banking apps read: `vietqr` for đồng in Vietnam, `epc` for euros within SEPA.',
+    read: (text) => ({ paymentFormat: oneOf(text, PAYMENT_FORMATS) }),
+  },
+  {
+    name: 'PAYMENT_BANK_NAME',
+    default: 'none: no payments are taken',
+    description: 'Bank of the account that money goes to, as people know it.',
+    read: (text) => ({ paymentBankName: text }),
+  },
+  {
+    name: 'PAYMENT_BANK_BIN',
+    default: 'none',
+    description: 'Six digits of that bank for `vietqr`; its BIC for `epc`, where one is wanted.',
+    read: (text) => ({ paymentBankBin: text }),
+  },
+  {
+    name: 'PAYMENT_ACCOUNT',
+    default: 'none: no payments are taken',
+    description: 'Number of that account for `vietqr`, IBAN for `epc`.',
+    read: (text) => ({ paymentAccount: text }),
+  },
+  {
+    name: 'PAYMENT_ACCOUNT_NAME',
+    default: 'none: no payments are taken',
+    description: 'Whose account it is, as the bank writes it.',
+    read: (text) => ({ paymentAccountName: text }),
+  },
+  {
+    name: 'PAYMENT_WEBHOOK_SECRET',
+    default: 'none: operators confirm',
+    description:
+      'Who may tell of transfers, and the secret shared with each, 32 characters or more: `generic:SECRET,payos:SECRET,sepay:SECRET`, or some of them.',
+    read: (text) => ({ paymentSecrets: readPaymentSecrets(text) }),
   },
   {
     name: 'MAX_CONNECTIONS',
@@ -376,6 +424,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageRestartPolicy: 'requeue',
     audioMaxBytes: 26_214_400,
     freeTierPeriod: 'lifetime',
+    paymentFormat: 'vietqr',
+    paymentSecrets: {},
     maxConnections: 10_000,
     metricsHost: '127.0.0.1',
     metricsPublic: false,
@@ -392,6 +442,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     }
   }
   if (settings.oidcIssuer && !settings.oidcClientId) problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is.');
+  const { receiver, problems: ofReceiver } = readReceiver(settings);
+  if (receiver) settings.paymentReceiver = receiver;
+  problems.push(...ofReceiver);
   if (problems.length > 0) throw new SettingsError(problems.join('\n'));
   return settings;
 }

@@ -18,6 +18,7 @@ const SERVER_PACKAGES = [
   'prom-client',
   '@fastify/busboy',
   'openid-client',
+  'qrcode',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -41,6 +42,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/file-response.ts',
   'prom-client': 'server/metrics.ts',
   '@fastify/busboy': 'server/middleware/form.ts',
+  qrcode: 'server/account/qr-picture.ts',
   'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   ajv: 'core/validation.ts',
@@ -73,6 +75,7 @@ const LAZY_PACKAGES = [
   'prom-client',
   'openid-client',
   'oidc-provider',
+  'qrcode',
 ];
 
 interface Layer {

@@ -16,13 +16,16 @@ import {
   createHealth,
   createIdentity,
   createMetrics,
+  createPaymentDesk,
   createPepper,
   createRouter,
   createSiteAddress,
   createUsageDesk,
+  DEFAULT_CATALOGUE,
   ERROR_CLASSES,
   type KeyTable,
   openKeyTable,
+  type Pepper,
   SETTING_DESCRIPTIONS,
 } from 'mediagate/server';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
@@ -65,6 +68,13 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
   'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
   'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
+  'GET /': ['none', 'First page of the site: what the gateway does, plans.'],
+  'GET /login': ['none', 'Page that says who signs people in, and what is never asked for.'],
+  'GET /plans': ['none', 'Page of the plans; who is signed in chooses one.'],
+  'GET /setup': ['none', 'Page with a working setup for each kind of client, to copy.'],
+  'GET /dashboard': ['session', 'Page of the account: keys, plan, usage, windows, jobs, orders.'],
+  'GET /pay/:code': ['session', 'Page of an order of its account: QR code, where the money goes, how it stands.'],
+  'GET /assets/:version/:name': ['none', 'Style, scripts and fonts of the pages; kept for ever by whoever asks.'],
   'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],
   'GET /signin/callback': ['none', 'Where the identity provider sends people back to.'],
   'POST /signout': ['session', 'Ends the session; for forms of the site.'],
@@ -82,6 +92,24 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'POST /device': ['session', 'Lets it in or refuses it.'],
   'GET /v1/usage': ['any', 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.'],
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
+  'GET /api/agent/manifest': ['none', 'What the service is: addresses, plans, models, client setup, rules.'],
+  'GET /api/agent/plans': ['none', 'The plans, the free tier, where terms are to be had.'],
+  'GET /api/agent/session': ['none', 'Who is signed in, and whether they have a plan and keys.'],
+  'GET /api/agent/setup': ['none', 'How clients are set up, as JSON or Markdown; `?client=` for one of them.'],
+  'GET /api/user': ['session', 'Profile, plan, what is left of it, keys (masked) and usage; `?from=&to=` name days.'],
+  'POST /api/user': ['session', 'Makes the first key and shows it, this once; 409 where there is a good one.'],
+  'DELETE /api/user': ['session', 'Revokes every key of the account.'],
+  'POST /api/user/keys': ['session', 'Makes one more key, ten at the most.'],
+  'POST /api/user/rotate': ['session', 'Replaces a key; the old one goes on for `overlapHours` (24).'],
+  'POST /api/agent/payment': ['session', 'Orders a plan: what to transfer, where to, as text and as a QR code.'],
+  'GET /api/agent/payment': ['session', 'Orders of the account, newest first.'],
+  'GET /api/agent/payment/:code': ['session', 'One of them.'],
+  'POST /api/agent/payment/:code/cancel': ['session', 'Cancels one for which no money has come; a JSON body.'],
+  'GET /api/agent/payment/:code/qr.svg': ['session', 'QR code of an open order.'],
+  'GET /api/agent/payment/:code/qr.png': ['session', 'The same as PNG.'],
+  'GET /api/payment/gateway': ['none', 'How the order of `?code=` stands; `?wait=` holds on until that changes.'],
+  'POST /api/payment/webhook/:provider': ['a signature', 'Where banks tell of transfers; see Payments.'],
+  'POST /api/user/keys/:id/revoke': ['session', 'Revokes a key.'],
 };
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
@@ -91,12 +119,13 @@ describe("README's tables equal the code", () => {
   let state: State;
   let keys: KeyTable;
   let gateway: Gateway;
+  let pepper: Pepper;
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-docs-'));
     const logger = createLogger({ level: 'silent' });
     state = await openState({ dataDir: folder, clock: systemClock, logger });
-    const pepper = createPepper(Buffer.alloc(32, 'documentation'));
+    pepper = createPepper(Buffer.alloc(32, 'documentation'));
     keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
     gateway = await createGateway({ plugins: await readPluginConfig(CONFIG, {}), baseFolder: packageRoot });
   });
@@ -137,23 +166,15 @@ describe("README's tables equal the code", () => {
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = createUsageDesk({ admissions, clock });
-    const site = createSiteAddress(links.baseUrl);
-    const account = { state, site, identity: createIdentity({ gateway, settings: { host: '127.0.0.1' }, site }) };
     const metrics = await createMetrics({ jobs: state.jobs, models: [], clock });
-    const all = { ...links, metrics, publicMetrics: true };
-    const router = createRouter({
-      gateway,
-      windows,
-      usage,
-      budgets,
-      ledger,
-      keys,
-      health,
-      logger,
-      clock,
-      account,
-      ...all,
-    });
+    const site = createSiteAddress(links.baseUrl);
+    const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
+    const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
+    const payments = createPaymentDesk({ orders: state.orders, ...plans });
+    const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
+    const all = { ...links, metrics, publicMetrics: true, account };
+    const counting = { windows, usage, budgets, ledger };
+    const router = createRouter({ gateway, ...counting, keys, health, logger, clock, ...all });
     health.close();
     const routes = router.stack.flatMap((layer) =>
       // Where GET is, HEAD is as well.

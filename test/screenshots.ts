@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, openState, type State, systemClock } from 'mediagate';
@@ -9,6 +9,7 @@ import { readSettings } from '../server/settings.js';
 import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
 import { packageRoot } from './support/package-root.js';
 import { launchPageBrowser, signInAs } from './support/page-browser.js';
+import { PRICED_PLANS } from './support/priced-plans.js';
 import { until } from './support/until.js';
 import { useAccount } from './support/used-account.js';
 
@@ -24,6 +25,12 @@ const PAYMENT = {
   PAYMENT_FORMAT: 'epc',
 };
 
+const PLANS = {
+  publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
+  support: PRICED_PLANS.support,
+  plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
+};
+
 interface Shot {
   name: string;
   path: string;
@@ -34,7 +41,9 @@ async function takeScreenshots(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
   if (!chromium) throw new Error('There is no Chromium on this machine. BROWSER_PATH names one.');
-  const gateway = await startGatewayProcess({ environment: PAYMENT });
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
+  const gateway = await startGatewayProcess({ environment: { ...PAYMENT, PLANS_FILE: plansFile } });
   const state = await openStateOf(gateway);
   const browser = await launchPageBrowser(await chromium.prepare());
   try {
@@ -48,6 +57,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'plans-signed-in', path: '/plans' },
       ...orders,
       { name: 'device', path: '/device' },
+      { name: 'device-answer', path: await askForDevice(gateway) },
     ]);
     const stranger = await (await browser.newContext()).newPage();
     await take(stranger, gateway, folder, [
@@ -84,6 +94,17 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
   await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
   return orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` }));
+}
+
+/** A program that asks to be let in; where that is answered. */
+async function askForDevice(gateway: GatewayProcess): Promise<string> {
+  const { json } = await gateway.request('/api/agent/device', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: 'Shipyard CLI' }),
+  });
+  const { pathname, search } = new URL(json.verification_uri_complete);
+  return pathname + search;
 }
 
 async function take(page: Page, gateway: GatewayProcess, folder: string, shots: readonly Shot[]): Promise<void> {

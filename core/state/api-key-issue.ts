@@ -3,15 +3,13 @@ import type { Transaction } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
-import { type ApiKeyRow, soonerOf, toKeyRecord } from './api-key-rows.js';
+import { type ApiKeyRow, isGood, soonerOf, toKeyRecord } from './api-key-rows.js';
 import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from './api-keys.js';
 import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
+import { forgetEndedKeys } from './ended-keys.js';
 import { grantPlan } from './plan-grants.js';
 import type { Tables } from './schema.js';
-
-/** Keys of an account that are no longer good and are kept to be shown. */
-const ENDED_KEPT = 20;
 
 /** Keys that go by the plan of their account. */
 export function createKeyIssue({ engine, transaction: run }: Database, clock: Clock) {
@@ -24,7 +22,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, clock: Cl
         const known = await keysOf(transaction, accountId);
         const good = known.filter((row) => isGood(row, now));
         if (good.filter(({ replaced_by }) => replaced_by === null).length >= maxKeys) throw tooMany(maxKeys);
-        await forgetEnded(transaction, known, good);
+        await forgetEndedKeys(transaction, known, now);
         if (!hasPlan(account, now)) {
           const granting = { transaction, engine, account, at: now, changedAt: now, id: `grant_${randomUUID()}` };
           account = await grantPlan({ ...granting, terms: otherwise, resumes: true });
@@ -44,7 +42,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, clock: Cl
         const old = good.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
         if (old.replaced_by !== null) throw new GatewayError('key_replaced', 'This key was rotated before.');
-        await forgetEnded(transaction, known, good);
+        await forgetEndedKeys(transaction, known, now);
         const end = (row: ApiKeyRow, at: number) =>
           transaction
             .updateTable('api_keys')
@@ -116,21 +114,6 @@ function keysOf(transaction: Transaction<Tables>, accountId: string): Promise<Ap
     .orderBy('created_at')
     .orderBy('id')
     .execute();
-}
-
-function isGood(row: ApiKeyRow, now: number): boolean {
-  const end = soonerOf(row.expires_at, row.plan_expires_at);
-  return row.revoked_at === null && (end === null || end > now);
-}
-
-async function forgetEnded(
-  transaction: Transaction<Tables>,
-  known: readonly ApiKeyRow[],
-  good: readonly ApiKeyRow[],
-): Promise<void> {
-  const ended = known.filter((row) => !good.includes(row)).map(({ id }) => id);
-  const old = ended.slice(0, Math.max(0, ended.length - ENDED_KEPT));
-  if (old.length > 0) await transaction.deleteFrom('api_keys').where('id', 'in', old).execute();
 }
 
 function tooMany(maxKeys: number): GatewayError {

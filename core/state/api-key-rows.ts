@@ -52,3 +52,8 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
 export function soonerOf(left: number | null, right: number | null): number | null {
   return left === null || right === null ? (left ?? right) : Math.min(left, right);
 }
+
+export function isGood(row: ApiKeyRow, now: number): boolean {
+  const end = soonerOf(row.expires_at, row.plan_expires_at);
+  return row.revoked_at === null && (end === null || end > now);
+}

@@ -66,7 +66,8 @@ export interface ApiKeys {
   /** Changed at or after `since` (created, revoked, altered): how a node keeps its table in memory up to date. */
   changedSince(since: number): Promise<readonly ApiKeyRecord[]>;
   /**
-   * All of an account, oldest first. Of those that are no longer good, the 20 latest are kept once another is made.
+   * All of an account, oldest first. Of those that are no longer good and that the ledger does not need any more, the 20
+   * latest are kept once another is made.
    */
   listOf(accountId: string): Promise<readonly ApiKeyRecord[]>;
   /**

@@ -1,23 +1,14 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { GatewayError } from '../errors.js';
+import { sql, type Transaction } from 'kysely';
 import { lockAccount } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
-import { orderCodesIn } from './order-codes.js';
+import { checkTransaction } from './money-checks.js';
 import { moveOrder } from './order-move.js';
-import { lockOrder, type OrderRow, stateAt, toOrder, toRecordedTransaction } from './order-rows.js';
+import { lockOrder, type OrderRow, toOrder, toRecordedTransaction } from './order-rows.js';
 import { afterMoney } from './order-states.js';
-import type { BankTransaction, Orders, Recording } from './orders.js';
-import type { BankTransactionsTable, Tables } from './schema.js';
-import { storable } from './storable-text.js';
-
-const MAX_TEXT = 500;
-const MAX_ID = 200;
-const MAX_PROVIDER = 50;
-/** Sums of these stay exact. */
-const MAX_AMOUNT = 1_000_000_000_000;
-
-type TransactionRow = Selectable<BankTransactionsTable>;
+import { findRecorded, insertTransaction, matchOrder, type TransactionRow } from './order-transaction-rows.js';
+import type { Orders, Recording } from './orders.js';
+import type { Tables } from './schema.js';
 
 /** Transfers that banks tell of, in SQL. */
 export function createOrderTransactions({
@@ -84,7 +75,7 @@ export function createOrderTransactions({
     const account = await lockAccount(transaction, engine, account_id);
     const order = await lockOrder(transaction, engine, code);
     if (!order) return undefined;
-    const { state: to, paidAmount, review } = afterMoney({ ...toOrder(order, at), state: stateAt(order, at) }, row);
+    const { state: to, paidAmount, review } = afterMoney(toOrder(order, at), row);
     const counted = { order_code: code, review };
     const { provider, id, amount, currency } = row;
     await transaction
@@ -99,83 +90,4 @@ export function createOrderTransactions({
     const moved = await moveOrder({ ...change, order, to, paidAmount, line });
     return { transaction: toRecordedTransaction({ ...row, ...counted }), order: toOrder(moved, at), replayed: false };
   }
-}
-
-/** Undefined where it was recorded before; who records it at the same moment is waited for. */
-function insertTransaction(
-  transaction: Transaction<Tables>,
-  { provider, id, amount, currency, text, at }: BankTransaction,
-  recordedAt: number,
-): Promise<TransactionRow | undefined> {
-  return transaction
-    .insertInto('bank_transactions')
-    .values({
-      provider,
-      id,
-      amount,
-      currency,
-      text: storable(text, MAX_TEXT),
-      at,
-      recorded_at: recordedAt,
-      order_code: null,
-      review: 'unmatched',
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returningAll()
-    .executeTakeFirst();
-}
-
-async function findRecorded(
-  queries: Kysely<Tables>,
-  { provider, id }: BankTransaction,
-  at: number,
-): Promise<Recording> {
-  const row = await queries
-    .selectFrom('bank_transactions')
-    .selectAll()
-    .where('provider', '=', provider)
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
-  const { order_code: code } = row;
-  const order =
-    code === null
-      ? undefined
-      : await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
-  return { transaction: toRecordedTransaction(row), ...(order && { order: toOrder(order, at) }), replayed: true };
-}
-
-/** The order that is meant; none where the text names several. */
-async function matchOrder(
-  queries: Kysely<Tables>,
-  text: string,
-): Promise<Pick<OrderRow, 'code' | 'account_id'> | undefined> {
-  const codes = orderCodesIn(text);
-  if (codes.length === 0) return undefined;
-  const found = await queries.selectFrom('orders').select(['code', 'account_id']).where('code', 'in', codes).execute();
-  return found.length === 1 ? found[0] : undefined;
-}
-
-function checkTransaction({ provider, id, amount, currency, at }: BankTransaction): void {
-  const names = [
-    ['provider', provider, MAX_PROVIDER],
-    ['id', id, MAX_ID],
-  ] as const;
-  for (const [param, text, most] of names) {
-    if (text !== '' && storable(text, most) === text) continue;
-    throw invalid(param, `1 to ${most} characters without control characters`);
-  }
-  checkMoney({ amount, currency });
-  if (!Number.isSafeInteger(at)) throw invalid('at', 'whole milliseconds since 1970');
-}
-
-/** @throws GatewayError `invalid_value`. */
-export function checkMoney({ amount, currency }: Pick<BankTransaction, 'amount' | 'currency'>): void {
-  if (!Number.isSafeInteger(amount) || amount < 1 || amount > MAX_AMOUNT) {
-    throw invalid('amount', `a whole number of minor units from 1 to ${MAX_AMOUNT}`);
-  }
-  if (!/^[A-Z]{3}$/.test(currency)) throw invalid('currency', 'three capital letters');
-}
-
-function invalid(param: string, wanted: string): GatewayError {
-  return new GatewayError('invalid_value', `"${param}" must be ${wanted}.`, { param });
 }

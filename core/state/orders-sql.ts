@@ -4,11 +4,12 @@ import { lockAccount, refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
 import { hashText } from './job-rows.js';
+import { checkMoney } from './money-checks.js';
 import { createOrderChanges } from './order-changes.js';
 import { newOrderCode } from './order-codes.js';
 import { type OrderRow, toOrder } from './order-rows.js';
 import { createOrderSweep } from './order-sweep.js';
-import { checkMoney, createOrderTransactions } from './order-transactions.js';
+import { createOrderTransactions } from './order-transactions.js';
 import type { NewOrder, OrderPage, Orders } from './orders.js';
 import type { Tables } from './schema.js';
 

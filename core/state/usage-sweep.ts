@@ -4,7 +4,7 @@ import type { JobClock } from './job-clock.js';
 import type { Tables } from './schema.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const ENTRIES_KEPT_MS = 90 * DAY_MS;
+export const ENTRIES_KEPT_MS = 90 * DAY_MS;
 const RESPONSES_KEPT_MS = 30 * DAY_MS;
 /** By then nobody writes them again. */
 const SUMS_KEPT_MS = DAY_MS;

@@ -1,49 +1,68 @@
 import type Router from '@koa/router';
-import type { AccountState, Clock, Gateway, OrderRecord, State } from 'mediagate';
+import type { Budgets, Clock, Gateway, Logger, State, UsageLedger, Windows } from 'mediagate';
+import type { Catalogue } from '../catalogue.js';
+import type { KeyTable } from '../key-table.js';
+import type { Pepper } from '../keys.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
+import type { FreeTierPeriod } from '../plan-terms.js';
+import type { PollGuard } from '../poll-guard.js';
+import { createAccountView } from './account-overview.js';
+import { addAgentRoutes } from './agent-routes.js';
 import { addDeviceApiRoutes } from './device-api.js';
 import { addDevicePageRoutes } from './device-page.js';
 import type { Identity } from './identity.js';
+import { createKeyDesk } from './key-desk.js';
+import { createLoginNotice } from './login-notice.js';
 import { createOidcClient } from './oidc.js';
+import type { PaymentDesk } from './payment-desk.js';
+import { addPaymentRoutes } from './payment-routes.js';
+import type { PaymentSecrets } from './payment-secrets.js';
+import { addPaymentStatusRoute } from './payment-status.js';
+import { addPaymentWebhookRoute } from './payment-webhooks.js';
 import { createSameOriginGuard } from './same-origin.js';
 import { createSessionDesk } from './sessions.js';
 import { addSignInRoutes } from './sign-in.js';
 import { addSignOutRoutes } from './sign-out.js';
 import type { SiteAddress } from './site-address.js';
+import { addUserRoutes } from './user-routes.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {
-  state: AccountState & Pick<State, 'keys' | 'jobs'>;
+  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'orders' | 'jobs'>;
   identity: Identity;
+  catalogue: Catalogue;
+  freeTierPeriod: FreeTierPeriod;
+  /** What new keys are hashed with. */
+  pepper: Pepper;
+  payments: PaymentDesk;
+  /** Of those that tell of transfers. */
+  paymentSecrets: PaymentSecrets;
   /** Where people reach the site. */
   site(): SiteAddress;
-  /** Where the money of an order goes. Default: nowhere, and orders have no page. */
-  transferOf?(order: OrderRecord): Transfer | undefined;
-}
-
-/** What a payer needs, besides the amount. */
-export interface Transfer {
-  bankName: string;
-  accountName: string;
-  accountNumber: string;
-  /** What to write on the transfer: it holds the order's code. */
-  content: string;
-  /** Path of the picture of the QR code that says all of it. */
-  qrUrl: string;
 }
 
 export interface AccountRoutes {
   account: AccountDependencies;
   gateway: Gateway;
+  keys: KeyTable;
+  budgets: Budgets;
+  ledger: UsageLedger;
+  windows: Windows;
   bodies: BodyBudget;
+  polls: PollGuard;
   clock: Clock;
+  logger: Logger;
+  /** Aborts when the gateway begins to finish. */
+  drain: AbortSignal;
+  baseUrl(): string;
 }
 
-/** Signing in and out, for browsers and for programs. */
+/** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, bodies, clock } = options;
-  const { state, identity, site } = account;
+  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
+  const { logger, drain } = options;
+  const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
   const sameOrigin = createSameOriginGuard(site);
@@ -52,4 +71,13 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
   addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, sameOrigin, site });
+  const { accounts, keys } = state;
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
+  const keyDesk = createKeyDesk({ keys, table, pepper, clock, catalogue, freeTierPeriod });
+  const notice = createLoginNotice(site);
+  addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
+  addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
+  addPaymentRoutes(router, { payments, sessions, bodies, polls, site, notice, sameOrigin });
+  addPaymentStatusRoute(router, { payments, clock, drain });
+  addPaymentWebhookRoute(router, { orders: state.orders, secrets, bodies, clock, logger });
 }

@@ -76,12 +76,13 @@ export function bearerOf({ req }: RequestContext): string | undefined {
   return authorization && /^bearer( |$)/i.test(authorization) ? authorization.slice(7).trim() : undefined;
 }
 
-interface ShownToken {
+export interface ShownToken {
   kind: SessionKind;
   token: string;
 }
 
-function shownToken(context: RequestContext, site: SiteAddress): ShownToken | undefined {
+/** What a request would be signed in by; whether it is good is another question. */
+export function shownToken(context: RequestContext, site: SiteAddress): ShownToken | undefined {
   const bearer = bearerOf(context);
   if (bearer !== undefined) return isDeviceToken(bearer) ? { kind: 'device', token: bearer } : undefined;
   const token = readCookie(context, site.cookies.session) ?? '';

@@ -6,6 +6,7 @@ import { readCatalogue } from '../plans-file.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { CommandFailure, print, printJson } from './output.js';
 
@@ -130,10 +131,6 @@ function expiryOf(text: string | undefined): number | null {
   return time;
 }
 
-function isoTime(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
-}
-
 function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {
   if (revokedAt !== null) return 'revoked';
   if (expiresAt !== null && expiresAt <= systemClock.now()) return 'expired';
@@ -168,7 +165,7 @@ function row({ record, budget }: Listed): string[] {
     rpm === null ? 'unlimited' : String(rpm),
     renderLeft(budget, systemClock.now()),
     stateOf(record),
-    isoTime(createdAt) ?? '',
+    isoTime(createdAt),
     isoTime(lastUsedAt) ?? 'never',
   ];
 }

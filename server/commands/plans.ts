@@ -1,29 +1,68 @@
 import { grouped } from '../budget-text.js';
-import { type PlanKey, planKey } from '../plan-key.js';
+import type { Catalogue } from '../catalogue.js';
+import { renderMoney } from '../money.js';
+import { type CatalogueTerms, planTerms } from '../plan-terms.js';
 import { readCatalogue } from '../plans-file.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
-import { print, printJson } from './output.js';
+import { isoTime } from '../wire/iso-time.js';
+import { withState } from './command-state.js';
+import { noteOf, operatorActor } from './operator.js';
+import { CommandFailure, print, printJson } from './output.js';
+import { findUser } from './users.js';
 
-const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS'];
+const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
 
-/** Prints the plans that keys can be made for. */
-export async function plansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+/** Prints the plans there are. */
+export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const catalogue = await readCatalogue(settings.plansFile);
   if (json) {
     printJson(catalogue);
     return 0;
   }
-  const { freeTierPeriod } = settings;
-  const keyOf = (id: string) => planKey(id, { catalogue, freeTierPeriod, accountId: 'local', now: 0 }) as PlanKey;
   const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
-    const { grants, rpm, plan: made } = keyOf(plan.id);
+    const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
     const days = plan.durationDays === 0 ? 'any' : String(plan.durationDays);
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
-    return [plan.id, plan.name, ...limits, grants.join(','), made.models?.join(',') ?? 'all'];
+    const price = catalogue.prices.find(({ planId }) => planId === plan.id);
+    const shown = price ? renderMoney(price.amount, price.currency) : '-';
+    return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', shown];
   });
   print(`${renderTable(HEAD, rows)}\n`);
   return 0;
+}
+
+export interface GrantPlanOptions {
+  note?: string;
+  json?: boolean;
+}
+
+/** Gives a user a plan without an order; servers follow within seconds. */
+export async function grantPlanCommand(
+  settings: Settings,
+  id: string,
+  planId: string,
+  options: GrantPlanOptions,
+): Promise<number> {
+  const why = noteOf(options.note);
+  const terms = termsOf(settings, await readCatalogue(settings.plansFile), planId);
+  const { user, plan } = await withState(settings, async (state) => {
+    const found = await findUser(state, id);
+    const grant = { accountId: found.accountId, terms, actor: operatorActor(), ...why };
+    return { user: found, plan: await state.accounts.grant(grant) };
+  });
+  const expiresAt = isoTime(plan.expiresAt);
+  if (options.json) printJson({ user: user.id, account: user.accountId, plan: planId, expires_at: expiresAt });
+  else print(`User ${user.id} has the plan ${planId}${expiresAt === null ? '' : ` to ${expiresAt}`}.\n`);
+  return 0;
+}
+
+/** @throws CommandFailure */
+function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
+  const found = planTerms(planId, { catalogue, freeTierPeriod });
+  if (found) return found;
+  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
+  throw new CommandFailure(`The plan ${planId} is not known; there are ${ids.join(', ')}.`, 2);
 }
 
 function limitOf(limit: number | null): string {

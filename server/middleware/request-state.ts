@@ -26,7 +26,7 @@ export interface RequestState {
   oauth?: true;
   /** Set where somebody is not signed in: they are told where to. */
   loginUrl?: string;
-  /** Code of the error that was answered, for the log line. */
+  /** Code of the error that was answered, one of ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;
 }
 

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
+import type { Clock, Gateway, ImageJob } from 'mediagate';
 import { encodeAround } from '../base64-body.js';
 import { clientSignal } from '../client-signal.js';
 import { hasCurrentCopy, sendBytes } from '../file-response.js';
@@ -7,6 +7,7 @@ import type { ImageSubmitter } from '../image-submission.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
+import { readWait } from '../wait-query.js';
 import type { WaitingRoom } from '../waiting.js';
 import { readIdempotencyKey } from '../wire/idempotency-key.js';
 import {
@@ -19,7 +20,6 @@ import {
   pollAfterSeconds,
   statusUrlOf,
 } from '../wire/image-job.js';
-import { readPreferences } from '../wire/preferences.js';
 
 export interface ImageRoutes {
   gateway: Gateway;
@@ -37,7 +37,6 @@ export interface ImageRoutes {
 type JobContext = RequestContext & { params: Readonly<Record<string, string>> };
 
 const ROUTE = '/v1/images/jobs';
-const MAX_WAIT_SECONDS = 60;
 
 /** Images as jobs: submitted, looked at, cancelled. */
 export function addImageRoutes(router: Router<RequestState>, options: ImageRoutes): void {
@@ -56,7 +55,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
 
   router.get(`${ROUTE}/:id`, authenticate, async (context: JobContext) => {
     polls.admit(keyOf(context).id);
-    await sendJob(context, await look(context, waitOf(context) * 1000));
+    await sendJob(context, await look(context, readWait(context) * 1000));
   });
 
   const cancel = async (context: JobContext) => {
@@ -117,14 +116,4 @@ export function sendSubmitted(context: RequestContext, id: string, body: object)
   context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
   context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
   context.body = JSON.stringify(body);
-}
-
-/** Seconds that a poll may take, as `?wait=` or `Prefer: wait=` has it. */
-function waitOf(context: RequestContext): number {
-  const { wait } = context.query;
-  if (wait === undefined) return Math.min(readPreferences(context.req.headers).wait ?? 0, MAX_WAIT_SECONDS);
-  const seconds = typeof wait === 'string' && /^\d{1,6}$/.test(wait) ? Number(wait) : Number.NaN;
-  if (seconds <= MAX_WAIT_SECONDS) return seconds;
-  const message = `wait must be a whole number of seconds from 0 to ${MAX_WAIT_SECONDS}.`;
-  throw new GatewayError('invalid_value', message, { param: 'wait' });
 }

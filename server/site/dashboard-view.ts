@@ -1,74 +1,46 @@
-import type {
-  AccountState,
-  ApiKeyRecord,
-  ApiKeys,
-  BudgetState,
-  Budgets,
-  Clock,
-  Jobs,
-  UsageLedger,
-  UserRecord,
-  WindowFamily,
-  Windows,
-} from 'mediagate';
+import type { ApiKeyRecord, BudgetState, Jobs, Orders, UsageTotal, UserRecord } from 'mediagate';
+import type { AccountOverview, AccountView, OverviewKey } from '../account/account-overview.js';
+import { keyState } from '../account/key-state.js';
 import { leftOf } from '../budget-text.js';
 import type { Catalogue } from '../catalogue.js';
-import { slotRequest } from '../limits.js';
-import { readDayRange } from '../usage-days.js';
+import type { DayRange } from '../usage-days.js';
 import type { AllowanceView, DashboardView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';
 import type { UsageDay } from './pages/dashboard-usage.js';
+import { planName } from './plan-view.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+const SHOWN_DAYS = 30;
 const SHOWN_JOBS = 8;
 const SHOWN_ORDERS = 6;
 
 export interface DashboardSources {
-  state: Pick<AccountState, 'accounts' | 'orders'> & { keys: ApiKeys; jobs: Jobs };
-  windows: Windows;
-  budgets: Budgets;
-  ledger: UsageLedger;
+  view: AccountView;
+  jobs: Pick<Jobs, 'latest'>;
+  orders: Pick<Orders, 'list'>;
   catalogue: Catalogue;
-  clock: Clock;
+  /** Milliseconds since 1970. */
+  now: number;
 }
 
-const FAMILIES: readonly (readonly [family: WindowFamily, label: string, grants: readonly string[]])[] = [
-  ['link_data', 'Link data', ['extract']],
-  ['image', 'Images', ['images']],
-  ['model', 'Text and sound', ['text', 'audio']],
-];
-
 /** Everything that the dashboard of a user shows. @throws GatewayError `upstream_unavailable`. */
-export async function lookAtAccount(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
-  const { state, budgets, ledger, catalogue, clock } = sources;
+export async function lookAtDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
+  const { view, catalogue, now } = sources;
   const { accountId } = user;
-  const now = clock.now();
-  const days = readDayRange({}, now);
-  if ('problem' in days) throw new Error(days.problem);
-  const [account, keys, totals, jobs, orders] = await Promise.all([
-    state.accounts.find(accountId),
-    state.keys.listOf(accountId),
-    ledger.totals({ accountId, ...days }),
-    state.jobs.latest(accountId, SHOWN_JOBS),
-    state.orders.list({ accountId, limit: SHOWN_ORDERS }),
+  const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
+  const [{ account, budget, keys, totals }, jobs, orders] = await Promise.all([
+    view.overview(user, range),
+    sources.jobs.latest(accountId, SHOWN_JOBS),
+    sources.orders.list({ accountId, limit: SHOWN_ORDERS }),
   ]);
-  const plan = account?.plan ?? null;
-  const budget = plan?.budgetId ? await budgets.find(plan.budgetId) : undefined;
-  const newest = keys.filter((key) => stateOf(key, now) === 'good').at(-1);
-  const planName = (id: string) => catalogue.plans.find((one) => one.id === id)?.name ?? id;
   return {
     label: labelOf(user),
-    keys: keys.toReversed().map((key) => toKeyView(key, now)),
-    plan: plan && {
-      name: plan.planId === catalogue.freeTier.id ? catalogue.freeTier.name : planName(plan.planId),
-      isFree: plan.planId === catalogue.freeTier.id,
-      expiresAt: plan.expiresAt,
-      allowances: budget ? allowancesOf(budget) : [],
-    },
-    windows: newest ? await lookAtWindows(sources.windows, newest) : null,
-    usage: eachDay(days.from, days.to, totals),
+    keys: keys.map(({ record }) => describeKey(record, now)),
+    plan: describePlan(account, budget, catalogue),
+    windows: describeWindows(keys),
+    usage: eachDay(range, totals),
     jobs,
-    orders: orders.map((order) => ({ ...order, planName: planName(order.planId) })),
+    orders: orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) })),
   };
 }
 
@@ -77,24 +49,29 @@ export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>): st
   return name ?? email ?? 'your account';
 }
 
-function toKeyView(key: ApiKeyRecord, now: number): KeyView {
-  const { id, name, createdAt, lastUsedAt, expiresAt } = key;
-  return { id, name, state: stateOf(key, now), createdAt, lastUsedAt, expiresAt };
+function describeKey(record: ApiKeyRecord, now: number): KeyView {
+  const { id, name, createdAt, lastUsedAt, expiresAt } = record;
+  return { id, name, state: keyState(record, now), createdAt, lastUsedAt, expiresAt };
 }
 
-function stateOf({ revokedAt, expiresAt, replacedBy }: ApiKeyRecord, now: number): KeyView['state'] {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && expiresAt <= now) return 'ended';
-  return replacedBy === null ? 'good' : 'replaced';
+function describePlan(
+  { plan }: AccountOverview['account'],
+  budget: BudgetState | undefined,
+  catalogue: Catalogue,
+): DashboardView['plan'] {
+  if (!plan) return null;
+  const { planId, expiresAt } = plan;
+  const isFree = planId === catalogue.freeTier.id;
+  return { name: planName(catalogue, planId), isFree, expiresAt, allowances: budget ? allowancesOf(budget) : [] };
 }
 
 function allowancesOf(budget: BudgetState): AllowanceView[] {
   const { requests, tokens, tokensToday } = leftOf(budget);
   const { requestLimit, tokenLimit, dailyTokenLimit } = budget;
-  const every = budget.resets === 'never' ? '' : ` this ${budget.resets}`;
+  const period = budget.resets === 'never' ? '' : budget.resets === 'day' ? ' today' : ' this month';
   return [
-    allowance(`Requests${every}`, requests, requestLimit),
-    allowance(`Tokens${every}`, tokens, tokenLimit),
+    allowance(`Requests${period}`, requests, requestLimit),
+    allowance(`Tokens${period}`, tokens, tokenLimit),
     allowance('Tokens today', tokensToday, dailyTokenLimit),
   ].filter((one) => one !== undefined);
 }
@@ -103,27 +80,27 @@ function allowance(label: string, left: number | undefined, limit: number | null
   return left === undefined || limit === null ? undefined : { label, left, limit };
 }
 
-async function lookAtWindows(windows: Windows, key: ApiKeyRecord): Promise<DashboardView['windows']> {
-  const families = FAMILIES.filter(([, , grants]) => key.grants.some((grant) => grants.includes(grant)));
-  const looked = await Promise.all(
-    families.map(async ([family, label]): Promise<WindowView | undefined> => {
-      const request = slotRequest({ key, family });
-      if (!request) return undefined;
-      const { remaining, limit, resetMs } = await windows.peek(request);
-      return { label, remaining, limit, resetMs };
+const FAMILIES: Readonly<Record<string, string>> = { link_data: 'Link data', image: 'Images', model: 'Text and sound' };
+
+/** Of the newest key that is good. */
+function describeWindows(keys: readonly OverviewKey[]): DashboardView['windows'] {
+  const newest = keys.find(({ record, windows }) => windows !== undefined && record.replacedBy === null);
+  if (!newest?.windows) return null;
+  const families = Object.entries(newest.windows).map(
+    ([family, { remaining, limit, resetMs }]): WindowView => ({
+      label: FAMILIES[family] ?? family,
+      remaining,
+      limit,
+      resetMs,
     }),
   );
-  const limited = looked.filter((one) => one !== undefined);
-  return limited.length > 0 ? { keyName: key.name, families: limited } : null;
+  return families.length > 0 ? { keyName: newest.record.name, families } : null;
 }
 
-type Totals = Awaited<ReturnType<UsageLedger['totals']>>;
-
-function eachDay(from: string, to: string, totals: Totals): UsageDay[] {
+function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDay[] {
   const days = new Map<string, UsageDay>();
   for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
-    const day = new Date(at).toISOString().slice(0, 10);
-    days.set(day, { day, requests: 0, failed: 0, tokens: 0, images: 0 });
+    days.set(dayOf(at), { day: dayOf(at), requests: 0, failed: 0, tokens: 0, images: 0 });
   }
   for (const total of totals) {
     const day = days.get(total.day);
@@ -134,4 +111,8 @@ function eachDay(from: string, to: string, totals: Totals): UsageDay[] {
     day.images += total.images;
   }
   return [...days.values()];
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }

@@ -26,6 +26,7 @@ interface Advice {
 }
 
 const SIGN_IN: Html = html`<a class="button" href="/login">Sign in</a>`;
+const SIGN_IN_AGAIN: Html = html`<a class="button" href="/login">Sign in again</a>`;
 
 const ADVICE: Readonly<Record<string, Advice>> = {
   route_not_found: { title: 'There is no such page', words: 'The address is wrong, or what was here has gone.' },
@@ -34,8 +35,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     words: 'The code is wrong, or the order belongs to another account.',
   },
   not_signed_in: { title: 'Sign in first', action: SIGN_IN },
-  sign_in_failed: { title: 'You are not signed in', action: SIGN_IN },
-  sign_in_unavailable: { title: 'Signing in is not possible right now', action: SIGN_IN },
+  sign_in_failed: { title: 'You are not signed in', action: SIGN_IN_AGAIN },
+  sign_in_unavailable: { title: 'Signing in is not possible right now', action: SIGN_IN_AGAIN },
   account_suspended: { title: 'This account is suspended' },
   cross_site_request: {
     title: 'This came from another site',

@@ -1,3 +1,4 @@
+import type { Support } from '../catalogue.js';
 import { type Html, html } from './html.js';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
@@ -37,4 +38,9 @@ export function bar(share: number): Html {
   const width = Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 10;
   const level = share <= 0 ? 'bar-out' : share < 0.15 ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
+}
+
+/** Where people turn to. */
+export function supportWords({ text, email, url }: Support): Html {
+  return html`${text}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
 }

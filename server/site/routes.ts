@@ -1,12 +1,13 @@
 import type Router from '@koa/router';
-import { type Gateway, GatewayError, type SignedIn } from 'mediagate';
+import type { Budgets, Clock, Gateway, SignedIn, UsageLedger, Windows } from 'mediagate';
+import { createAccountView } from '../account/account-overview.js';
 import { readReturnPath } from '../account/return-path.js';
 import type { AccountDependencies } from '../account/routes.js';
 import { createSessionDesk } from '../account/sessions.js';
+import { modelsForSetup, setupClients } from '../account/setup-guide.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
-import { setupClients } from '../setup-clients.js';
 import { addAssetRoutes } from './asset-routes.js';
-import { type DashboardSources, labelOf, lookAtAccount } from './dashboard-view.js';
+import { labelOf, lookAtDashboard } from './dashboard-view.js';
 import { markPage } from './failure-page.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
@@ -16,20 +17,27 @@ import { plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
-import { planViews } from './plan-view.js';
+import { planName, planViews } from './plan-view.js';
 import { lookAtPlayground } from './playground-view.js';
 
-export interface SiteRoutes extends Omit<DashboardSources, 'state'> {
+export interface SiteRoutes {
   account: AccountDependencies;
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
+  budgets: Budgets;
+  ledger: UsageLedger;
+  windows: Windows;
+  clock: Clock;
   baseUrl(): string;
 }
 
 /** The pages that people visit. */
 export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
-  const { account, gateway, catalogue, clock, baseUrl } = options;
-  const { identity, site, state, transferOf } = account;
+  const { account, gateway, budgets, ledger, windows, clock, baseUrl } = options;
+  const { identity, catalogue, payments, site, state } = account;
+  const { accounts, keys, jobs, orders } = state;
+  const { support } = catalogue;
   const sessions = createSessionDesk(state.sessions, site);
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
 
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
@@ -54,21 +62,28 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
 
   router.get('/plans', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);
-    const current = signedIn && (await state.accounts.find(signedIn.user.accountId));
-    const view = { plans: planViews(catalogue), isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId };
-    send(context, plansPage(view), signedIn);
+    const current = signedIn && (await view.account(signedIn.user));
+    const plans = planViews(catalogue);
+    send(
+      context,
+      plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId }),
+      signedIn,
+    );
   });
 
   router.get('/setup', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);
-    const clients = setupClients(baseUrl());
+    const plan = signedIn && (await view.account(signedIn.user)).plan;
+    const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
+    const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
     send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
   });
 
   router.get('/dashboard', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    send(context, dashboardPage(await lookAtAccount({ ...options, state }, signedIn.user)), signedIn);
+    const sources = { view, jobs, orders, catalogue, now: clock.now() };
+    send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
   });
 
   router.get('/playground', markPage, async (context: RequestContext) => {
@@ -80,13 +95,10 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
   router.get('/pay/:code', markPage, async (context: RequestContext & { params: Record<string, string> }) => {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    const order = await state.orders.find(context.params.code ?? '');
-    const transfer = order && transferOf?.(order);
-    if (!order || !transfer || order.accountId !== signedIn.user.accountId) {
-      throw new GatewayError('order_not_found', 'There is no such order of this account.');
-    }
-    const planName = catalogue.plans.find(({ id }) => id === order.planId)?.name ?? order.planId;
-    send(context, paymentPage({ order, planName, transfer, now: clock.now() }), signedIn);
+    const order = await payments.find(signedIn.user, context.params.code ?? '');
+    const name = planName(catalogue, order.planId);
+    const transfer = payments.transferOf(order);
+    send(context, paymentPage({ order, planName: name, transfer, support, now: clock.now() }), signedIn);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ApiKeyRecord, BudgetState, SlotAnswer, UsageTotal } from 'mediagate';
 import { leftOf } from '../budget-text.js';
 import { addUp, type DayRange, type UsageCounts } from '../usage-days.js';
+import { isoTime } from './iso-time.js';
 
 /** What a key is told about itself. */
 export interface KeyUsage {
@@ -77,8 +78,4 @@ function encodeBudget(budget: BudgetState) {
     tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
     tokens_today: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
   };
-}
-
-function isoTime(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
 }

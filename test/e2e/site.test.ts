@@ -4,12 +4,13 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { type SignInApp, startSignInApp } from '../server/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { launchPageBrowser, seriousFindings, signInAs } from '../support/page-browser.js';
+import { EURO_RECEIVER, PRICED_PLANS } from '../support/priced-plans.js';
+import { until } from '../support/until.js';
 import { useAccount } from '../support/used-account.js';
 
 const PUBLIC = ['/', '/login', '/plans', '/setup', '/nowhere'];
 const WIDTHS = [1_280, 390] as const;
 const MAX_BYTES = 150 * 1024;
-const QR = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')}`;
 
 describe('pages of the site in a real browser', () => {
   let app: SignInApp;
@@ -20,15 +21,7 @@ describe('pages of the site in a real browser', () => {
 
   before(async function () {
     const executable = await chromiumFor(this);
-    app = await startSignInApp({
-      transferOf: ({ code }) => ({
-        bankName: 'Harbour Bank',
-        accountName: 'Mediagate Ltd',
-        accountNumber: 'DE89370400440532013000',
-        content: code,
-        qrUrl: QR,
-      }),
-    });
+    app = await startSignInApp({ catalogue: PRICED_PLANS, paymentReceiver: EURO_RECEIVER });
     browser = await launchPageBrowser(executable);
     context = await browser.newContext();
     page = await context.newPage();
@@ -93,7 +86,7 @@ describe('pages of the site in a real browser', () => {
         [...hosts].filter((host) => host !== '' && host !== new URL(app.url).host),
         path,
       ).to.deep.equal([]);
-      // The 404 of the page itself is what was asked for; the waiting for an order is answered by another part.
+      // The 404 of the page itself is what was asked for.
       expect(
         complaints.filter((text) => !text.includes('404')),
         path,
@@ -116,26 +109,25 @@ describe('pages of the site in a real browser', () => {
 
   it('move through the tabs by arrow keys, and come back to the one that the address names', async () => {
     await page.goto(`${app.url}/setup`);
-    await page.getByRole('tab', { name: 'Environment' }).focus();
+    await page.getByRole('tab', { name: 'Environment variable' }).focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     expect(await page.getByRole('tabpanel').count()).to.equal(1);
-    expect(await page.getByRole('tabpanel', { name: 'Node' }).textContent()).to.contain(
+    expect(await page.getByRole('tabpanel', { name: 'Node.js' }).textContent()).to.contain(
       'process.env.MEDIAGATE_API_KEY',
     );
     expect(new URL(page.url()).hash).to.equal('#openai-node');
     await page.reload();
-    expect(await page.getByRole('tab', { selected: true }).textContent()).to.equal('Node');
-    await page.keyboard.press('Tab');
+    expect(await page.getByRole('tab', { selected: true }).textContent()).to.contain('Node.js');
   });
 
   it('copy what stands beside the button, and say so', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url });
     await page.goto(`${app.url}/setup#curl`);
-    const button = page.getByRole('button', { name: /^Copy Shell$/ }).first();
-    await button.click();
+    await page.getByRole('button', { name: 'Copy Shell' }).click();
     await page.getByText('Copied').waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).to.contain(`curl ${app.url}/v1/extract`);
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).to.contain(`curl '${app.url}/v1/extract'`).and.to.contain('Bearer $MEDIAGATE_API_KEY');
   });
 
   it('reach everything by keyboard, the content first where one wants it', async () => {
@@ -146,6 +138,60 @@ describe('pages of the site in a real browser', () => {
     await page.keyboard.press('Tab');
     const focused = await page.evaluate(() => document.activeElement?.closest('main')?.id);
     expect(focused).to.equal('content');
+  });
+
+  it('show a new key once, in no page that the gateway sends, and let it be used, rotated and revoked', async () => {
+    await page.goto(`${app.url}/dashboard`);
+    await page.getByLabel('Name of a new key').fill('phone');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByText('Your new key').waitFor();
+    const key = (await page.textContent('#new-key-text')) ?? '';
+    expect(key).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/);
+    expect(await page.evaluate(() => document.activeElement?.id)).to.equal('new-key');
+    const used = () => app.request('/v1/usage', { headers: { authorization: `Bearer ${key}` } });
+    expect((await used()).status).to.equal(200);
+    await page.getByRole('link', { name: 'I have stored it' }).click();
+    await page.getByText('phone').first().waitFor();
+    expect(await page.content()).not.to.contain(key);
+
+    await page.getByRole('button', { name: 'Rotate phone' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    await page.getByText('Your new key').waitFor();
+    expect(await page.textContent('#new-key-text')).not.to.equal(key);
+    await page.reload();
+    await page.getByText('Rotated').first().waitFor();
+    await page.getByRole('button', { name: 'Revoke phone' }).last().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Revoked').first().waitFor();
+    await until(async () => (await used()).status === 401);
+  });
+
+  it('say beside the form what the gateway refused', async () => {
+    await page.goto(`${app.url}/dashboard`);
+    await page.getByLabel('Name of a new key').fill('\u200bhidden');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const problem = page.getByRole('alert').filter({ hasText: 'name must be' });
+    await problem.waitFor();
+    expect(await page.getByText('Your new key').isVisible()).to.equal(false);
+    expect(await seriousFindings(page)).to.deep.equal([]);
+  });
+
+  it('lead from a plan to its order, whose page turns by itself once the money has come', async () => {
+    await page.goto(`${app.url}/plans`);
+    await page.getByRole('button', { name: 'Choose 100M tokens' }).click();
+    await page.waitForURL(/\/pay\/MG[0-9A-Z]{8}$/);
+    await page.getByText('€49.00').waitFor();
+    const picture = page.getByRole('img', { name: 'QR code' });
+    expect(await picture.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0)).to.equal(
+      true,
+    );
+    expect(await page.getByRole('timer').textContent()).to.match(/^(24:00:00|23:59:\d\d)$/);
+    const code = page.url().slice(-10);
+    const transfer = { provider: 'bank', id: 'one', currency: 'EUR', text: code, at: Date.now() };
+    await app.state.orders.record({ ...transfer, amount: 4_900 });
+    await page.getByText('Thank you, it is paid').waitFor();
+    await page.getByRole('link', { name: 'Go to the dashboard' }).click();
+    await page.getByText('100M tokens').first().waitFor();
   });
 
   it('ask before a key is revoked, and do nothing where the answer is no', async () => {

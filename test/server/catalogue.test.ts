@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Plan, planKey, readCatalogue } from 'mediagate/server';
+import { type Plan, planKey, planTerms, readCatalogue } from 'mediagate/server';
 import { rejection } from '../support/rejection.js';
 
 const NULLS = [
@@ -49,16 +49,30 @@ describe('the catalogue of plans', () => {
   it("takes an operator's changes and further plans", async () => {
     const file = await write({
       plans: [
-        { id: 'token_30m', includedRpm: 60, maxRpm: 90 },
-        { id: 'pictures', imageOnly: true, durationDays: 30, imageDailyLimit: 20, maxRpm: 60 },
+        { id: 'token_30m', includedRpm: 60, maxRpm: 90, price: { amount: 299_000, currency: 'VND' } },
+        { id: 'pictures', imageOnly: true, imageDailyLimit: 20, maxRpm: 60, grants: ['extract'] },
       ],
-      freeTier: { requestLimit: 5 },
+      freeTier: { requestLimit: 5, grants: ['images'] },
+      publicPriceTablesVisible: true,
+      support: { email: 'help@example.com' },
     });
-    const { plans, freeTier } = await readCatalogue(file);
+    const catalogue = await readCatalogue(file);
+    const { plans, freeTier, prices, support } = catalogue;
     expect(plans.map(({ id }) => id)).to.deep.equal(['token_30m', 'token_100m', 'token_300m', 'pictures']);
     expect(plans[0]).to.include({ name: '30M tokens', tokenLimit: 30_000_000, includedRpm: 60, maxRpm: 90 });
     expect(plans[3]).to.include({ name: 'pictures', tokenLimit: null, imageOnly: true, imageDailyLimit: 20 });
-    expect(freeTier).to.include({ name: 'Free', requestLimit: 5, rpm: 30 });
+    // What the service document says of keys for images alone.
+    expect(plans[3]).to.include({ durationDays: 30, allModels: false, includesAudio: false, includesImage: true });
+    for (const plan of plans) expect(Object.keys(plan)).to.have.length(19);
+    expect(freeTier).to.deep.equal({ id: 'free', name: 'Free', requestLimit: 5, rpm: 30, modelAccess: ['m-5.5'] });
+    expect(prices).to.deep.equal([{ planId: 'token_30m', amount: 299_000, currency: 'VND' }]);
+    expect(catalogue.publicPriceTablesVisible).to.equal(true);
+    expect(support).to.include({ email: 'help@example.com', url: null }).and.to.have.property('text');
+    const terms = (id: string) => planTerms(id, { catalogue, freeTierPeriod: 'lifetime' });
+    expect(terms('pictures')?.grants).to.deep.equal(['images', 'extract']);
+    expect(terms('pictures')).to.include({ imageDailyLimit: 20, budget: null, durationMs: 30 * 86_400_000, rpm: 30 });
+    expect(terms('free')?.grants).to.deep.equal(['images', 'text']);
+    expect(terms('token_30m')?.grants).to.deep.equal(['text', 'audio']);
   });
 
   it('says what is wrong with a file', async () => {
@@ -72,6 +86,11 @@ describe('the catalogue of plans', () => {
       [{ plans: [{ id: 'free' }] }, 'plans.0.id is that of the free tier'],
       [{ plans: [{ id: 'one', includedRpm: 31 }] }, 'plans.0.includedRpm is more than maxRpm (30)'],
       [{ freeTier: { modelAccess: [] } }, 'freeTier.modelAccess'],
+      [{ plans: [{ id: 'one', price: { amount: 0, currency: 'EUR' } }] }, 'plans.0.price.amount'],
+      [{ plans: [{ id: 'one', price: { amount: 1.5, currency: 'EUR' } }] }, 'plans.0.price.amount'],
+      [{ plans: [{ id: 'one', price: { amount: 1, currency: 'ZZZ' } }] }, 'plans.0.price.currency'],
+      [{ plans: [{ id: 'one', grants: ['everything'] }] }, 'plans.0.grants.0'],
+      [{ support: { url: 'javascript:alert(1)' } }, 'support.url'],
     ];
     for (const [content, said] of cases) {
       const file = await write(content);
@@ -85,20 +104,25 @@ describe('the catalogue of plans', () => {
 
   it('makes keys with the grants, the limits and the time of their plan', async () => {
     const plain = (await readCatalogue(undefined)).plans[0] as Plan;
-    const { freeTier } = await readCatalogue(undefined);
+    const catalogue = await readCatalogue(undefined);
     const plans: Plan[] = [
       plain,
       { ...plain, id: 'all', includesImage: true, durationDays: 7, dailyTokenLimit: 9 },
       { ...plain, id: 'narrow', tokenLimit: null, includesAudio: false, allModels: false },
-      { ...plain, id: 'pictures', imageOnly: true, tokenLimit: 5, durationDays: 30 },
+      { ...plain, id: 'pictures', imageOnly: true, tokenLimit: 5, durationDays: 30, imageDailyLimit: 7 },
     ];
     const now = Date.UTC(2026, 5, 15);
     const make = (id: string, freeTierPeriod: 'lifetime' | 'month' | 'day' = 'lifetime') =>
-      planKey(id, { catalogue: { plans, freeTier }, freeTierPeriod, accountId: 'local', now });
+      planKey(id, { catalogue: { ...catalogue, plans }, freeTierPeriod, accountId: 'local', now });
 
     const tokens = make('token_30m');
     expect(tokens).to.deep.include({ grants: ['text', 'audio'], rpm: 30, maxRpm: 30, expiresAt: null });
-    expect(tokens?.plan).to.deep.equal({ planId: 'token_30m', budgetId: tokens?.budget?.id, models: null });
+    expect(tokens?.plan).to.deep.equal({
+      planId: 'token_30m',
+      budgetId: tokens?.budget?.id,
+      models: null,
+      imageDailyLimit: null,
+    });
     expect(tokens?.budget).to.include({ tokenLimit: 30_000_000, requestLimit: null, resets: 'never', expiresAt: null });
 
     const week = Date.UTC(2026, 5, 22);
@@ -108,11 +132,16 @@ describe('the catalogue of plans', () => {
 
     expect(make('narrow')).to.deep.include({
       grants: ['text'],
-      plan: { planId: 'narrow', budgetId: null, models: ['m-5.5'] },
+      plan: { planId: 'narrow', budgetId: null, models: ['m-5.5'], imageDailyLimit: null },
     });
     const pictures = make('pictures');
     expect(pictures).to.deep.include({ grants: ['images'], expiresAt: Date.UTC(2026, 6, 15) });
-    expect(pictures?.plan).to.deep.equal({ planId: 'pictures', budgetId: null, models: null });
+    expect(pictures?.plan).to.deep.equal({
+      planId: 'pictures',
+      budgetId: null,
+      models: null,
+      imageDailyLimit: 7,
+    });
 
     const free = make('free', 'month');
     expect(free).to.deep.include({ grants: ['text'], rpm: 30 });

@@ -106,6 +106,22 @@ describe('the table of keys', () => {
     await table.close();
   });
 
+  it('refuses keys whose account is suspended, and takes them again afterwards', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys } = keysIn(records);
+    const verifyAnew = async () => {
+      const table = await open(keys);
+      const code = await codeOf(table.verify(key));
+      await table.close();
+      return code;
+    };
+    records.set(record.id, { ...record, suspendedAt: 1 });
+    expect(await verifyAnew()).to.equal('account_suspended');
+    records.set(record.id, record);
+    expect(await verifyAnew()).to.equal('ok');
+  });
+
   it('looks a new id up once, and asks no more than 50 times a second for ids that nobody has', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);

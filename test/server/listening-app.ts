@@ -32,6 +32,7 @@ import {
   type KeyTable,
   type NewKey,
   openKeyTable,
+  type Pepper,
 } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { ffmpegPath } from '../support/ffmpeg.js';
@@ -64,7 +65,7 @@ export interface ListeningAppOptions {
   /** Default: the invented platform makes no request. */
   gateway?: Partial<GatewayOptions>;
   /** Default: there are no accounts. */
-  account?(parts: { gateway: Gateway; state: State; url(): string }): AccountDependencies;
+  account?(parts: { gateway: Gateway; state: State; pepper: Pepper; url(): string }): AccountDependencies;
 }
 
 export interface Answer {
@@ -139,7 +140,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const metrics = publicMetrics ? await createMetrics({ jobs: state.jobs, models, clock }) : undefined;
   const { windows, budgets, admissions, usage: ledger } = state;
   const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
-  const account = options.account?.({ gateway, state, url: () => url });
+  const account = options.account?.({ gateway, state, pepper, url: () => url });
   const counting = { windows, usage, budgets, ledger, metrics, publicMetrics };
   const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });

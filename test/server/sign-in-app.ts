@@ -1,6 +1,15 @@
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { type AccountDependencies, createIdentity, createSiteAddress, type Identity } from 'mediagate/server';
+import {
+  type AccountDependencies,
+  type Catalogue,
+  createIdentity,
+  createPaymentDesk,
+  createSiteAddress,
+  DEFAULT_CATALOGUE,
+  type Identity,
+  type PaymentReceiver,
+} from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -16,10 +25,14 @@ export interface SignInAppOptions {
   /** What the gateway is told to listen on. Default 127.0.0.1. */
   host?: string;
   databaseUrl?: string;
+  /** Default: the plans of the service document. */
+  catalogue?: Catalogue;
+  /** Default: no money is taken. */
+  paymentReceiver?: PaymentReceiver;
+  /** Default: nobody tells of transfers. */
+  paymentSecrets?: AccountDependencies['paymentSecrets'];
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
-  /** Where the money of orders goes. Default: nowhere. */
-  transferOf?: AccountDependencies['transferOf'];
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -40,7 +53,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, transferOf, plugins = [] } = options;
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, catalogue = DEFAULT_CATALOGUE } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -50,15 +63,18 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     databaseUrl,
     gateway: {
-      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...plugins],
+      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
       // The way out is the real one: what it guards is part of what is tested.
       services: { http: undefined },
     },
-    account({ gateway, state, url }) {
+    account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
-      return { state, identity, site, transferOf };
+      const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
+      const payments = createPaymentDesk({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const { paymentSecrets = {} } = options;
+      return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
     },
   });
   if (!identity) throw new Error('the app was started without accounts');

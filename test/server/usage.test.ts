@@ -44,7 +44,7 @@ describe('GET /v1/usage', () => {
       createdAt: Date.now(),
     };
     await app.state.budgets.create(budget);
-    const plan = { planId: 'free', budgetId: budget.id, models: ['m-5.5'] };
+    const plan = { planId: 'free', budgetId: budget.id, models: ['m-5.5'], imageDailyLimit: null };
     const good = await app.makeKey({ name: 'good', grants: ['text', 'images'], rpm: 30, plan });
     const keyId = good.slice(6, 14);
     const base = { keyId, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };

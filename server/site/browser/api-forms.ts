@@ -2,12 +2,12 @@ import { confirm } from './confirmation.js';
 import { memberOf, RequestProblem, requestJson } from './json-request.js';
 
 /**
- * Forms with `data-api="POST /path"` send their fields as JSON and say beside themselves what went wrong. Before:
+ * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is where they say what went wrong. Before:
  * `data-confirm` asks. After: `data-then="/path/{member}"` goes there; `data-show="id"` shows the member that `data-key` names,
  * once.
  */
 function startApiForm(form: HTMLFormElement): void {
-  const problem = form.querySelector('.problem');
+  const problem = document.getElementById(form.dataset.problem ?? '');
   const button = form.querySelector('button');
 
   form.addEventListener('submit', async (event) => {

@@ -2,7 +2,9 @@ import { memberOf, RequestProblem, requestJson } from './json-request.js';
 
 /** Seconds that the gateway holds on to a question while nothing changes. */
 const WAIT_S = 25;
-const PAUSE_MS = 5_000;
+const BETWEEN_MS = 1_000;
+/** After a failure. */
+const PAUSE_MS = 10_000;
 
 const page = document.querySelector<HTMLElement>('[data-payment]');
 const timer = document.querySelector<HTMLElement>('[data-ends-at]');
@@ -23,9 +25,10 @@ async function follow(code: string, before: string): Promise<void> {
   for (;;) {
     try {
       const path = `/api/payment/gateway?code=${encodeURIComponent(code)}&wait=${WAIT_S}`;
-      const state = memberOf(await requestJson('GET', path), 'payment.status');
-      if (state !== undefined && state !== before) return location.reload();
-      await pause(state === undefined ? PAUSE_MS : 1_000);
+      const answer = await requestJson('GET', path);
+      const now = `${memberOf(answer, 'payment.status')} ${memberOf(answer, 'payment.paidAmount')}`;
+      if (now !== before) return location.reload();
+      await pause(BETWEEN_MS);
     } catch (error) {
       if (error instanceof RequestProblem && error.status === 404) return;
       await pause(PAUSE_MS);

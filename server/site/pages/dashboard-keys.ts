@@ -1,21 +1,19 @@
+import type { ApiKeyRecord } from 'mediagate';
+import type { KeyState } from '../../account/key-state.js';
+import { maskedKey } from '../../keys.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';
 import { badge, copyButton, emptyState } from '../pieces.js';
 
 /** A key as its owner sees it: never the key itself. */
-export interface KeyView {
-  id: string;
-  name: string;
-  state: 'good' | 'replaced' | 'ended' | 'revoked';
-  /** Milliseconds since 1970. */
-  createdAt: number;
-  lastUsedAt: number | null;
-  expiresAt: number | null;
+export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {
+  state: KeyState;
 }
 
-const MAX_NAME = 80;
+const MAX_NAME = 100;
 
 export function renderKeys(keys: readonly KeyView[]): Html {
+  const isFirst = !keys.some(({ state }) => isGood(state));
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
 <h3>Your new key</h3>
@@ -31,43 +29,49 @@ ${
       )
     : html`<ul class="rows">${keys.map(renderKey)}</ul>`
 }
-<form class="form-row needs-script" data-api="POST /api/user" data-show="new-key-text" data-key="key">
+<form class="form-row needs-script" data-api="POST ${isFirst ? '/api/user' : '/api/user/keys'}" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of a new key</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What it is for" autocomplete="off"></div>
 <button class="button">Make a key</button>
-<p class="problem" role="alert"></p>
+<p class="problem" role="alert" id="problem-new"></p>
 </form>
 <p class="needs-no-script small muted">Making, rotating and revoking keys needs scripts, or the API.</p>
 </section>`;
 }
 
 function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {
-  return html`<li class="key"><div><span class="key-name">${name} ${stateBadge(state)}</span>
-<span class="small"><code>sk-mg-${id}-…</code></span>
+  return html`<li class="key"><div><span class="key-name">${name} ${BADGES[state]}</span>
+<span class="small"><code>${maskedKey(id)}</code></span>
 <span class="small muted">Made ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Used ${day(lastUsedAt)}`}${
-    state !== 'revoked' && expiresAt !== null && html` · ${state === 'ended' ? 'Ended' : 'Ends'} ${day(expiresAt)}`
+    state !== 'revoked' && expiresAt !== null && html` · ${state === 'expired' ? 'Ended' : 'Ends'} ${day(expiresAt)}`
   }</span></div>
-${state === 'good' || state === 'replaced' ? renderActions({ id, name, state }) : false}</li>`;
+${isGood(state) && renderActions({ id, name, state })}</li>`;
 }
 
 function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>): Html {
   return html`<div class="rows-end row needs-script">
 ${
-  state === 'good' &&
-  html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="key"
-data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate">
-<input type="hidden" name="keyId" value="${id}"><p class="problem" role="alert"></p>
+  state === 'active' &&
+  html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
+data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate" data-problem="problem-${id}">
+<input type="hidden" name="keyId" value="${id}">
 <button class="button button-quiet button-small">Rotate<span class="visually-hidden"> ${name}</span></button></form>`
 }
 <form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
-data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad>
-<p class="problem" role="alert"></p>
+data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
 <button class="button button-quiet button-small">Revoke<span class="visually-hidden"> ${name}</span></button></form>
-</div>`;
+</div>
+<p class="problem" role="alert" id="problem-${id}"></p>`;
 }
 
-function stateBadge(state: KeyView['state']): Html | false {
-  if (state === 'good') return false;
-  if (state === 'replaced') return badge('Rotated', 'warn');
-  return badge(state === 'revoked' ? 'Revoked' : 'Ended');
+const BADGES: Readonly<Record<KeyState, Html | false>> = {
+  active: false,
+  rotated: badge('Rotated', 'warn'),
+  suspended: badge('Suspended', 'bad'),
+  expired: badge('Ended'),
+  revoked: badge('Revoked'),
+};
+
+function isGood(state: KeyState): boolean {
+  return state === 'active' || state === 'rotated';
 }

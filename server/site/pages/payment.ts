@@ -1,43 +1,45 @@
 import type { OrderRecord, OrderState } from 'mediagate';
-import type { Transfer } from '../../account/routes.js';
+import { isOpen, type PaymentTransfer } from '../../account/payment-desk.js';
+import type { Support } from '../../catalogue.js';
+import { paymentPath } from '../../wire/payment.js';
 import { minute, money, timeLeft } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
-import { copyButton } from '../pieces.js';
+import { copyButton, supportWords } from '../pieces.js';
 import { orderBadge } from '../states.js';
 
 export interface PaymentView {
   order: OrderRecord;
   planName: string;
-  transfer: Transfer;
+  /** Undefined where nothing is to be paid, or no account takes money. */
+  transfer: PaymentTransfer | undefined;
+  support: Support;
   /** Milliseconds since 1970. */
   now: number;
 }
 
 export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
-  const { order, planName } = view;
-  const isOpen = order.state === 'pending' || order.state === 'underpaid';
+  const { order, planName, transfer, support } = view;
   return {
     title: `Order ${order.code}`,
     scripts: ['payment.js'],
-    content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state}">
+    content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state)}</div>
 <p>Order <code id="code">${order.code}</code> of ${minute(order.createdAt)}</p></div>
-${isOpen ? renderOpen(view) : renderClosed(order)}
-<p class="visually-hidden" role="status" id="payment-news"></p>
+${transfer ? renderOpen(view, transfer) : isOpen(order) ? renderUnpayable(support) : renderClosed(order, support)}
 </div>`,
   };
 }
 
-function renderOpen({ order, transfer, now }: PaymentView): Html {
-  const { amount, paidAmount, currency, expiresAt, state } = order;
+function renderOpen({ order, now }: PaymentView, transfer: PaymentTransfer): Html {
+  const { code, amount, paidAmount, currency, expiresAt, state } = order;
   return html`<div class="pay">
 <div class="card pay-qr">
-<img src="${transfer.qrUrl}" width="264" height="264" alt="QR code of this transfer for a banking app">
+<img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="QR code of this transfer for a banking app">
 <p class="small muted">Scan it with your banking app. Everything below is filled in.</p>
 </div>
 <div class="card stack">
-<p class="pay-amount figures">${money(amount - paidAmount, currency)}</p>
+<div><p class="small muted">To pay</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
 ${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} came. Send the rest with the same words.</p>`}
 <dl class="pay-facts">
 ${fact('bank', 'Bank', transfer.bankName)}
@@ -52,6 +54,11 @@ ${fact('content', 'Words on the transfer', transfer.content)}
 </div>
 </div>
 <p class="small muted">Money that comes later still counts. Banks book most transfers within minutes; you may close this page.</p>`;
+}
+
+function renderUnpayable(support: Support): Html {
+  return html`<div class="card stack"><h2>This order cannot be paid here right now</h2>
+<p class="muted">No account takes money at the moment. Your order stays. ${supportWords(support)}</p></div>`;
 }
 
 function fact(id: string, name: string, value: string): Html {
@@ -74,11 +81,11 @@ const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; good?
   },
 };
 
-function renderClosed({ state, paidAt, paidAmount, currency }: OrderRecord): Html {
+function renderClosed({ state, paidAt, paidAmount, currency }: OrderRecord, support: Support): Html {
   const { title, words, good } = CLOSED[state as ClosedState];
   return html`<div class="card stack pay-closed">
 ${good && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
-<h2>${title}</h2><p class="muted">${words}</p>
+<h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support)}</p>
 ${paidAt !== null && html`<p class="small muted figures">${money(paidAmount, currency)}, ${minute(paidAt)}</p>`}
 <div class="row">${good ? html`<a class="button" href="/dashboard">Go to the dashboard</a>` : html`<a class="button" href="/plans">See the plans</a><a class="button button-quiet" href="/dashboard">Dashboard</a>`}</div>
 </div>`;

@@ -1,15 +1,18 @@
+import type { Support } from '../../catalogue.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
+import { supportWords } from '../pieces.js';
 import type { PlanView } from '../plan-view.js';
 
 export interface PlansView {
   plans: readonly PlanView[];
   isSignedIn: boolean;
+  support: Support;
   /** Of whoever is signed in. */
   currentPlanId?: string;
 }
 
-export function plansPage({ plans, isSignedIn, currentPlanId }: PlansView): Omit<Page, 'viewer'> {
+export function plansPage({ plans, support, isSignedIn, currentPlanId }: PlansView): Omit<Page, 'viewer'> {
   return {
     title: 'Plans',
     description: 'What the plans hold, and how they are paid.',
@@ -24,7 +27,7 @@ ${renderPlanCards(plans, isSignedIn, currentPlanId)}
 <dl>
 <div><dt>By bank transfer</dt><dd>You get a QR code that your banking app reads: amount, account and purpose are filled in.</dd></div>
 <div><dt>The code finds you</dt><dd>Each order has its own code. When the transfer is booked the plan is yours, by itself.</dd></div>
-<div><dt>Other ways</dt><dd>Support takes them, by the same code and amount.</dd></div>
+<div id="support"><dt>Other ways, other terms</dt><dd>Support takes them, by the same code and amount. ${supportWords(support)}</dd></div>
 </dl>
 </section>
 </div>`,
@@ -43,14 +46,15 @@ ${renderAction(plan, isSignedIn)}
   )}</ul>`;
 }
 
-function renderAction({ id, name, isFree }: PlanView, isSignedIn: boolean): Html {
+function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: boolean): Html {
   const title = html`<span class="visually-hidden"> ${name}</span>`;
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">Start${title}</a>`;
+  if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">Ask for it${title}</a>`;
   if (!isSignedIn) return html`<a class="button button-quiet" href="/login?return_to=/plans">Choose${title}</a>`;
-  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}">
+  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
 <input type="hidden" name="planId" value="${id}">
-<p class="problem" role="alert"></p>
+<p class="problem" role="alert" id="problem-${id}"></p>
 <button class="button needs-script">Choose${title}</button>
 <p class="needs-no-script small muted">Choosing a plan needs scripts, or the API.</p>
 </form>`;

@@ -1,4 +1,4 @@
-import { KEY_VARIABLE, type SetupClient } from '../../setup-clients.js';
+import { KEY_VARIABLE, type SetupClient } from '../../account/setup-guide.js';
 import { html } from '../html.js';
 import type { Page } from '../page.js';
 import { codeBlock } from '../pieces.js';
@@ -21,22 +21,29 @@ that is shared. ${isSignedIn ? html`<a href="/dashboard">The dashboard</a> makes
 <dl class="facts setup-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
 <div class="tabs">
 <div role="tablist" aria-label="Clients" class="tab-list needs-script">${clients.map(
-      ({ id, name }, index) =>
-        html`<button type="button" class="tab" role="tab" id="tab-${id}" aria-controls="${id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${name}</button>`,
+      ({ id, title }, index) =>
+        html`<button type="button" class="tab" role="tab" id="tab-${id}" aria-controls="${id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${title}</button>`,
     )}</div>
 ${clients.map(
   ({
     id,
-    name,
+    title,
     summary,
     files,
+    commands,
   }) => html`<section class="tab-panel stack" id="${id}" role="tabpanel" aria-labelledby="tab-${id}">
-<h2>${name}</h2>
+<h2>${title}</h2>
 <p class="muted">${summary}</p>
-${files.map(({ title, text }, index) => codeBlock({ id: `${id}-${index + 1}`, title, text }))}
+${files.map(({ path, content }, index) => codeBlock({ id: `${id}-file-${index + 1}`, title: path, text: content.trimEnd() }))}
+${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
 </section>`,
 )}
 </div>
 </div>`,
   };
+}
+
+/** Long commands stand apart. */
+function shellOf(commands: SetupClient['commands']): string {
+  return commands.join(commands.some((command) => command.includes('\n')) ? '\n\n' : '\n');
 }

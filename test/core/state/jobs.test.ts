@@ -149,6 +149,27 @@ for (const engine of engines) {
       expect(await state.jobs.find(id, 'account40')).to.equal(undefined);
     });
 
+    it('lists the latest that an account asked for, newest first, of all kinds and states, without results', async () => {
+      const done = await accept('a');
+      const workers = work(async () => 'a large result');
+      await ended(done);
+      await workers.stop();
+      clock.wall += 1;
+      const cancelled = await accept('b');
+      await state.jobs.cancel(cancelled.id, 'one');
+      clock.wall += 1;
+      const image = await accept('c', { kind: 'image' });
+      await accept('d', { accountId: 'two' });
+      const seen = (jobs: readonly JobRecord[]) => jobs.map(({ id, state: is, result }) => [id, is, result]);
+      expect(seen(await state.jobs.latest('one', 10))).to.deep.equal([
+        [image.id, 'queued', null],
+        [cancelled.id, 'cancelled', null],
+        [done.id, 'completed', null],
+      ]);
+      expect(seen(await state.jobs.latest('one', 1))).to.deep.equal([[image.id, 'queued', null]]);
+      expect(await state.jobs.latest('nobody', 10)).to.deep.equal([]);
+    });
+
     it('begins anew once the job of a key has ended', async () => {
       const first = await accept('a');
       const workers = work(async () => 'done');

@@ -189,6 +189,7 @@ for (const engine of engines) {
       expect((await state.usage.entries(ALL, 10))[0]?.requestId).to.equal('kept');
       expect(await state.usage.totals(ALL)).to.have.length(2);
       expect(await state.storedResponses.find('young', 'local')).to.include({ id: 'young' });
+      await until(async () => (await state.storedResponses.find('old', 'local')) === undefined);
     });
   });
 }

@@ -1,0 +1,95 @@
+import type {
+  AccountRecord,
+  Accounts,
+  ApiKeyRecord,
+  ApiKeys,
+  BudgetState,
+  Budgets,
+  Clock,
+  UsageLedger,
+  UsageTotal,
+  UserRecord,
+  Windows,
+} from 'mediagate';
+import { type KeyWindows, lookAtWindows } from '../key-windows.js';
+import type { DayRange } from '../usage-days.js';
+import { keyState } from './key-state.js';
+
+/** A key of an account, without its secret. */
+export interface OverviewKey {
+  record: ApiKeyRecord;
+  /** Undefined where it is not good, or has none. */
+  windows: KeyWindows | undefined;
+}
+
+/** How an account stands. */
+export interface AccountOverview {
+  user: UserRecord;
+  account: AccountRecord;
+  /** What model requests of all its keys are counted against; undefined where nothing limits them. */
+  budget: BudgetState | undefined;
+  /** Newest first; a few that are good no longer among them. */
+  keys: readonly OverviewKey[];
+  range: DayRange;
+  /** What its keys used in the range, by day, key, route and model; newest day first. */
+  totals: readonly UsageTotal[];
+}
+
+export interface AccountViewOptions {
+  accounts: Pick<Accounts, 'find'>;
+  keys: Pick<ApiKeys, 'listOf'>;
+  budgets: Pick<Budgets, 'find'>;
+  ledger: Pick<UsageLedger, 'totals'>;
+  windows: Windows;
+  clock: Clock;
+}
+
+/** Looks at accounts. Takes no slot and changes nothing. */
+export interface AccountView {
+  account(user: UserRecord): Promise<AccountRecord>;
+  /** Newest first. */
+  keys(user: UserRecord): Promise<readonly ApiKeyRecord[]>;
+  overview(user: UserRecord, range: DayRange): Promise<AccountOverview>;
+}
+
+export function createAccountView({
+  accounts,
+  keys,
+  budgets,
+  ledger,
+  windows,
+  clock,
+}: AccountViewOptions): AccountView {
+  async function find({ accountId }: UserRecord): Promise<AccountRecord> {
+    const found = await accounts.find(accountId);
+    if (!found) throw new Error('a user is there without their account');
+    return found;
+  }
+
+  const newestFirst = async ({ accountId }: UserRecord) => [...(await keys.listOf(accountId))].reverse();
+
+  return {
+    account: find,
+    keys: newestFirst,
+    async overview(user, range) {
+      const { accountId } = user;
+      const [account, records, totals] = await Promise.all([
+        find(user),
+        newestFirst(user),
+        ledger.totals({ accountId, ...range }),
+      ]);
+      const budgetId = account.plan?.budgetId ?? null;
+      const [budget, looked] = await Promise.all([
+        budgetId === null ? undefined : budgets.find(budgetId),
+        Promise.all(records.map(look)),
+      ]);
+      return { user, account, budget, keys: looked, range, totals };
+    },
+  };
+
+  async function look(record: ApiKeyRecord): Promise<OverviewKey> {
+    const state = keyState(record, clock.now());
+    const isGood = state === 'active' || state === 'rotated';
+    return { record, windows: isGood ? await lookAtWindows(windows, record) : undefined };
+  }
+}

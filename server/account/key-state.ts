@@ -1,0 +1,11 @@
+import type { ApiKeyRecord } from 'mediagate';
+
+/** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
+export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
+
+export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiKeyRecord, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked';
+  if (expiresAt !== null && expiresAt <= now) return 'expired';
+  if (suspendedAt !== null) return 'suspended';
+  return replacedBy === null ? 'active' : 'rotated';
+}

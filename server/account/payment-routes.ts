@@ -1,0 +1,115 @@
+import type Router from '@koa/router';
+import { GatewayError, type OrderRecord } from 'mediagate';
+import { readJsonBody, useJsonBody } from '../middleware/body.js';
+import type { BodyBudget } from '../middleware/body-budget.js';
+import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import type { PollGuard } from '../poll-guard.js';
+import { readIdempotencyKey } from '../wire/idempotency-key.js';
+import { decodePaymentBody, encodePayment, isOrderCode, MAX_PAYMENT_BODY_BYTES } from '../wire/payment.js';
+import type { PaymentDesk } from './payment-desk.js';
+import { drawPng, drawSvg } from './qr-picture.js';
+import type { SessionDesk } from './sessions.js';
+import type { SiteAddress } from './site-address.js';
+import { sendJson } from './tagged-answer.js';
+
+export interface PaymentRoutes {
+  payments: PaymentDesk;
+  sessions: SessionDesk;
+  bodies: BodyBudget;
+  polls: PollGuard;
+  site(): SiteAddress;
+  /** Says in refusals where to sign in. */
+  notice(context: RequestContext, next: Next): Promise<unknown>;
+  /** Lets through what the site's own pages send. */
+  sameOrigin(context: RequestContext, next: Next): Promise<void>;
+}
+
+type OrderContext = RequestContext & { params: Readonly<Record<string, string>> };
+
+/** Orders of whoever is signed in. */
+export function addPaymentRoutes(router: Router<RequestState>, options: PaymentRoutes): void {
+  const { payments, sessions, bodies, polls, site, notice, sameOrigin } = options;
+  const { support } = payments;
+
+  router.post('/api/agent/payment', notice, sameOrigin, async (context: RequestContext) => {
+    const { req: request, res: response } = context;
+    const user = await begin(context);
+    const key = readIdempotencyKey(request.headers);
+    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
+    const { order, replayed } = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
+      const { planId } = decodePaymentBody(value);
+      return payments.create({ user, planId, ...(key !== undefined && { idempotency: { key, fingerprint } }) });
+    });
+    if (replayed) {
+      context.set('Idempotency-Replayed', 'true');
+      context.set('Idempotent-Replayed', 'true');
+    }
+    const payment = await encode(order);
+    context.status = 201;
+    context.set('Location', payment.statusUrl);
+    context.body = { payment };
+  });
+
+  router.get('/api/agent/payment', notice, async (context: RequestContext) => {
+    const user = await begin(context);
+    sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
+  });
+
+  router.get('/api/agent/payment/:code', notice, async (context: OrderContext) => {
+    sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
+  });
+
+  router.post('/api/agent/payment/:code/cancel', notice, sameOrigin, async (context: OrderContext) => {
+    const user = await begin(context);
+    // A form of another page cannot have this type, whatever the browser tells of its origin.
+    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
+    await readJsonBody(context.req, context.res, limits);
+    context.body = { payment: await encode(await payments.cancel(user, codeOf(context))) };
+  });
+
+  router.get('/api/agent/payment/:code/qr.svg', notice, async (context: OrderContext) => {
+    const payload = await payloadOf(context);
+    setPicture(context, 'image/svg+xml');
+    context.body = await drawSvg(payload);
+  });
+
+  router.get('/api/agent/payment/:code/qr.png', notice, async (context: OrderContext) => {
+    const payload = await payloadOf(context);
+    setPicture(context, 'image/png');
+    context.body = Buffer.from(await drawPng(payload));
+  });
+
+  async function begin(context: RequestContext) {
+    const { user } = await sessions.require(context);
+    polls.admit(user.id);
+    return user;
+  }
+
+  async function findOwn(context: OrderContext): Promise<OrderRecord> {
+    return payments.find(await begin(context), codeOf(context));
+  }
+
+  async function payloadOf(context: OrderContext): Promise<string> {
+    const order = await findOwn(context);
+    const transfer = payments.transferOf(order);
+    if (transfer) return transfer.qr.payload;
+    throw new GatewayError('order_state_conflict', `There is nothing to pay: this order is ${order.state}.`);
+  }
+
+  async function encode(order: OrderRecord) {
+    const transfer = payments.transferOf(order);
+    const svg = transfer && (await drawSvg(transfer.qr.payload));
+    return encodePayment({ order, transfer, svg, siteUrl: site().url, support });
+  }
+}
+
+function codeOf({ params: { code } }: OrderContext): string {
+  if (isOrderCode(code)) return code;
+  throw new GatewayError('order_not_found', 'There is no such order.');
+}
+
+/** What it shows may be less tomorrow, or nothing. */
+function setPicture(context: RequestContext, type: string): void {
+  context.set('Content-Type', type);
+  context.set('Cache-Control', 'private, no-store');
+}

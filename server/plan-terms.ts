@@ -1,0 +1,65 @@
+import type { Grant, PlanTerms } from 'mediagate';
+import type { Catalogue, FreeTier, Plan } from './catalogue.js';
+import { GRANTS } from './keys.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** When requests of the free tier are forgotten. */
+export type FreeTierPeriod = 'lifetime' | 'month' | 'day';
+
+/** What a plan of the catalogue gives: never any number of requests per minute. */
+export type CatalogueTerms = PlanTerms & { rpm: number };
+
+export interface PlanTermsOptions {
+  catalogue: Catalogue;
+  freeTierPeriod: FreeTierPeriod;
+}
+
+/** What a plan of the catalogue gives, as it stands there now. Undefined where there is no such plan. */
+export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTermsOptions): CatalogueTerms | undefined {
+  const { plans, freeTier, furtherGrants } = catalogue;
+  const further = furtherGrants.find((one) => one.planId === planId)?.grants ?? [];
+  if (planId === freeTier.id) return freeTerms(freeTier, further, freeTierPeriod);
+  const plan = plans.find(({ id }) => id === planId);
+  return plan && termsOf(plan, further, freeTier);
+}
+
+function freeTerms(
+  { id, requestLimit, rpm, modelAccess }: FreeTier,
+  further: readonly Grant[],
+  period: FreeTierPeriod,
+) {
+  const resets = period === 'lifetime' ? 'never' : period;
+  return {
+    planId: id,
+    grants: inOrder(['text', ...further]),
+    rpm,
+    models: modelAccess,
+    imageDailyLimit: null,
+    durationMs: null,
+    budget: { tokenLimit: null, dailyTokenLimit: null, requestLimit, resets },
+  } satisfies CatalogueTerms;
+}
+
+function termsOf(plan: Plan, further: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
+  const { durationDays, tokenLimit, dailyTokenLimit, requestLimit, imageOnly } = plan;
+  const isCounted = !imageOnly && [requestLimit, tokenLimit, dailyTokenLimit].some((limit) => limit !== null);
+  return {
+    planId: plan.id,
+    grants: inOrder([...grantsOf(plan), ...further]),
+    rpm: plan.includedRpm,
+    models: plan.allModels || imageOnly ? null : modelAccess,
+    imageDailyLimit: plan.imageDailyLimit,
+    durationMs: durationDays === 0 ? null : durationDays * DAY_MS,
+    budget: isCounted ? { tokenLimit, dailyTokenLimit, requestLimit, resets: 'never' } : null,
+  };
+}
+
+function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): Grant[] {
+  if (imageOnly) return ['images'];
+  return [...(includesImage ? (['images'] as const) : []), 'text', ...(includesAudio ? (['audio'] as const) : [])];
+}
+
+function inOrder(grants: readonly Grant[]): Grant[] {
+  return GRANTS.filter((grant) => grants.includes(grant));
+}

@@ -1,0 +1,15 @@
+import type { Catalogue } from '../catalogue.js';
+import { API_VERSION } from '../version.js';
+
+/** What plans there are. Prices are told only where the operator wants them told. */
+export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible, support }: Catalogue) {
+  return {
+    version: API_VERSION,
+    publicPriceTablesVisible,
+    plans,
+    freeTier,
+    payAsYouGo: { eligible: false, packages: [], ratesPerMillionTokens: [] },
+    prices: publicPriceTablesVisible ? prices : [],
+    support,
+  };
+}
