@@ -90,6 +90,7 @@ export const ERROR_CODES = [
   'too_many_open_orders',
   'order_state_conflict',
   'key_exists',
+  'no_active_key',
   'too_many_keys',
   'key_replaced',
   // HTTP framing

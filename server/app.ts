@@ -9,6 +9,7 @@ import {
   type UsageLedger,
   type Windows,
 } from 'mediagate';
+import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
 import type { Health } from './health.js';
@@ -75,32 +76,40 @@ export interface AppDependencies {
   publicMetrics?: boolean;
 }
 
-type ReceiveDependencies = Pick<AppDependencies, 'account' | 'clock' | 'health' | 'logger' | 'metrics'>;
-type MetricsAppDependencies = Required<Omit<ReceiveDependencies, 'account'>>;
+type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics'>;
 
 /**
  * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
  * → body → fields → link → slot → work.
  */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  return assemble(createRouter(dependencies), dependencies);
+  const { account, keys, clock } = dependencies;
+  const before = account ? [markVisits, createPlay({ account, keys, clock })] : [];
+  return assemble(createRouter(dependencies), dependencies, before);
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
-export function createMetricsApp({ metrics, ...rest }: MetricsAppDependencies): Koa<RequestState> {
+export function createMetricsApp({ metrics, ...rest }: Required<ReceiveDependencies>): Koa<RequestState> {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   addMetricsRoute(router, metrics);
-  return assemble(router, rest);
+  return assemble(router, rest, []);
 }
 
-function assemble(router: Router<RequestState>, dependencies: ReceiveDependencies): Koa<RequestState> {
-  const { logger, account } = dependencies;
+type Middleware = (context: RequestContext, next: Next) => Promise<unknown>;
+
+/** @param before What stands between the answering of errors and the routes. */
+function assemble(
+  router: Router<RequestState>,
+  dependencies: ReceiveDependencies,
+  before: readonly Middleware[],
+): Koa<RequestState> {
+  const { logger } = dependencies;
   const app = new Koa<RequestState>();
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(dependencies));
   app.use(answerErrors(logger));
-  if (account) app.use(markVisits);
+  for (const middleware of before) app.use(middleware);
   app.use(router.routes());
   app.use(refuseUnrouted);
   return app;

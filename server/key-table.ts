@@ -27,6 +27,11 @@ export interface KeyTable {
   verify(key: string): Promise<ApiKeyRecord>;
   /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
   refresh(): Promise<void>;
+  /**
+   * The same for a key that nobody showed, since who asks is known otherwise.
+   * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
+   */
+  admit(record: ApiKeyRecord): ApiKeyRecord;
   /** Writes down what is still to be written and stops refreshing. */
   close(): Promise<void>;
 }
@@ -122,6 +127,17 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     throw invalid();
   }
 
+  function admit(record: ApiKeyRecord): ApiKeyRecord {
+    const now = clock.now();
+    if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
+    if (record.expiresAt !== null && record.expiresAt <= now) {
+      throw new GatewayError('expired_api_key', 'This API key has expired.');
+    }
+    if (record.suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
+    uses.set(record.id, now);
+    return record;
+  }
+
   const timers = [setInterval(refresh, REFRESH_MS), setInterval(touch, TOUCH_MS)];
   for (const timer of timers) timer.unref();
 
@@ -131,16 +147,10 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       const known = verified.get(digest);
       const record = known && table.get(known.id) === known ? known : await verifyAnew(key);
       if (record !== known) remember(verified, digest, record);
-      const now = clock.now();
-      if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
-      if (record.expiresAt !== null && record.expiresAt <= now) {
-        throw new GatewayError('expired_api_key', 'This API key has expired.');
-      }
-      if (record.suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
-      uses.set(record.id, now);
-      return record;
+      return admit(record);
     },
     refresh,
+    admit,
     async close() {
       for (const timer of timers) clearInterval(timer);
       await touch();

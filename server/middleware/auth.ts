@@ -25,6 +25,15 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
   return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
     const wanted = typeof grant === 'string' ? [grant] : grant;
     return async (context: RequestContext, next: Next): Promise<void> => {
+      context.state.key = context.state.playedKey ?? (await verify(context));
+      const { grants, rpm } = context.state.key;
+      if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
+        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
+      }
+      await next();
+    };
+
+    async function verify(context: RequestContext): Promise<ApiKeyRecord> {
       const address = context.req.socket.remoteAddress ?? '';
       const blockedFor = failures.blockedFor(address);
       try {
@@ -35,7 +44,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
-        context.state.key = await keys.verify(shown);
+        return await keys.verify(shown);
       } catch (error) {
         if (blockedFor !== undefined) {
           throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
@@ -47,12 +56,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
         throw error;
       }
-      const { grants, rpm } = context.state.key;
-      if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
-        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
-      }
-      await next();
-    };
+    }
   };
 }
 

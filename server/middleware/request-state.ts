@@ -8,6 +8,8 @@ export interface RequestState {
   startedAt: number;
   /** The key that was shown, once it is known to be good. */
   key?: ApiKeyRecord;
+  /** The key that a page of the site acts with; set once its session is known to be good. */
+  playedKey?: ApiKeyRecord;
   /** Set on link-data routes: their errors name the link. */
   link?: { inputUrl?: string };
   /** Set on routes of models: their failures are classed as model vendors do. */

@@ -14,6 +14,7 @@ export interface HeaderView {
 /** What every page leads to, in order. */
 const NAVIGATION = [
   { path: '/plans', label: 'Plans' },
+  { path: '/playground', label: 'Playground' },
   { path: '/setup', label: 'Setup' },
 ] as const;
 
@@ -48,6 +49,7 @@ export function renderFooter(): Html {
 <div class="frame">
 <p>mediagate is a gateway that you host yourself. Keys stay on servers, never in pages or apps.</p>
 <ul>
+<li><a href="/docs">API reference</a></li>
 <li><a href="/health">Health</a></li>
 </ul>
 </div>

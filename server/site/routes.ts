@@ -14,13 +14,15 @@ import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import { paymentPage } from './pages/payment.js';
 import { plansPage } from './pages/plans.js';
+import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
 import { planName, planViews } from './plan-view.js';
+import { lookAtPlayground } from './playground-view.js';
 
 export interface SiteRoutes {
   account: AccountDependencies;
-  gateway: Pick<Gateway, 'platforms' | 'models'>;
+  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
   budgets: Budgets;
   ledger: UsageLedger;
   windows: Windows;
@@ -84,6 +86,12 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     if (!signedIn) return seeOther(context, signInPath(context));
     const sources = { view, jobs, orders, catalogue, now: clock.now() };
     send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
+  });
+
+  router.get('/playground', markPage, async (context: RequestContext) => {
+    const signedIn = await sessions.find(context);
+    if (!signedIn) return seeOther(context, signInPath(context));
+    send(context, playgroundPage(await lookAtPlayground({ ...options, state }, signedIn.user)), signedIn);
   });
 
   router.get('/pay/:code', markPage, async (context: RequestContext & { params: Record<string, string> }) => {

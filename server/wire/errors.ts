@@ -87,6 +87,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   too_many_open_orders: conflict,
   order_state_conflict: conflict,
   key_exists: conflict,
+  no_active_key: conflict,
   too_many_keys: conflict,
   key_replaced: conflict,
   request_timeout: { status: 408, type: 'timeout_error' },

@@ -12,6 +12,8 @@ export interface PageRequest {
   method?: 'GET' | 'POST' | 'DELETE';
   /** Sent as a form. */
   form?: Record<string, string>;
+  /** Sent as JSON. */
+  json?: unknown;
   headers?: Record<string, string>;
 }
 
@@ -52,10 +54,10 @@ export function createBrowserSession(): BrowserSession {
     }
   }
 
-  async function send(url: string, { method, form, headers }: PageRequest = {}): Promise<PageAnswer> {
+  async function send(url: string, { method, form, json, headers }: PageRequest = {}): Promise<PageAnswer> {
     const { pathname, origin } = new URL(url);
     const cookies = [...jarOf(url)].filter(([, { path }]) => pathname.startsWith(path));
-    const verb = method ?? (form ? 'POST' : 'GET');
+    const verb = method ?? (form || json !== undefined ? 'POST' : 'GET');
     const response = await fetch(url, {
       method: verb,
       redirect: 'manual',
@@ -64,9 +66,11 @@ export function createBrowserSession(): BrowserSession {
         accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
         ...(cookies.length > 0 && { cookie: cookies.map(([name, { value }]) => `${name}=${value}`).join('; ') }),
         ...(verb !== 'GET' && { origin, 'sec-fetch-site': 'same-origin' }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
       ...(form && { body: new URLSearchParams(form) }),
+      ...(json !== undefined && { body: JSON.stringify(json) }),
     });
     keep(url, response.headers);
     const to = response.headers.get('location');

@@ -21,11 +21,16 @@ export async function requestJson(method: string, path: string, body?: unknown):
   } catch {
     throw new RequestProblem('The gateway cannot be reached. Check the connection and try again.', 'unreachable', 0);
   }
+  if (!response.ok) throw await problemOf(response);
+  return response.json().catch(() => undefined);
+}
+
+/** What an answer that is no 2xx says no with. */
+export async function problemOf(response: Response): Promise<RequestProblem> {
   const json: unknown = await response.json().catch(() => undefined);
-  if (response.ok) return json;
   const message = memberOf(json, 'error.message');
   const code = memberOf(json, 'error.code');
-  throw new RequestProblem(message ?? 'This did not work. Try again in a moment.', code ?? 'unknown', response.status);
+  return new RequestProblem(message ?? 'This did not work. Try again in a moment.', code ?? 'unknown', response.status);
 }
 
 /** Text or number at a path of members: `payment.code`. */

@@ -1,0 +1,98 @@
+import { byId, element } from './elements.js';
+import { readEventData } from './event-lines.js';
+import { member, textAt } from './json-members.js';
+import { RequestProblem } from './json-request.js';
+import { play } from './play-request.js';
+import { onSubmit } from './work.js';
+
+interface Message {
+  role: 'user' | 'assistant';
+  content: string;
+}
+
+const form = byId('chat-form', HTMLFormElement);
+const input = byId('chat-text', HTMLTextAreaElement);
+const log = byId('chat-log', HTMLOListElement);
+const stop = byId('chat-stop', HTMLButtonElement);
+const clear = byId('chat-clear', HTMLButtonElement);
+
+let messages: Message[] = [];
+let running: AbortController | undefined;
+
+onSubmit(form, async (fields) => {
+  const model = String(fields.get('model'));
+  const asked: Message = { role: 'user', content: String(fields.get('text')).trim() };
+  if (asked.content === '') return;
+  const controller = new AbortController();
+  running = controller;
+  stop.hidden = false;
+  const own = addMessage('You', asked.content);
+  const said = addMessage(model, '');
+  input.value = '';
+  // Whoever listens to the page is told what was said once, when all of it is there.
+  log.setAttribute('aria-busy', 'true');
+  try {
+    const conversation = [...messages, asked];
+    for await (const delta of answer(model, conversation, controller.signal)) {
+      said.text.append(delta);
+      log.scrollTop = log.scrollHeight;
+    }
+    messages = [...conversation, { role: 'assistant', content: said.text.textContent ?? '' }];
+  } catch (error) {
+    if (controller.signal.aborted) {
+      // What was said before it was stopped is part of what was said.
+      messages = [...messages, asked, { role: 'assistant', content: said.text.textContent || '…' }];
+      return;
+    }
+    own.entry.remove();
+    said.entry.remove();
+    input.value ||= asked.content;
+    throw error;
+  } finally {
+    if (running === controller) {
+      running = undefined;
+      stop.hidden = true;
+    }
+    log.removeAttribute('aria-busy');
+    input.focus();
+  }
+});
+
+async function* answer(model: string, conversation: readonly Message[], signal: AbortSignal): AsyncGenerator<string> {
+  const json = { model, messages: conversation, stream: true };
+  const { body } = await play('/v1/chat/completions', { method: 'POST', json, signal });
+  if (!body) return;
+  for await (const data of readEventData(body)) {
+    if (data === '[DONE]') return;
+    const event: unknown = JSON.parse(data);
+    if (member(event, 'error')) {
+      const message = textAt(event, 'error.message') ?? 'The answer broke off.';
+      throw new RequestProblem(message, textAt(event, 'error.code') ?? 'unknown', 200);
+    }
+    const delta = textAt(event, 'choices.0.delta.content');
+    if (delta !== undefined) yield delta;
+  }
+}
+
+function addMessage(who: string, content: string) {
+  const text = element('span', { class: 'chat-text' }, content);
+  const entry = element('li', { class: who === 'You' ? 'chat-own' : undefined }, element('strong', {}, who), text);
+  log.append(entry);
+  log.scrollTop = log.scrollHeight;
+  return { entry, text };
+}
+
+stop.addEventListener('click', () => running?.abort());
+
+clear.addEventListener('click', () => {
+  running?.abort();
+  messages = [];
+  log.replaceChildren();
+  input.focus();
+});
+
+input.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit();
+});

@@ -1,0 +1,27 @@
+import { byId, element } from './elements.js';
+import { startFileDrop } from './file-drop.js';
+import { textAt } from './json-members.js';
+import { playJson } from './play-request.js';
+import { onSubmit, showWork } from './work.js';
+
+const work = byId('hearing-work', HTMLElement);
+const result = byId('hearing-result', HTMLElement);
+const sounds = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
+
+onSubmit(byId('hearing-form', HTMLFormElement), async (fields) => {
+  const [sound] = sounds.files;
+  if (!sound) throw new Error('Choose a sound first.');
+  const form = new FormData();
+  form.set('model', String(fields.get('model')));
+  form.set('file', sound, sound.name);
+  result.replaceChildren();
+  const done = showWork(work, 'Listening');
+  try {
+    const text = textAt(await playJson('/v1/audio/transcriptions', { method: 'POST', form }), 'text');
+    result.replaceChildren(element('p', { class: 'transcript', role: 'status' }, text ?? 'Nothing was said.'));
+    done('Written down.');
+  } catch (error) {
+    done();
+    throw error;
+  }
+});

@@ -1,0 +1,21 @@
+import { byId } from './elements.js';
+import { startFileDrop, toDataUri } from './file-drop.js';
+import { addImageCard } from './image-card.js';
+import { onSubmit } from './work.js';
+
+const MAX_REFERENCES = 4;
+
+const form = byId('image-form', HTMLFormElement);
+const references = startFileDrop(byId('image-references', HTMLInputElement), MAX_REFERENCES);
+
+onSubmit(form, async (fields) => {
+  const image = await Promise.all(references.files.map(toDataUri));
+  const request = {
+    model: String(fields.get('model')),
+    prompt: String(fields.get('prompt')),
+    size: String(fields.get('size')),
+    ...(image.length > 0 && { image }),
+  };
+  // Each is a job of its own, and goes its own way from here.
+  for (let count = Number(fields.get('count')); count > 0; count -= 1) addImageCard(request);
+});

@@ -1,0 +1,97 @@
+import { documentCard } from './document-card.js';
+import { byId, codeFigure, element } from './elements.js';
+import { numberAt, textAt, textsAt } from './json-members.js';
+import { RequestProblem } from './json-request.js';
+import { playJson } from './play-request.js';
+import { onSubmit, showWork } from './work.js';
+
+/** The variable that clients read the key from: the key itself is never here. */
+const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
+const DEFAULT_POLL_S = 3;
+
+const form = byId('link-form', HTMLFormElement);
+const work = byId('link-work', HTMLElement);
+const result = byId('link-result', HTMLElement);
+
+onSubmit(form, async (fields) => {
+  const body = requestOf(fields);
+  result.replaceChildren();
+  const done = showWork(work, 'Reading the link');
+  try {
+    showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body })));
+    done('Read.');
+  } catch (error) {
+    done();
+    throw error;
+  }
+});
+
+/** Members that say what holds anyway are left out: what is shown with curl is what one would write. */
+function requestOf(fields: FormData): Record<string, unknown> {
+  const reviews = Number(fields.get('reviews'));
+  return {
+    url: String(fields.get('url')).trim(),
+    ...(reviews !== 10 && { clip_review_limit: reviews }),
+    ...(fields.get('sort') !== 'recommended' && { clip_sort: fields.get('sort') }),
+    ...(fields.get('audio') === null && { include_audio_mp3: false }),
+    ...(fields.get('background') !== null && { async_mode: true }),
+  };
+}
+
+/** A background job is asked for until it has ended. */
+async function ended(answer: unknown): Promise<unknown> {
+  let latest = answer;
+  for (;;) {
+    const status = textAt(latest, 'data.job.status');
+    if (status === 'failed' || status === 'cancelled') {
+      const { message, code } = {
+        message: textAt(latest, 'error.message') ?? 'The job ended without a document.',
+        code: textAt(latest, 'error.code') ?? status,
+      };
+      throw new RequestProblem(message, code, 200);
+    }
+    if (status !== 'queued' && status !== 'processing') return latest;
+    const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    latest = await playJson(textAt(latest, 'data.job.status_url') ?? '');
+  }
+}
+
+function showDocument(body: Record<string, unknown>, answer: unknown): void {
+  const notes = textsAt(answer, 'limitations');
+  const platform = textAt(answer, 'platform') ?? '';
+  const method = textAt(answer, 'extraction_method') ?? '';
+  result.replaceChildren(
+    documentCard(answer),
+    element(
+      'p',
+      { class: 'small muted' },
+      `Read from ${platform} by ${method}.`,
+      notes.length > 0 && ` Not everything is there: ${notes.join('; ')}.`,
+    ),
+    element(
+      'details',
+      {},
+      element('summary', {}, 'JSON'),
+      codeFigure('link-json', 'Answer', JSON.stringify(answer, null, 2)),
+    ),
+    element(
+      'details',
+      { open: true },
+      element('summary', {}, 'The request'),
+      codeFigure('link-curl', 'Shell', curlOf(body)),
+    ),
+  );
+  result.focus({ preventScroll: true });
+  result.scrollIntoView({ block: 'nearest' });
+}
+
+function curlOf(body: Record<string, unknown>): string {
+  const { baseUrl = location.origin } = document.querySelector<HTMLElement>('[data-base-url]')?.dataset ?? {};
+  // A quote within single quotes ends them, stands escaped by itself, and begins them again.
+  const data = JSON.stringify(body).replaceAll("'", `'\\''`);
+  return `curl ${baseUrl}/v1/extract \\
+  -H "Authorization: Bearer ${KEY_VARIABLE}" \\
+  -H "Content-Type: application/json" \\
+  -d '${data}'`;
+}

@@ -1,0 +1,23 @@
+import { element } from './elements.js';
+import { RequestProblem } from './json-request.js';
+
+/** Says what went wrong, in the gateway's words and with its code; nothing where nothing did. */
+export function showProblem(place: Element | null, error?: unknown): void {
+  place?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
+}
+
+export function problemParts(error: unknown): (Node | string)[] {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof RequestProblem)) return [message];
+  const { code, status } = error;
+  const said = element('span', { class: 'mono' }, status === 0 ? code : `${code} (${status})`);
+  const parts: (Node | string)[] = [`${message} `, said];
+  const way = wayOut(error);
+  return way ? [...parts, ' ', way] : parts;
+}
+
+function wayOut({ code }: RequestProblem): HTMLElement | undefined {
+  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Make a key');
+  if (code !== 'not_signed_in') return undefined;
+  return element('a', { href: `/login?return_to=${encodeURIComponent(location.pathname)}` }, 'Sign in');
+}

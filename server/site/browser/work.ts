@@ -1,0 +1,40 @@
+import { element } from './elements.js';
+import { showProblem } from './problem.js';
+
+const TICK_MS = 1_000;
+
+/** Shows that something goes on, and for how long; what comes back ends that. */
+export function showWork(place: HTMLElement, words: string): (words?: string) => void {
+  const startedAt = Date.now();
+  // Told once; seconds that go by are for the eye alone.
+  const seconds = element('span', { 'aria-hidden': 'true' });
+  const text = element('span', {}, words);
+  const tick = () => {
+    seconds.textContent = ` ${Math.round((Date.now() - startedAt) / 1_000)} s`;
+  };
+  const timer = setInterval(tick, TICK_MS);
+  place.replaceChildren(element('span', {}, text, seconds), element('progress', { 'aria-label': words }));
+  return (last) => {
+    clearInterval(timer);
+    place.replaceChildren(...(last === undefined ? [] : [last]));
+  };
+}
+
+/** Runs what a form asks for, one at a time, and says beside it what went wrong. */
+export function onSubmit(form: HTMLFormElement, run: (fields: FormData) => Promise<void>): void {
+  const problem = form.querySelector('.problem');
+  const button = form.querySelector('button:not([type="button"])');
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    if (button?.getAttribute('aria-disabled') === 'true') return;
+    showProblem(problem);
+    button?.setAttribute('aria-disabled', 'true');
+    try {
+      await run(new FormData(form));
+    } catch (error) {
+      showProblem(problem, error);
+    } finally {
+      button?.removeAttribute('aria-disabled');
+    }
+  });
+}

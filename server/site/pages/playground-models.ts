@@ -1,0 +1,50 @@
+import { type Html, html } from '../html.js';
+import type { PlaygroundView } from '../playground-view.js';
+import { fileDrop, modelSelect, withheldNotice } from './playground-pieces.js';
+
+/** Names that every model which speaks knows, or finds the nearest of its own for. */
+const VOICES = ['alloy', 'echo', 'fable', 'nova', 'onyx', 'shimmer'] as const;
+
+export function modelsPanel(view: PlaygroundView): Html {
+  return html`<h2 class="visually-hidden">Models</h2><div class="model-cards">${chat(view)}<div class="stack">${speech(view)}${hearing(view)}</div></div>`;
+}
+
+function chat(view: PlaygroundView): Html {
+  const { text } = view.models;
+  return html`<section class="card stack" aria-labelledby="chat-title"><h3 id="chat-title">Chat</h3>
+${withheldNotice(view, 'text', text)}
+<ol class="chat" id="chat-log" role="log" aria-label="Chat" tabindex="0"></ol>
+<form class="stack" id="chat-form">
+<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" required maxlength="20000" placeholder="Enter sends, Shift and Enter breaks the line"></textarea></div>
+<div class="form-row">${modelSelect('chat-model', text)}<button class="button">Send</button><button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>
+<p class="problem" role="alert"></p>
+</form></section>`;
+}
+
+function speech(view: PlaygroundView): Html {
+  const { speak } = view.models;
+  return html`<section class="card stack" aria-labelledby="speech-title"><h3 id="speech-title">Speak a text</h3>
+${withheldNotice(view, 'audio', speak)}
+<form class="stack" id="speech-form">
+<div class="field"><label for="speech-text">Text</label><textarea class="input" id="speech-text" name="text" rows="2" required maxlength="4096"></textarea></div>
+<div class="form-row">${modelSelect('speech-model', speak)}
+<div class="field"><label for="speech-voice">Voice</label><select class="input" id="speech-voice" name="voice">${VOICES.map((voice) => html`<option>${voice}</option>`)}</select></div>
+<button class="button">Speak</button></div>
+<p class="problem" role="alert"></p>
+</form>
+<p class="work" id="speech-work" role="status"></p>
+<div id="speech-result"></div></section>`;
+}
+
+function hearing(view: PlaygroundView): Html {
+  const { transcribe } = view.models;
+  return html`<section class="card stack" aria-labelledby="hearing-title"><h3 id="hearing-title">Write down a sound</h3>
+${withheldNotice(view, 'audio', transcribe)}
+<form class="stack" id="hearing-form">
+${fileDrop({ id: 'hearing-sound', label: 'Sound', words: 'Drop a sound here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
+<div class="form-row">${modelSelect('hearing-model', transcribe)}<button class="button">Write it down</button></div>
+<p class="problem" role="alert"></p>
+</form>
+<p class="work" id="hearing-work" role="status"></p>
+<div id="hearing-result"></div></section>`;
+}
