@@ -19,7 +19,9 @@ export function addUserCommands(program: Command): void {
     .argument('<user>', 'id of a user or of an account')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
-      runCommand(async (settings) => (await import('./commands/users.js')).showUserCommand(settings, id, options)),
+      runCommand(async (settings) =>
+        (await import('./commands/user-details.js')).showUserCommand(settings, id, options),
+      ),
     );
   users
     .command('suspend')
