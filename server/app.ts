@@ -133,7 +133,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   const counting = { keys, budgets, ledger, windows };
-  const serving = { bodies, polls, clock, logger, drain, baseUrl };
+  const serving = { bodies, polls, clock, logger, drain, imageDailyLimit, baseUrl };
   if (account) addAccountRoutes(router, { account, gateway, ...counting, ...serving });
   return router;
 }

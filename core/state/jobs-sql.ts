@@ -1,5 +1,6 @@
 import type { Clock, Logger } from '../contracts/services.js';
 import { isGatewayError } from '../errors.js';
+import { dayOf, readUsed } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createGroupCommit, type GroupCommit } from './group-commit.js';
@@ -123,6 +124,11 @@ export function createJobs({
       const before = await database.run((queries) => table.countBefore(queries, id));
       return before === undefined ? undefined : before + 1;
     },
+    usedToday: (kind, accountId) =>
+      database.run(async (queries) => {
+        const used = await readUsed(queries, kind, dayOf(await clock.read(queries)), [accountId]);
+        return used.get(accountId) ?? 0;
+      }),
     active: (kind) => database.run((queries) => table.countActive(queries, kind)),
     counts: () => database.run((queries) => table.countByState(queries)),
     work(options) {

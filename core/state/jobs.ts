@@ -188,6 +188,8 @@ export interface Jobs {
   waitFor(id: string, accountId: string, options: WaitOptions): Promise<JobRecord | undefined>;
   /** Where a queued job stands, 1 being next; 1,000 where it is that far back or farther. Undefined where it is not queued. */
   queuePosition(id: string): Promise<number | undefined>;
+  /** What an account has taken of today's quota (UTC): what was given back is not counted. */
+  usedToday(kind: JobKind, accountId: string): Promise<number>;
   /** Jobs of a kind that are queued or running. */
   active(kind: JobKind): Promise<number>;
   /** The same of all kinds, told apart. */

@@ -6,6 +6,7 @@ import type {
   BudgetState,
   Budgets,
   Clock,
+  Jobs,
   UsageLedger,
   UsageTotal,
   UserRecord,
@@ -28,6 +29,8 @@ export interface AccountOverview {
   account: AccountRecord;
   /** What model requests of all its keys are counted against; undefined where nothing limits them. */
   budget: BudgetState | undefined;
+  /** Images of today by UTC; undefined where nothing limits them. */
+  images: { limit: number; used: number } | undefined;
   /** Newest first; a few that are good no longer among them. */
   keys: readonly OverviewKey[];
   range: DayRange;
@@ -41,6 +44,9 @@ export interface AccountViewOptions {
   budgets: Pick<Budgets, 'find'>;
   ledger: Pick<UsageLedger, 'totals'>;
   windows: Windows;
+  jobs: Pick<Jobs, 'usedToday'>;
+  /** Images of one day where the plan says nothing. Default: any number. */
+  imageDailyLimit?: number;
   clock: Clock;
 }
 
@@ -52,14 +58,9 @@ export interface AccountView {
   overview(user: UserRecord, range: DayRange): Promise<AccountOverview>;
 }
 
-export function createAccountView({
-  accounts,
-  keys,
-  budgets,
-  ledger,
-  windows,
-  clock,
-}: AccountViewOptions): AccountView {
+export function createAccountView(options: AccountViewOptions): AccountView {
+  const { accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock } = options;
+
   async function find({ accountId }: UserRecord): Promise<AccountRecord> {
     const found = await accounts.find(accountId);
     if (!found) throw new Error('a user is there without their account');
@@ -79,13 +80,20 @@ export function createAccountView({
         ledger.totals({ accountId, ...range }),
       ]);
       const budgetId = account.plan?.budgetId ?? null;
-      const [budget, looked] = await Promise.all([
+      const [budget, images, looked] = await Promise.all([
         budgetId === null ? undefined : budgets.find(budgetId),
+        imagesOf(account),
         Promise.all(records.map(look)),
       ]);
-      return { user, account, budget, keys: looked, range, totals };
+      return { user, account, budget, images, keys: looked, range, totals };
     },
   };
+
+  async function imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
+    const limit = plan?.imageDailyLimit ?? imageDailyLimit;
+    if (limit === undefined || !plan?.grants.includes('images')) return undefined;
+    return { limit, used: await jobs.usedToday('image', id) };
+  }
 
   async function look(record: ApiKeyRecord): Promise<OverviewKey> {
     const state = keyState(record, clock.now());

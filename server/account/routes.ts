@@ -29,7 +29,7 @@ import { addUserRoutes } from './user-routes.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {
-  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'orders'>;
+  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'jobs' | 'orders'>;
   identity: Identity;
   catalogue: Catalogue;
   freeTierPeriod: FreeTierPeriod;
@@ -55,13 +55,15 @@ export interface AccountRoutes {
   logger: Logger;
   /** Aborts when the gateway begins to finish. */
   drain: AbortSignal;
+  /** Images of one day where a plan says nothing. Default: any number. */
+  imageDailyLimit?: number;
   baseUrl(): string;
 }
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
-  const { logger, drain } = options;
+  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock } = options;
+  const { logger, drain, imageDailyLimit, baseUrl } = options;
   const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sessions = createSessionDesk(state.sessions, site);
@@ -71,8 +73,8 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
   addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, sameOrigin, site });
-  const { accounts, keys } = state;
-  const view = createAccountView({ accounts, keys, budgets, ledger, windows, clock });
+  const { accounts, keys, jobs } = state;
+  const view = createAccountView({ accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock });
   const keyDesk = createKeyDesk({ keys, table, pepper, clock, catalogue, freeTierPeriod });
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });

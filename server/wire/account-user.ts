@@ -17,13 +17,14 @@ export interface AccountAnswer {
 
 /** Everything of an account that its user may see. */
 export function encodeOverview(overview: AccountOverview, { catalogue, now }: AccountAnswer) {
-  const { user, account, budget, keys, range, totals } = overview;
+  const { user, account, budget, images, keys, range, totals } = overview;
   const newest = keys.find(({ record }) => keyState(record, now) === 'active');
   return {
     user: { ...encodeUser(user), createdAt: isoTime(user.createdAt) },
     account: { id: account.id, createdAt: isoTime(account.createdAt) },
     plan: account.plan && encodeAccountPlan(account.plan, { catalogue, now }),
     budget: budget ? encodeBudget(budget) : null,
+    imagesToday: images ? { ...images, left: Math.max(0, images.limit - images.used) } : null,
     key: newest ? encodeKey(newest, now) : null,
     keys: keys.map((key) => encodeKey(key, now)),
     usage: {

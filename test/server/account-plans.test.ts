@@ -59,7 +59,8 @@ describe('plans of accounts over HTTP', () => {
     // Another key of the account is no way around it.
     const further = (await ann.post('/api/user/keys')).json.apiKey;
     expect(await submitted(further, 1)).to.deep.equal(['daily_image_limit_reached']);
-    const { plan, budget } = (await ann.get('/api/user')).json;
+    const { plan, budget, imagesToday } = (await ann.get('/api/user')).json;
+    expect(imagesToday).to.deep.equal({ limit: 2, used: 2, left: 0 });
     expect(plan).to.deep.include({ id: 'pictures', imageDailyLimit: 2, grants: ['images'] });
     expect(budget).to.equal(null);
   });
@@ -68,6 +69,7 @@ describe('plans of accounts over HTTP', () => {
     const bob = await newcomer(app, 'bob@example.com');
     const { apiKey, key } = (await bob.post('/api/user')).json;
     expect(key).to.deep.include({ planId: 'free', grants: ['images', 'text'], imageDailyLimit: null });
+    expect((await bob.get('/api/user')).json.imagesToday).to.deep.equal({ limit: 3, used: 0, left: 3 });
     expect(await submitted(apiKey, 4)).to.deep.equal([202, 202, 202, 'daily_image_limit_reached']);
   });
 
