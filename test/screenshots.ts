@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, openState, type State, systemClock } from 'mediagate';
@@ -27,7 +27,7 @@ const PAYMENT = {
 
 const PLANS = {
   publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
-  support: PRICED_PLANS.support,
+  support: { text: PRICED_PLANS.support.text, email: PRICED_PLANS.support.email },
   plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
 };
 
@@ -75,6 +75,7 @@ async function takeScreenshots(folder: string): Promise<void> {
     await browser.close();
     await state.close();
     await gateway.stop();
+    await rm(plansFile);
   }
 }
 
@@ -117,7 +118,9 @@ async function take(page: Page, gateway: GatewayProcess, folder: string, shots: 
       for (const colorScheme of SCHEMES) {
         await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
         await page.emulateMedia({ colorScheme });
-        await page.goto(gateway.url + target, { waitUntil: 'networkidle' });
+        // Never idle: the page of an open order waits for the money.
+        await page.goto(gateway.url + target, { waitUntil: 'load' });
+        await page.evaluate(() => document.fonts.ready.then(() => undefined));
         await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
       }
     }
