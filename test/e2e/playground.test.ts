@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { definePlugin, GatewayError } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -22,6 +22,29 @@ const GONE = 'https://invented.example/item/404';
 const WIDTHS = [1_280, 390] as const;
 const MAX_BYTES = 150 * 1024;
 
+/** One model that never comes to an end, and one that will not begin. */
+const darkroom = definePlugin({
+  name: 'darkroom',
+  apiVersion: 1,
+  summary: 'Models that make no image.',
+  provides: ['image'],
+  setup: () => ({
+    imageProviders: [
+      {
+        models: ['slow-image'],
+        generate: ({ signal }) =>
+          new Promise<never>((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          }),
+      },
+      {
+        models: ['prim-image'],
+        generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
+      },
+    ],
+  }),
+});
+
 describe('the playground in a real browser', () => {
   let app: SignInApp;
   let browser: Browser;
@@ -39,6 +62,7 @@ describe('the playground in a real browser', () => {
         { use: invented({ extract }) },
         { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
         { use: sketchImage },
+        { use: darkroom },
         { use: echoText, options: { model: 'm-5.5' } },
         { use: offlineSpeech },
       ],
@@ -175,6 +199,22 @@ describe('the playground in a real browser', () => {
     );
     expect(await page.locator('#image-news').textContent()).to.match(/^Image \d is ready\.$/);
     await expectGood('images');
+  });
+
+  it('cancels one image, and says why another could not be had', async () => {
+    await open('images');
+    await page.getByLabel('Prompt').fill('A tug in the fog');
+    for (const model of ['slow-image', 'prim-image']) {
+      await page.locator('#image-model').selectOption(model);
+      await page.getByRole('button', { name: 'Make images' }).click();
+    }
+    const cards = page.locator('#image-cards').getByRole('listitem');
+    await cards.getByText('moderation_blocked').waitFor();
+    await cards.getByText('Being made').waitFor();
+    await page.getByRole('button', { name: 'Cancel Image 1' }).click();
+    await cards.getByText('Cancelled.').waitFor();
+    expect(await page.locator('#image-cards img').count()).to.equal(0);
+    expect(await app.state.jobs.active('image')).to.equal(0);
   });
 
   it('chats, and remembers what was said while the page is open', async () => {
