@@ -34,6 +34,7 @@ import { addImageRoutes } from './routes/images.js';
 import { addMessageRoutes } from './routes/messages.js';
 import { addMetricsRoute } from './routes/metrics.js';
 import { addModelRoutes } from './routes/models.js';
+import { addOpenApiRoute } from './routes/openapi.js';
 import { addSpeechRoutes } from './routes/speech.js';
 import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
@@ -143,6 +144,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addStoredResponseRoutes(router, { gateway, auth, polls });
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
+  addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   const counting = { keys, budgets, ledger, windows };
   const serving = { imageDailyLimit, bodies, polls, clock, logger, drain, baseUrl };

@@ -56,6 +56,9 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'dashboard', path: '/dashboard' },
       { name: 'plans-signed-in', path: '/plans' },
       ...orders,
+      { name: 'playground-links', path: '/playground' },
+      { name: 'playground-images', path: '/playground#images' },
+      { name: 'playground-models', path: '/playground#models' },
       { name: 'device', path: '/device' },
       { name: 'device-answer', path: await askForDevice(gateway) },
     ]);
@@ -65,6 +68,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'login', path: '/login' },
       { name: 'plans', path: '/plans' },
       { name: 'setup', path: '/setup' },
+      { name: 'reference', path: '/docs' },
       { name: 'not-found', path: '/nowhere' },
     ]);
   } finally {
