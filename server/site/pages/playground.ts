@@ -24,7 +24,7 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
       'playground-hearing.js',
     ],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}">
-<div class="page-head"><h1>Playground</h1><p>Everything here is a request to this gateway, and counts like any other. ${whoAsks(view)}</p></div>
+<div class="page-head"><h1>Playground</h1><p>What you try here is a request like any other, and counts like one. ${whoAsks(view)}</p></div>
 ${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no API key that is good. Requests from here need one as well.</span><a class="button button-small" href="/dashboard">Make a key</a></div>`}
 <p class="needs-no-script notice">The playground needs scripts. <a href="/setup">The setup page</a> shows the same requests with curl.</p>
 <div class="tabs needs-script">
@@ -42,5 +42,5 @@ ${TABS.map(
 }
 
 function whoAsks({ key }: PlaygroundView): Html | false {
-  return key !== undefined && html`Key <code>${key.name}</code> is asked for you; it never reaches this page.`;
+  return key !== undefined && html`It is made with your key <code>${key.name}</code>, which never reaches this page.`;
 }
