@@ -72,6 +72,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /plans': ['none', 'Page of the plans; who is signed in chooses one.'],
   'GET /setup': ['none', 'Page with a working setup for each kind of client, to copy.'],
   'GET /dashboard': ['session', 'Page of the account: keys, plan, usage, windows, jobs, orders.'],
+  'GET /playground': ['session', 'Page that tries links, images and models out, as the newest key of the account.'],
   'GET /pay/:code': ['session', 'Page of an order of its account: QR code, where the money goes, how it stands.'],
   'GET /assets/:version/:name': ['none', 'Style, scripts and fonts of the pages; kept for ever by whoever asks.'],
   'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],

@@ -154,7 +154,7 @@ describe('the playground in a real browser', () => {
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
     await page.getByLabel('How many').selectOption('3');
     const buffer = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
-    await page.getByLabel('Pictures to start from').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
+    await page.getByLabel('Pictures to begin with').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
     await page.getByRole('button', { name: 'Remove tug.png' }).waitFor();
     await page.getByRole('button', { name: 'Make images' }).click();
     const pictures = page.locator('#image-cards img');

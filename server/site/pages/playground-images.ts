@@ -17,7 +17,7 @@ ${modelSelect('image-model', image)}
 <div class="field"><label for="image-size">Size</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">As the model likes</option></select></div>
 <div class="field"><label for="image-count">How many</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 </div>
-${fileDrop({ id: 'image-references', label: 'Pictures to start from', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
+${fileDrop({ id: 'image-references', label: 'Pictures to begin with', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
 <div class="row"><button class="button">Make images</button><span class="small muted">Each is a job of its own, and costs like one.</span></div>
 <p class="problem" role="alert"></p>
 </form>
