@@ -73,5 +73,5 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
   addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
   addPaymentStatusRoute(router, { payments, clock, drain });
-  addPaymentWebhookRoute(router, { orders: state.orders, secrets, bodies, clock, logger });
+  addPaymentWebhookRoute(router, { orders: state.orders, keys: table, secrets, bodies, clock, logger });
 }
