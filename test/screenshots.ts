@@ -25,9 +25,11 @@ const PAYMENT = {
   PAYMENT_FORMAT: 'epc',
 };
 
+const { text, email } = PRICED_PLANS.support;
+
 const PLANS = {
   publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
-  support: PRICED_PLANS.support,
+  support: { text, email },
   plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
 };
 
@@ -55,6 +57,7 @@ async function takeScreenshots(folder: string): Promise<void> {
     await take(page, gateway, folder, [
       { name: 'dashboard', path: '/dashboard' },
       { name: 'plans-signed-in', path: '/plans' },
+      { name: 'playground', path: '/playground' },
       ...orders,
       { name: 'device', path: '/device' },
       { name: 'device-answer', path: await askForDevice(gateway) },
@@ -113,7 +116,9 @@ async function take(page: Page, gateway: GatewayProcess, folder: string, shots: 
       for (const colorScheme of SCHEMES) {
         await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
         await page.emulateMedia({ colorScheme });
-        await page.goto(gateway.url + target, { waitUntil: 'networkidle' });
+        // Not when the network is idle: the page of an open order never stops asking.
+        await page.goto(gateway.url + target, { waitUntil: 'load' });
+        await page.evaluate(() => document.fonts.ready);
         await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
       }
     }
