@@ -9,6 +9,7 @@ import {
   type UsageLedger,
   type Windows,
 } from 'mediagate';
+import { type AccountDesks, createAccountDesks } from './account/desks.js';
 import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
@@ -85,8 +86,9 @@ type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' |
  */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const { account, keys, clock } = dependencies;
-  const before = account ? [markVisits, createPlay({ account, keys, clock })] : [];
-  return assemble(createRouter(dependencies), dependencies, before);
+  const desks = desksOf(dependencies);
+  const before = account && desks ? [markVisits, createPlay({ account, desks, keys, clock })] : [];
+  return assemble(routerWith(dependencies, desks), dependencies, before);
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
@@ -118,6 +120,16 @@ function assemble(
 
 /** Every route. README's table is held to it. */
 export function createRouter(dependencies: AppDependencies): Router<RequestState> {
+  return routerWith(dependencies, desksOf(dependencies));
+}
+
+function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | undefined {
+  if (!account) return undefined;
+  const { budgets, ledger, windows, imageDailyLimit, clock } = dependencies;
+  return createAccountDesks({ account, budgets, ledger, windows, imageDailyLimit, clock });
+}
+
+function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
   const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
@@ -146,11 +158,9 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
   addMessageRoutes(router, { auth });
   addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
-  const counting = { keys, budgets, ledger, windows };
-  const serving = { imageDailyLimit, bodies, polls, clock, logger, drain, baseUrl };
-  if (account) {
-    addAccountRoutes(router, { account, gateway, ...counting, ...serving });
-    addSiteRoutes(router, { account, gateway, windows, budgets, ledger, imageDailyLimit, clock, baseUrl });
+  if (account && desks) {
+    addAccountRoutes(router, { account, desks, gateway, keys, bodies, polls, clock, logger, drain, baseUrl });
+    addSiteRoutes(router, { account, desks, gateway, clock, baseUrl });
   }
   return router;
 }

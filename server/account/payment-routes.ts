@@ -10,6 +10,7 @@ import { decodePaymentBody, encodePayment, isOrderCode, MAX_PAYMENT_BODY_BYTES }
 import type { PaymentDesk } from './payment-desk.js';
 import { drawPng, drawSvg } from './qr-picture.js';
 import type { SessionDesk } from './sessions.js';
+import { createSignedInGuard } from './signed-in.js';
 import type { SiteAddress } from './site-address.js';
 import { sendJson } from './tagged-answer.js';
 
@@ -35,9 +36,10 @@ type OrderContext = RequestContext & { params: Readonly<Record<string, string>> 
 export function addPaymentRoutes(router: Router<RequestState>, options: PaymentRoutes): void {
   const { payments, sessions, bodies, polls, clock, site, notice, sameOrigin } = options;
   const { support } = payments;
+  const signedIn = createSignedInGuard(sessions);
   const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
 
-  router.post('/api/agent/payment', notice, sameOrigin, async (context: RequestContext) => {
+  router.post('/api/agent/payment', notice, signedIn, sameOrigin, async (context: RequestContext) => {
     const { req: request, res: response } = context;
     const user = await begin(context);
     made.admit(user.id);
@@ -66,7 +68,7 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
   });
 
-  router.post('/api/agent/payment/:code/cancel', notice, sameOrigin, async (context: OrderContext) => {
+  router.post('/api/agent/payment/:code/cancel', notice, signedIn, sameOrigin, async (context: OrderContext) => {
     const user = await begin(context);
     // A form of another page cannot have this type, whatever the browser tells of its origin.
     const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };

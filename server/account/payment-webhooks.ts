@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, isGatewayError, type Logger, type Orders } from 'mediagate';
 import { createAuthFailures } from '../auth-failures.js';
+import type { KeyTable } from '../key-table.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
@@ -22,6 +23,7 @@ const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
 
 export interface PaymentWebhookRoute {
   orders: Pick<Orders, 'record'>;
+  keys: Pick<KeyTable, 'refresh'>;
   secrets: PaymentSecrets;
   bodies: BodyBudget;
   clock: Clock;
@@ -35,7 +37,7 @@ type ProviderContext = RequestContext & { params: Readonly<Record<string, string
  * order waits for an operator. Anything else means that it has to be told again.
  */
 export function addPaymentWebhookRoute(router: Router<RequestState>, options: PaymentWebhookRoute): void {
-  const { orders, secrets, bodies, clock, logger } = options;
+  const { orders, keys, secrets, bodies, clock, logger } = options;
   const failures = createAuthFailures(clock, WRONG_SIGNATURES);
 
   router.post('/api/payment/webhook/:provider', async (context: ProviderContext) => {
@@ -72,6 +74,8 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
   async function record(provider: PaymentProvider, transfer: NoticedTransfer): Promise<void> {
     const { transaction, order, replayed } = await orders.record({ ...transfer, provider });
     const { id, review } = transaction;
+    // What was paid for holds here from this answer on; other nodes follow within seconds.
+    if (order?.state === 'paid') await keys.refresh();
     if (replayed) logger.info('a transfer was told again', { id: `${provider}:${id}` });
     else if (review) logger.warn('a transfer waits for an operator', { id: `${provider}:${id}`, code: review });
     else logger.info('a transfer was counted', { id: order?.code });

@@ -1,14 +1,16 @@
 import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError } from 'mediagate';
 import type { KeyTable } from '../key-table.js';
 import type { Next, RequestContext } from '../middleware/request-state.js';
+import type { AccountDesks } from './desks.js';
 import type { AccountDependencies } from './routes.js';
 import { createSameOriginGuard } from './same-origin.js';
-import { bearerOf, createSessionDesk } from './sessions.js';
+import { bearerOf } from './sessions.js';
 
 const PREFIX = '/api/play';
 
 export interface PlayOptions {
   account: Pick<AccountDependencies, 'state' | 'site'>;
+  desks: Pick<AccountDesks, 'sessions'>;
   keys: Pick<KeyTable, 'admit'>;
   clock: Clock;
 }
@@ -17,8 +19,7 @@ export interface PlayOptions {
  * Everything under `/v1` once more under `/api/play/v1`, for the site's own pages: whoever is signed in is let in as the
  * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page.
  */
-export function createPlay({ account: { state, site }, keys, clock }: PlayOptions) {
-  const sessions = createSessionDesk(state.sessions, site);
+export function createPlay({ account: { state, site }, desks: { sessions }, keys, clock }: PlayOptions) {
   const sameOrigin = createSameOriginGuard(site);
 
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Budgets, Clock, Gateway, Logger, State, UsageLedger, Windows } from 'mediagate';
+import type { Clock, Gateway, Logger, State } from 'mediagate';
 import type { Catalogue } from '../catalogue.js';
 import type { KeyTable } from '../key-table.js';
 import type { Pepper } from '../keys.js';
@@ -7,8 +7,8 @@ import type { BodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
 import type { FreeTierPeriod } from '../plan-terms.js';
 import type { PollGuard } from '../poll-guard.js';
-import { createAccountView } from './account-overview.js';
 import { addAgentRoutes } from './agent-routes.js';
+import type { AccountDesks } from './desks.js';
 import { addDeviceApiRoutes } from './device-api.js';
 import { addDevicePageRoutes } from './device-page.js';
 import type { Identity } from './identity.js';
@@ -21,7 +21,6 @@ import type { PaymentSecrets } from './payment-secrets.js';
 import { addPaymentStatusRoute } from './payment-status.js';
 import { addPaymentWebhookRoute } from './payment-webhooks.js';
 import { createSameOriginGuard } from './same-origin.js';
-import { createSessionDesk } from './sessions.js';
 import { addSignInRoutes } from './sign-in.js';
 import { addSignOutRoutes } from './sign-out.js';
 import type { SiteAddress } from './site-address.js';
@@ -44,42 +43,35 @@ export interface AccountDependencies {
 
 export interface AccountRoutes {
   account: AccountDependencies;
+  desks: AccountDesks;
   gateway: Gateway;
   keys: KeyTable;
-  budgets: Budgets;
-  ledger: UsageLedger;
-  windows: Windows;
   bodies: BodyBudget;
   polls: PollGuard;
   clock: Clock;
   logger: Logger;
   /** Aborts when the gateway begins to finish. */
   drain: AbortSignal;
-  /** Images of one day where a plan says nothing. Default: any number. */
-  imageDailyLimit?: number;
   baseUrl(): string;
 }
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, gateway, keys: table, budgets, ledger, windows, bodies, polls, clock, baseUrl } = options;
-  const { imageDailyLimit, logger, drain } = options;
+  const { account, desks, gateway, keys: table, bodies, polls, clock, logger, drain, baseUrl } = options;
+  const { sessions, view } = desks;
   const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
-  const sessions = createSessionDesk(state.sessions, site);
   const sameOrigin = createSameOriginGuard(site);
   const oidc = createOidcClient({ identity, gateway, clock });
   addSignInRoutes(router, { users, signIns, sessions, oidc, clock, site });
   addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
   addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
   addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, sameOrigin, site });
-  const { accounts, keys, jobs } = state;
-  const view = createAccountView({ accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock });
-  const keyDesk = createKeyDesk({ keys, table, pepper, clock, catalogue, freeTierPeriod });
+  const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
   addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
   addPaymentStatusRoute(router, { payments, clock, drain });
-  addPaymentWebhookRoute(router, { orders: state.orders, secrets, bodies, clock, logger });
+  addPaymentWebhookRoute(router, { orders: state.orders, keys: table, secrets, bodies, clock, logger });
 }

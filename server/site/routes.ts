@@ -1,9 +1,8 @@
 import type Router from '@koa/router';
-import type { Budgets, Clock, Gateway, SignedIn, UsageLedger, Windows } from 'mediagate';
-import { createAccountView } from '../account/account-overview.js';
+import type { Clock, Gateway, SignedIn } from 'mediagate';
+import type { AccountDesks } from '../account/desks.js';
 import { readReturnPath } from '../account/return-path.js';
 import type { AccountDependencies } from '../account/routes.js';
-import { createSessionDesk } from '../account/sessions.js';
 import { modelsForSetup, setupClients } from '../account/setup-guide.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { addAssetRoutes } from './asset-routes.js';
@@ -23,24 +22,19 @@ import { addReferenceRoutes } from './reference-routes.js';
 
 export interface SiteRoutes {
   account: AccountDependencies;
+  desks: AccountDesks;
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
-  budgets: Budgets;
-  ledger: UsageLedger;
-  windows: Windows;
   clock: Clock;
-  /** Images of one day where a plan says nothing. Default: any number. */
-  imageDailyLimit?: number;
   baseUrl(): string;
 }
 
 /** The pages that people visit. */
 export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
-  const { account, gateway, budgets, ledger, windows, imageDailyLimit, clock, baseUrl } = options;
+  const { account, desks, gateway, clock, baseUrl } = options;
+  const { sessions, view } = desks;
   const { identity, catalogue, payments, site, state } = account;
-  const { accounts, keys, jobs, orders } = state;
+  const { jobs, orders } = state;
   const { support } = catalogue;
-  const sessions = createSessionDesk(state.sessions, site);
-  const view = createAccountView({ accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock });
 
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
+import { startSellingGateway } from '../support/selling-gateway.js';
 import { until } from '../support/until.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -23,7 +24,7 @@ async function signIn(gateway: GatewayProcess, email: string): Promise<BrowserSe
 }
 
 /** What a program does that knows one address, and reads nothing but JSON. */
-function createAgent(gateway: GatewayProcess) {
+function createAgent(gateway: GatewayProcess, answers: string[]) {
   let token: string | undefined;
 
   async function ask(method: string, url: string, body?: unknown): Promise<HttpAnswer> {
@@ -34,6 +35,7 @@ function createAgent(gateway: GatewayProcess) {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     expect(answer.headers.get('content-type'), answer.text).to.contain('application/json');
+    answers.push(answer.text);
     return answer;
   }
 
@@ -59,10 +61,11 @@ describe('accounts of a gateway process', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('are all that a program needs, from one address to its first answer', async () => {
-    const gateway = await startGatewayProcess({ environment });
+  it('are all that a program needs, from one address to a paid plan and its first answers', async () => {
+    const gateway = await startSellingGateway();
+    const answers: string[] = [];
     try {
-      const agent = createAgent(gateway);
+      const agent = createAgent(gateway, answers);
       const manifest = (await agent.ask('GET', `${gateway.url}/api/agent/manifest`)).json;
       const { endpoints, auth } = manifest;
       const plans = (await agent.ask('GET', endpoints.plans)).json;
@@ -88,14 +91,37 @@ describe('accounts of a gateway process', () => {
       expect(JSON.stringify(setup)).not.to.contain(apiKey.slice(6, 14));
 
       const [model] = setup.account.models;
-      const headers = { ...JSON_TYPE, authorization: `Bearer ${apiKey}` };
-      const body = JSON.stringify({ model, input: 'Say hello.' });
-      const first = await gateway.request(new URL(endpoints.responses).pathname, { method: 'POST', headers, body });
+      const use = (address: string, body: object) => {
+        const headers = { ...JSON_TYPE, authorization: `Bearer ${apiKey}` };
+        return gateway.request(new URL(address).pathname, { method: 'POST', headers, body: JSON.stringify(body) });
+      };
+      const first = await use(endpoints.responses, { model, input: 'Say hello.' });
       expect(first.status, first.text).to.equal(200);
       expect(first.json).to.include({ object: 'response', status: 'completed' });
       const account = (await agent.ask('GET', endpoints.user)).json;
       expect(account.budget.requests).to.deep.equal({ limit: 50, used: 1, left: 49 });
-      expect(gateway.output()).not.to.contain(apiKey.slice(15)).and.not.to.contain(token.access_token);
+      expect((await use(endpoints.extract, { url: gateway.link })).json.error.code).to.equal('route_not_allowed');
+
+      const { payment } = (await agent.ask('POST', endpoints.payment, { planId: 'token_30m' })).json;
+      expect(payment).to.deep.include({ status: 'pending', amount: gateway.price, currency: gateway.currency });
+      const told = await gateway.tell(payment.code, payment.amount);
+      expect(told.status, told.text).to.equal(200);
+      const paid = (await agent.ask('GET', payment.statusUrl)).json.payment;
+      expect(paid).to.include({ code: payment.code, status: 'paid' });
+      const document = await use(endpoints.extract, { url: gateway.link });
+      expect(document.status, document.text).to.equal(200);
+      const image = await use(endpoints.imageGenerations, { model: 'gen-img-2', prompt: 'A tug at dawn' });
+      expect(image.status, image.text).to.equal(200);
+      const after = (await agent.ask('GET', endpoints.user)).json;
+      expect(after.plan).to.include({ id: 'token_30m' });
+
+      const secrets = [apiKey.slice(15), token.access_token, device.device_code, ...(await gateway.secrets())];
+      expect(secrets.length).to.be.greaterThan(5);
+      for (const secret of secrets) {
+        expect(gateway.output().includes(secret), 'a secret is in the log').to.equal(false);
+        const shown = answers.filter((text) => text.includes(secret)).length;
+        expect(shown).to.equal(secrets.indexOf(secret) < 3 ? 1 : 0);
+      }
     } finally {
       await gateway.stop();
     }

@@ -72,7 +72,7 @@ describe("README's requests to models, as they stand there", () => {
     const script = path.join(folder, 'chat.mts');
     await writeFile(script, snippet('ts', 'openai'));
     await symlink(path.join(packageRoot, 'node_modules'), path.join(folder, 'node_modules'));
-    const env = { ...process.env, GATEWAY_API_KEY: key };
+    const env = { ...process.env, MEDIAGATE_API_KEY: key };
     const { stdout } = await run(process.execPath, [script], { cwd: folder, env });
     expect(stdout.match(/You said: Ahoy!/g)).to.have.length(2);
   });
@@ -106,7 +106,7 @@ describe("README's requests to models, as they stand there", () => {
     const settings = Object.fromEntries(
       [...snippet('toml', 'model_provider').matchAll(/^(\w+) = "([^"]*)"$/gm)].map(([, name, value]) => [name, value]),
     );
-    expect(settings).to.include({ wire_api: 'responses', env_key: 'GATEWAY_API_KEY', model_provider: 'mediagate' });
+    expect(settings).to.include({ wire_api: 'responses', env_key: 'MEDIAGATE_API_KEY', model_provider: 'mediagate' });
     const answer = await fetch(`${settings.base_url}/responses`, {
       method: 'POST',
       headers: {

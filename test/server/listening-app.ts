@@ -86,6 +86,8 @@ export interface ListeningApp {
   readonly gateway: Gateway;
   readonly health: Health;
   readonly server: Server;
+  /** Every route it has: `POST /v1/extract`. */
+  readonly routes: readonly string[];
   /** Log lines so far: message and fields. */
   readonly log: readonly LogLine[];
   /** Stores a key; default: good for extraction, unlimited. */
@@ -169,6 +171,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     gateway,
     health,
     server,
+    routes: app.middleware.flatMap(routesOf),
     log: logger.lines,
     async makeKey(wanted = {}, change = {}) {
       const given = { name: 'test', grants: ['extract'], rpm: null, expiresAt: null, ...wanted } satisfies NewKey;
@@ -207,6 +210,14 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Of a router's middleware; none of any other. */
+function routesOf(
+  middleware: object & { router?: { stack: readonly { methods: string[]; path: unknown }[] } },
+): string[] {
+  const { stack = [] } = middleware.router ?? {};
+  return stack.flatMap(({ methods, path: address }) => methods.map((method) => `${method} ${address}`));
 }
 
 const PATIENCE_MS = 20_000;

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
+import { genericNotice, SECRETS } from '../server/payment-app.js';
+import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from './gateway-process.js';
+import { type ProxyRequest, startReplayingProxy } from './replaying-proxy.js';
+
+/** A real gateway as an operator runs it who sells a plan that opens everything, its links led to sample pages. */
+export interface SellingGateway extends GatewayProcess {
+  readonly planName: string;
+  /** In minor units of {@link currency}. */
+  readonly price: number;
+  readonly currency: string;
+  /** A link that a sample page stands behind, and the title that it has. */
+  readonly link: string;
+  /** The bank tells that money for an order has come. */
+  tell(code: string, amount: number): Promise<HttpAnswer>;
+  /** Everything that may be on its disk and in its settings, and nowhere else. */
+  secrets(): Promise<string[]>;
+}
+
+const PLAN = { id: 'token_30m', price: { amount: 1_900, currency: 'EUR' }, grants: ['extract', 'images'] };
+
+const PAYMENT = {
+  PAYMENT_FORMAT: 'epc',
+  PAYMENT_BANK_NAME: 'Harbour Bank',
+  PAYMENT_ACCOUNT: 'DE89370400440532013000',
+  PAYMENT_ACCOUNT_NAME: 'Mediagate Ltd',
+  PAYMENT_WEBHOOK_SECRET: `generic:${SECRETS.generic}`,
+};
+
+export async function startSellingGateway(): Promise<SellingGateway> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-selling-'));
+  const dataFolder = path.join(folder, 'data');
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify({ plans: [PLAN], publicPriceTablesVisible: true }));
+  const samples = answersFromSamples(linkSamples);
+  const proxy = await startReplayingProxy({
+    answer: (request) => (request.url.hostname === '127.0.0.1' ? handOn(request) : samples(request)),
+  });
+  const gateway = await startGatewayProcess({
+    proxy,
+    dataFolder,
+    environment: { ...PAYMENT, PLANS_FILE: plansFile, LOG_LEVEL: 'debug' },
+  });
+  return {
+    ...gateway,
+    planName: '30M tokens',
+    price: PLAN.price.amount,
+    currency: PLAN.price.currency,
+    link: linkSamples[0]?.url ?? '',
+    tell(code, amount) {
+      const notice = genericNotice({ id: randomUUID(), text: code, amount, currency: PLAN.price.currency });
+      const headers = { 'content-type': 'application/json', ...notice.headers };
+      return gateway.request('/api/payment/webhook/generic', { method: 'POST', headers, body: notice.body });
+    },
+    async secrets() {
+      const kept = path.join(dataFolder, 'secrets');
+      const files = await readdir(kept);
+      const texts = await Promise.all(files.map((file) => readFile(path.join(kept, file), 'utf8')));
+      return [SECRETS.generic, ...texts.flatMap((text) => text.split(/\s+/)).filter((word) => word.length >= 16)];
+    },
+    async stop() {
+      const code = await gateway.stop();
+      await proxy.close();
+      await rm(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+/** The development identity provider is on this machine, and all that leaves the gateway leaves through the proxy. */
+async function handOn({ method, url, headers, body }: ProxyRequest) {
+  const { authorization, 'content-type': type } = headers;
+  const answer = await fetch(url, {
+    method,
+    headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
+    ...(body !== '' && { body }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const contentType = answer.headers.get('content-type') ?? 'text/plain';
+  return { status: answer.status, headers: { 'content-type': contentType }, body: await answer.text() };
+}
