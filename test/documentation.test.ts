@@ -31,10 +31,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /health': ['none', 'How the process and each platform are; see Health. Always 200 while it serves.'],
   'GET /health/live': ['none', 'The process answers.'],
   'GET /health/ready': ['none', '200 where requests may be sent here; 503 while it ends or the database is away.'],
-  'GET /metrics': [
-    'none',
-    'Figures for Prometheus; see Metrics. On a listener of their own unless `METRICS_PUBLIC` is on.',
-  ],
+  'GET /metrics': ['none', 'Figures for Prometheus. On a listener of their own unless `METRICS_PUBLIC` is on.'],
   'POST /v1/images/jobs': ['`images`', 'One image as a durable job; answers 202 at once.'],
   'GET /v1/images/jobs/:id': [
     '`images`',
