@@ -301,6 +301,25 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     }
   });
 
+  it('says when to ask again where asking again may help, and that it does not where it cannot', async () => {
+    const failures = [
+      [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
+      [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
+      [new GatewayError('upstream_unavailable', 'Later.'), 503, '1', null],
+      [new GatewayError('insufficient_quota', 'All used.'), 429, null, 'false'],
+    ] as const;
+    let at = 0;
+    app = await startScriptedApp(() => {
+      throw failures[at++]?.[0];
+    });
+    const key = await app.makeKey({ ...TEXT });
+    for (const [failure, status, wait, again] of failures) {
+      const { status: told, headers } = await post(app, CHATS, key, CHAT);
+      const said = [told, headers.get('retry-after'), headers.get('x-should-retry')];
+      expect(said, failure.code).to.deep.equal([status, wait, again]);
+    }
+  });
+
   it('is JSON where a stream was asked for and none came', async () => {
     app = await startScriptedApp(() => json({ id: '1', model: 'vendor/x', choices: [{ message: { content: 'Hi' } }] }));
     const answer = await post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
