@@ -11,6 +11,8 @@ import type { Watch, Watched } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
 import { readWholeBody } from './whole-body.js';
 
+/** Failures after which an upstream may have done its work, although it did not answer. */
+const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
 /** Header fields that are the gateway's own to set. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -78,6 +80,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
 
   const watched: Watched = {
     place: 0,
+    giveUp,
     tick(now: number): void {
       if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
       else if (!body) {
@@ -135,7 +138,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
       // Whoever still answers, answers nobody.
       if (!flow.signal.aborted) flow.abort(failure);
       // An upstream that was given up may have done its work; one that refused has not.
-      const maybeUsed = (reply !== undefined && !isRefused) || hasLeft || failure.code === 'upstream_timeout';
+      const maybeUsed = (reply !== undefined && !isRefused) || hasLeft || GIVEN_UP.has(failure.code);
       if (maybeUsed) endEstimated(sampleBytes(received), { complete: false, failure });
       else end({ complete: false, failure });
       throw failure;
