@@ -16,6 +16,7 @@ import type { KeyTable } from './key-table.js';
 import type { Metrics } from './metrics.js';
 import { createAuth } from './middleware/auth.js';
 import { createBodyBudget } from './middleware/body-budget.js';
+import { dispatch, type RoutedContext } from './middleware/dispatch.js';
 import { answerErrors } from './middleware/errors.js';
 import { requestIdOf } from './middleware/request-id.js';
 import { logRequest } from './middleware/request-log.js';
@@ -95,7 +96,7 @@ function assemble(router: Router<RequestState>, dependencies: ReceiveDependencie
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(dependencies));
   app.use(answerErrors(logger));
-  app.use(router.routes());
+  app.use(dispatch(router));
   app.use(refuseUnrouted);
   return app;
 }
@@ -133,7 +134,7 @@ export function createRouter(dependencies: AppDependencies): Router<RequestState
 }
 
 function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
-  return async (context: RequestContext & { _matchedRoute?: string | RegExp }, next: Next): Promise<void> => {
+  return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;

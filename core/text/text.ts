@@ -100,11 +100,18 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
     const mostOutput = mostOutputTokens(parsed, route);
-    const { asked, ...sent } =
+    const sent =
       stream && route === 'chat_completions'
         ? askForUsage(request.body, parsed)
         : { body: request.body, parsed, asked: false };
-    const call = { route, model: id, ...sent, stream, ...(previous && { upstream: previous.upstream }) };
+    const call = {
+      route,
+      model: id,
+      body: sent.body,
+      parsed: sent.parsed,
+      stream,
+      ...(previous && { upstream: previous.upstream }),
+    };
     const isStored = route === 'responses' && parsed.store !== false;
     const mostTokens = inputTokensOf(sent.body.length) + mostOutput;
     return readyToSend(id, mostTokens, {
@@ -113,7 +120,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       accountId,
       requestId,
       isStored,
-      dropUsage: asked,
+      dropUsage: sent.asked,
       mostOutput,
     });
   }

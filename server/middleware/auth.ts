@@ -26,7 +26,6 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
     const wanted = typeof grant === 'string' ? [grant] : grant;
     return async (context: RequestContext, next: Next): Promise<void> => {
       const address = context.req.socket.remoteAddress ?? '';
-      const blockedFor = failures.blockedFor(address);
       try {
         const shown = shownKey(context.req, allowApiKeyHeader);
         if (shown === undefined) {
@@ -37,6 +36,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         }
         context.state.key = await keys.verify(shown);
       } catch (error) {
+        const blockedFor = failures.blockedFor(address);
         if (blockedFor !== undefined) {
           throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
             retryAfterSeconds: blockedFor,
