@@ -19,6 +19,7 @@ import type { KeyTable } from './key-table.js';
 import type { Metrics } from './metrics.js';
 import { createAuth } from './middleware/auth.js';
 import { createBodyBudget } from './middleware/body-budget.js';
+import { dispatch, type RoutedContext } from './middleware/dispatch.js';
 import { answerErrors } from './middleware/errors.js';
 import { requestIdOf } from './middleware/request-id.js';
 import { logRequest } from './middleware/request-log.js';
@@ -113,7 +114,7 @@ function assemble(
   app.use(receive(dependencies));
   app.use(answerErrors(logger));
   for (const middleware of before) app.use(middleware);
-  app.use(router.routes());
+  app.use(dispatch(router));
   app.use(refuseUnrouted);
   return app;
 }
@@ -166,7 +167,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
 }
 
 function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
-  return async (context: RequestContext & { _matchedRoute?: string | RegExp }, next: Next): Promise<void> => {
+  return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;

@@ -38,8 +38,10 @@ export function createHttpServer(options: HttpServerOptions): Server {
   const handle: RequestListener = (request, response) => {
     const connection = connections.get(request.socket);
     const requests = (connection?.requests ?? 0) + 1;
-    if (connection) Object.assign(connection, { requests, response });
-    else connections.set(request.socket, { requests, response });
+    if (connection) {
+      connection.requests = requests;
+      connection.response = response;
+    } else connections.set(request.socket, { requests, response });
     // Node's own limit asks the client to close and answers 503 to one that does not; this closes.
     if (requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
     return handler(request, response);

@@ -133,7 +133,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     },
     async stop() {
       health.startDraining();
-      const drained = await drain(server, settings.shutdownSeconds * 1000);
+      const drained = await drain(server, settings.shutdownSeconds * 1000, () => gateway.text.cutOff());
       await opened.close();
       return drained;
     },

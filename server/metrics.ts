@@ -34,10 +34,12 @@ export interface FinishedRequest {
   hasWindow: boolean;
 }
 
+/** Requests of a model and route that ended with the same status. */
 interface Used {
   model: string;
   route: string;
   status: number;
+  requests: number;
   inputTokens: number;
   outputTokens: number;
 }
@@ -65,7 +67,8 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
 
   const open = new Set<ServerResponse>();
   let uncounted: FinishedRequest[] = [];
-  let uncountedUse: Used[] = [];
+  /** By model, route and status: telling prom-client takes longer than adding up. */
+  const uncountedUse = new Map<string, Used>();
   const known = new Set(models);
   let bodies: BodyBudget | undefined;
 
@@ -172,19 +175,29 @@ export async function createMetrics({ jobs, models, clock }: MetricsOptions): Pr
     return asked.counts;
   }
 
-  function settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
-    uncountedUse.push({ model: known.has(model) ? model : OTHER, route, status, inputTokens, outputTokens });
-    if (uncountedUse.length >= BATCH) countSettled();
+  function settled({
+    model: asked,
+    route,
+    status,
+    usage: { inputTokens = 0, outputTokens = 0 } = {},
+  }: Settlement): void {
+    const model = known.has(asked) ? asked : OTHER;
+    const name = `${model}\n${route}\n${status}`;
+    const used = uncountedUse.get(name);
+    if (used) {
+      used.requests += 1;
+      used.inputTokens += inputTokens;
+      used.outputTokens += outputTokens;
+    } else uncountedUse.set(name, { model, route, status, requests: 1, inputTokens, outputTokens });
   }
 
   function countSettled(): void {
-    const all = uncountedUse;
-    uncountedUse = [];
-    for (const { model, route, status, inputTokens, outputTokens } of all) {
-      modelRequests.inc({ model, route, status });
+    for (const { model, route, status, requests, inputTokens, outputTokens } of uncountedUse.values()) {
+      modelRequests.inc({ model, route, status }, requests);
       tokens.inc({ model, direction: 'input' }, inputTokens);
       tokens.inc({ model, direction: 'output' }, outputTokens);
     }
+    uncountedUse.clear();
   }
 
   return {

@@ -77,7 +77,6 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /docs/:version/:name': ['none', 'Files of its viewer.'],
   'GET /openapi.json': ['none', 'The API reference for programs: OpenAPI 3.1.'],
   'GET /dashboard': ['session', 'Page of the account: keys, plan, usage, windows, jobs, orders.'],
-  'GET /playground': ['session', 'Page that tries links, images and models out, as the newest key of the account.'],
   'GET /pay/:code': ['session', 'Page of an order of its account: QR code, where the money goes, how it stands.'],
   'GET /assets/:version/:name': ['none', 'Style, scripts and fonts of the pages; kept for ever by whoever asks.'],
   'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],

@@ -62,8 +62,8 @@ function readJson(text: string): unknown {
 }
 
 /** The body can be read once. Its deadline goes on; leaving the loop closes the connection. */
-export function readStream({ received, body, ...answer }: Answer, life: RequestLife): HttpStream {
-  return { ...answer, body: body === received ? body : readDecoded(received, body, life) };
+export function readStream({ status, headers, url, received, body }: Answer, life: RequestLife): HttpStream {
+  return { status, headers, url, body: body === received ? body : readDecoded(received, body, life) };
 }
 
 function readDecoded(

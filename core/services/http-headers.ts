@@ -25,9 +25,10 @@ export type HeaderFields = Readonly<Record<string, string>>;
 /** The caller's fields as they will be sent. */
 export function requestFields(headers: HeaderFields = {}): Record<string, string> {
   const fields: Record<string, string> = { 'accept-encoding': ACCEPT_ENCODING };
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name];
     const lower = name.toLowerCase();
-    if (!OURS.has(lower)) fields[lower] = value;
+    if (value !== undefined && !OURS.has(lower)) fields[lower] = value;
   }
   return fields;
 }
@@ -44,7 +45,8 @@ export function withoutContentFields(headers: HeaderFields): Record<string, stri
 /** Fields of one name in one string. Commas occur inside cookies, so those are kept apart by line feeds. */
 export function responseFields(received: Readonly<Record<string, string | string[] | undefined>>): HeaderFields {
   const fields: Record<string, string> = {};
-  for (const [name, value] of Object.entries(received)) {
+  for (const name in received) {
+    const value = received[name];
     fields[name] = Array.isArray(value) ? value.join(name === 'set-cookie' ? '\n' : ', ') : (value ?? '');
   }
   return fields;

@@ -99,13 +99,14 @@ export function createAdmissions({
   });
 
   return {
-    async admit({ reserve, ...request }) {
-      if (!reserve) return request.slot ? lanes.submit(request.keyId, request) : {};
+    async admit(request) {
+      const { keyId, slot, reserve } = request;
+      if (!reserve) return slot ? lanes.submit(keyId, { ...request, reserve }) : {};
       const id = randomUUID();
       // Before the database has it: what is there and not held here is given back.
       held.add(id);
       try {
-        const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+        const admission = await lanes.submit(keyId, { ...request, reserve: { ...reserve, id } });
         if (admission.reservation === undefined) held.delete(id);
         return admission;
       } catch (error) {

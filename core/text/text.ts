@@ -53,7 +53,8 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
   };
   const monotonic = () => clock.monotonic();
   const tickMs = Math.min(MAX_TICK_MS, times.keepAliveMs / 4, times.idleMs / 4);
-  const clockwork = { times, monotonic, watch: createWatch(tickMs, monotonic) };
+  const watch = createWatch(tickMs, monotonic);
+  const clockwork = { times, monotonic, watch };
   const tokens = createTokenCounter();
   const modelTexts = new Map<string, Buffer>();
 
@@ -99,11 +100,18 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
     const mostOutput = mostOutputTokens(parsed, route);
-    const { asked, ...sent } =
+    const sent =
       stream && route === 'chat_completions'
         ? askForUsage(request.body, parsed)
         : { body: request.body, parsed, asked: false };
-    const call = { route, model: id, ...sent, stream, ...(previous && { upstream: previous.upstream }) };
+    const call = {
+      route,
+      model: id,
+      body: sent.body,
+      parsed: sent.parsed,
+      stream,
+      ...(previous && { upstream: previous.upstream }),
+    };
     const isStored = route === 'responses' && parsed.store !== false;
     const mostTokens = inputTokensOf(sent.body.length) + mostOutput;
     return readyToSend(id, mostTokens, {
@@ -112,7 +120,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       accountId,
       requestId,
       isStored,
-      dropUsage: asked,
+      dropUsage: sent.asked,
       mostOutput,
     });
   }
@@ -208,6 +216,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
         estimate: async () => undefined,
       });
     },
+    cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
 }

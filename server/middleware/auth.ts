@@ -35,7 +35,6 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
 
     async function verify(context: RequestContext): Promise<ApiKeyRecord> {
       const address = context.req.socket.remoteAddress ?? '';
-      const blockedFor = failures.blockedFor(address);
       try {
         const shown = shownKey(context.req, allowApiKeyHeader);
         if (shown === undefined) {
@@ -46,6 +45,7 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
         }
         return await keys.verify(shown);
       } catch (error) {
+        const blockedFor = failures.blockedFor(address);
         if (blockedFor !== undefined) {
           throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
             retryAfterSeconds: blockedFor,
