@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { startLifetime } from '../lifetime.js';
+import { queueFull } from '../state/queue-full.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
@@ -11,7 +12,6 @@ import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest 
 const CONCURRENCY = 8;
 /** For everything in a batch that is not a job. */
 const BATCH_MS = 30_000;
-const QUEUE_FULL_RETRY_SECONDS = 5;
 
 /** Requests that may be answered with a job. */
 export interface Submissions {
@@ -105,9 +105,7 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
     async checkQueue({ urls, ...wishes }) {
       if (!jobs || (await jobs.active()) < jobs.maxActive) return;
       for (const url of urls) if (!(await needsPlace({ ...wishes, url }))) return;
-      throw new GatewayError('queue_full', 'The queue of background jobs is full.', {
-        retryAfterSeconds: QUEUE_FULL_RETRY_SECONDS,
-      });
+      throw queueFull();
     },
     async submit(request) {
       const item = await extraction.identify(request);

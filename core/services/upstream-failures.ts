@@ -31,7 +31,7 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
 }
 
 /** What a request means that has no answer, or one that broke off. */
-export function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
+function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
   if (signal.aborted || !isGatewayError(error)) return error;
   if (error.code === 'upstream_refused') {
     const message = 'The address of the upstream is not allowed.';

@@ -13,7 +13,7 @@ import type { BudgetsTable } from './schema.js';
 export type BudgetRow = Selectable<BudgetsTable>;
 
 /** Empty where it never ends, else a month or a day by UTC. */
-export function periodOf(resets: Budget['resets'], at: number): string {
+function periodOf(resets: Budget['resets'], at: number): string {
   if (resets === 'never') return '';
   return resets === 'day' ? dayOf(at) : dayOf(at).slice(0, 7);
 }

@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import { atTime, type BudgetRow } from './budget-account.js';
 import type { Engine } from './database.js';
+import { DATABASE_NOW } from './job-clock.js';
 import type { Tables } from './schema.js';
 import { createListStatement, filled } from './statements.js';
 
@@ -30,9 +31,7 @@ export interface BudgetTableOptions {
 
 export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions): BudgetTable {
   const postgres = engine === 'postgres';
-  const databaseNow = postgres
-    ? sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
-    : sql<number>`0`;
+  const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
   const select = createListStatement((length) => {
     const ids = Array.from({ length }, () => '');

@@ -8,12 +8,10 @@ import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job
 import type { JobTable } from './job-table.js';
 import { createTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
+import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
 import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
 import type { SlotRequest } from './windows.js';
-
-/** What a client is told to wait where the queue is full. */
-const QUEUE_FULL_RETRY_SECONDS = 5;
 
 /** An acceptance as it is stored. */
 export interface Candidate extends Acceptance {
@@ -160,10 +158,4 @@ function keyReused(): GatewayError {
 
 function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
-}
-
-function queueFull(): GatewayError {
-  return new GatewayError('queue_full', 'The queue of background jobs is full.', {
-    retryAfterSeconds: QUEUE_FULL_RETRY_SECONDS,
-  });
 }

@@ -2,7 +2,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import type { Tables } from './schema.js';
 
-const DATABASE_NOW = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+/** What PostgreSQL's clock says when the statement runs, not when its transaction began; milliseconds since 1970. */
+export const DATABASE_NOW = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /** The one clock of all jobs. */
 export interface JobClock {

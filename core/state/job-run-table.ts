@@ -6,6 +6,7 @@ import type { JobRow } from './job-rows.js';
 import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
+import { filled, first } from './statements.js';
 
 type Queries = Kysely<Tables>;
 
@@ -41,7 +42,7 @@ export function createJobRunTable(
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
 
-  /** Each form once: building it costs more than running it. */
+  /** Each form once; see statements.ts. */
   function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
     const form = `${kind} ${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
@@ -98,8 +99,7 @@ export function createJobRunTable(
       const { runner, cutOffsBelow, maxPerKey } = wish;
       const bounds = [cutOffsBelow, maxPerKey].filter((bound) => bound !== undefined);
       const parameters = ['running', runner, ...clock.parameters(), ...bounds];
-      const { rows } = await queries.executeQuery<JobRow>({ ...compileClaim(wish), parameters });
-      return rows[0];
+      return first(await queries.executeQuery(filled(compileClaim(wish), parameters)));
     },
 
     /** Says that these runs are alive. What is not in the answer is no longer this runner's. */

@@ -7,6 +7,7 @@ import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
 import { createRowInsert } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
+import { filled, first } from './statements.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;
@@ -25,7 +26,7 @@ export type JobTable = ReturnType<typeof createJobTable>;
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
   const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
-  // Built once, since each poll looks and each acceptance counts: building them costs as much as running them.
+  // Each poll looks and each acceptance counts.
   const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
     extraction: compileLook('extraction'),
     image: compileLook('image'),
@@ -107,8 +108,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
 
     async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
       const parameters = [id, accountId, accountId, ...clock.parameters()];
-      const { rows } = await queries.executeQuery<ShownRow>({ ...looks[kindOfJob(id) ?? 'extraction'], parameters });
-      return rows[0];
+      return first(await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters)));
     },
 
     /** Newest first, without what they brought, which may be large. */

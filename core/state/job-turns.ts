@@ -1,6 +1,7 @@
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
+import { filled, first } from './statements.js';
 
 /*
  * How keys take turns. Queued jobs run in the order of their places, those of one place by age. The jobs of one key have
@@ -26,7 +27,7 @@ export interface Turns {
 
 export type TurnStatements = ReturnType<typeof compileTurnStatements>;
 
-/** Built once: building them costs more than running them, for each job that is accepted. */
+/** Run for each job that is accepted, so built once; see statements.ts. */
 export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
   const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', sql.lit(kind)).where(ACTIVE);
   return {
@@ -41,8 +42,7 @@ export function createTurns(queries: Kysely<Tables>, statements: TurnStatements)
   let front: number | undefined;
 
   async function readPlace(query: CompiledQuery<{ place: number }>): Promise<number | undefined> {
-    const { rows } = await queries.executeQuery(query);
-    return rows[0]?.place;
+    return first(await queries.executeQuery(query))?.place;
   }
 
   /** The place of the next job to run; where none waits, of the youngest that runs. */
@@ -51,7 +51,7 @@ export function createTurns(queries: Kysely<Tables>, statements: TurnStatements)
   }
 
   async function readLast(keyId: string): Promise<number> {
-    return (await readPlace({ ...statements.lastOfKey, parameters: [keyId] })) ?? 0;
+    return (await readPlace(filled(statements.lastOfKey, [keyId]))) ?? 0;
   }
 
   return {

@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Engine } from './database.js';
+import { DATABASE_NOW } from './job-clock.js';
 import type { RateWindowsTable, Tables } from './schema.js';
 import { filled, first } from './statements.js';
 
@@ -26,9 +27,7 @@ const ONE_ROW = sql.lit(1);
 /** Every statement is built once; see statements.ts. */
 export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
-  const databaseNow = postgres
-    ? sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
-    : sql<number>`0`;
+  const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
   // The clock is read outside of the locking part: after the lock was had, not before it was waited for.
   const window = queries

@@ -82,7 +82,7 @@ export function createFakeHttp(script: Script): FakeHttp {
 }
 
 /** What a body holds, wherever it lies. */
-export async function wholeBody(body: HttpRequest['body']): Promise<string | Uint8Array | undefined> {
+async function wholeBody(body: HttpRequest['body']): Promise<string | Uint8Array | undefined> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return body;
   const chunks: Uint8Array[] = [];
   for await (const chunk of body.read()) chunks.push(chunk);

@@ -74,7 +74,7 @@ export function chatEvents(answer: ModelAnswer, options: ChatStreamOptions): Str
   ];
 }
 
-export function chatUsage({ usage }: ModelAnswer): object {
+function chatUsage({ usage }: ModelAnswer): object {
   return {
     prompt_tokens: usage.input,
     completion_tokens: usage.output,
