@@ -13,6 +13,13 @@ export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'her
 /** A proxy before the upstream gave up waiting: the work may well be done. */
 const ANSWER_LOST = new Set([504, 524]);
 
+const CALLER_FAULTS = new Set([400, 413, 415, 422]);
+
+/** Whether the status alone says that the request is the caller's to change. */
+export function blamesCaller({ status }: Pick<UpstreamRefusal, 'status'>): boolean {
+  return CALLER_FAULTS.has(status);
+}
+
 /** What a refusal means by its status alone. Whatever is the caller's fault has to be told apart before. */
 export function statusFailure(refusal: UpstreamRefusal, now: number, lost: AfterLostAnswer): TryFailure {
   const { status } = refusal;

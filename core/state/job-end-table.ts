@@ -9,8 +9,9 @@ import { ownedBy } from './job-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
-import { createTotals, knownCounts } from './usage-rows.js';
+import { knownCounts } from './usage-counts.js';
 import type { UsageTable } from './usage-table.js';
+import { createTotals } from './usage-totals.js';
 
 export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'created_at', 'finished_at'] as const;
 

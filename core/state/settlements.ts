@@ -4,8 +4,10 @@ import type { Settlement } from './admissions.js';
 import { release } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
 import type { ReservationsTable, Tables, UsageEntriesTable } from './schema.js';
-import { createTotals, type Totals, toEntryRow, tokensOf } from './usage-rows.js';
+import { tokensOf } from './usage-counts.js';
+import { toEntryRow } from './usage-rows.js';
 import type { UsageTable } from './usage-table.js';
+import { createTotals, type Totals } from './usage-totals.js';
 
 /** HTTP status of those whose client hung up. */
 const HUNG_UP = 499;

@@ -2,7 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { createRowInsert } from './row-insert.js';
 import type { ReservationsTable, Tables, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from './schema.js';
 import { createListStatement } from './statements.js';
-import { TOTAL_COUNTS, type Totals } from './usage-rows.js';
+import { NO_COUNTS } from './usage-counts.js';
+import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals } from './usage-totals.js';
 
 /** The statements that write down what requests used, and what they held of a budget. */
 export function createUsageTable(queries: Kysely<Tables>) {
@@ -108,13 +109,7 @@ const ENTRY: UsageEntriesTable = {
   model: '',
   status: 0,
   latency_ms: 0,
-  input_tokens: 0,
-  cached_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-  characters: 0,
-  seconds: 0,
-  images: 0,
+  ...NO_COUNTS,
   estimated: 0,
 };
 
@@ -124,17 +119,7 @@ const TOTAL: UsageTotalsTable = {
   account_id: '',
   route: '',
   model: '',
-  requests: 0,
-  failed: 0,
-  estimated: 0,
-  input_tokens: 0,
-  cached_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-  characters: 0,
-  seconds: 0,
-  images: 0,
-  latency_ms_sum: 0,
+  ...NO_TOTAL_COUNTS,
 };
 
 const RESERVATION: ReservationsTable = {

@@ -2,6 +2,7 @@ import {
   accountFailure,
   asString,
   at,
+  blamesCaller,
   callerFailure,
   GatewayError,
   modelFailure,
@@ -25,7 +26,6 @@ const MODERATION = /moderation|content_policy|against_policy|terms_of_service|bl
 const NO_MODEL = /^(?:model_|invalid_model)/;
 const NO_VOICE = /^(?:voice_not_found|invalid_voice_id|voice_does_not_exist)$/;
 const TOO_LONG = /^(?:max_character_limit_exceeded|text_too_long)$/;
-const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 /** The vendor's members by what the caller calls them; of others the caller knows nothing. */
 const PARAMS: Readonly<Record<string, string>> = {
   voice_id: 'voice',
@@ -58,7 +58,7 @@ export function refusalFailure(
   if (NO_VOICE.test(code)) return refused('The model does not know this voice.', 'voice', reason);
   if (TOO_LONG.test(code)) return refused('The text is too long for the model.', textParam, reason);
   if (NO_MODEL.test(code) || detail.param === 'model_id') return modelFailure();
-  if (CALLER_FAULTS.has(status)) {
+  if (blamesCaller(refusal)) {
     const param = detail.param === 'text' ? textParam : PARAMS[detail.param ?? ''];
     return refused('The model refused the request.', param, reason);
   }

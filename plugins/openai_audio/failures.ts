@@ -2,6 +2,7 @@ import {
   accountFailure,
   asString,
   at,
+  blamesCaller,
   callerFailure,
   type ErrorCode,
   GatewayError,
@@ -29,19 +30,18 @@ const PARAMS = new Set([
   'speed',
   'instructions',
 ]);
-const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 
 /** What a refusal means. It says nothing of the upstream's body but, for a caller's fault, its message without names. */
 export function refusalFailure(refusal: UpstreamRefusal, names: UpstreamNames, now: number): TryFailure {
   const { status, json } = refusal;
   const code = asString(at(json, 'error', 'code')) ?? '';
-  if (MODERATION.test(code) && (CALLER_FAULTS.has(status) || status === 403)) {
+  if (MODERATION.test(code) && (blamesCaller(refusal) || status === 403)) {
     const message = "The request was rejected by the model's safety system.";
     return callerFailure(new GatewayError('moderation_blocked', message, { reason: reasonOf(json, names) }));
   }
   if (NO_ACCOUNT.test(code)) return accountFailure();
   if (NO_MODEL.test(code)) return modelFailure();
-  if (CALLER_FAULTS.has(status)) return callerFailure(callerFault(refusal, names));
+  if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, names));
   // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.
   return statusFailure(refusal, now, 'nowhere');
 }

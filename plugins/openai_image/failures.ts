@@ -3,6 +3,7 @@ import {
   accountFailure,
   asString,
   at,
+  blamesCaller,
   callerFailure,
   type ErrorCode,
   GatewayError,
@@ -38,7 +39,6 @@ const PARAMS = new Set([
   'image',
   'user',
 ]);
-const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 
 /** What a refusal means. It says nothing of the upstream's body but, for a caller's fault, its message without names. */
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
@@ -46,14 +46,14 @@ export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstre
   const code = asString(at(json, 'error', 'code')) ?? '';
   const isModeration =
     MODERATION.test(code) || (code === '' && at(json, 'error', 'type') === 'image_generation_user_error');
-  if (isModeration && (CALLER_FAULTS.has(status) || status === 403)) {
+  if (isModeration && (blamesCaller(refusal) || status === 403)) {
     const reason = reasonOf(json, call, upstream);
     const message = "The request was rejected by the model's safety system.";
     return callerFailure(new GatewayError('moderation_blocked', message, { reason }));
   }
   if (NO_ACCOUNT.test(code)) return accountFailure();
   if (NO_MODEL.test(code)) return modelFailure();
-  if (CALLER_FAULTS.has(status)) return callerFailure(callerFault(refusal, call, upstream));
+  if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, call, upstream));
   return statusFailure(refusal, now, afterLostAnswer(call, upstream));
 }
 

@@ -2,6 +2,7 @@ import {
   accountFailure,
   asString,
   at,
+  blamesCaller,
   callerFailure,
   type ErrorCode,
   GatewayError,
@@ -15,7 +16,6 @@ import type { Upstream } from './upstream.js';
 
 const NO_ACCOUNT = /^(?:insufficient_quota|billing_\w+|account_deactivated|usage_limit_reached|access_terminated)$/;
 const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
-const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 /** Not all who have a limit have a code for it. */
 const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
 const PARAM = /^[\w.[\]-]{1,100}$/;
@@ -49,12 +49,12 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 
 /** What an answer means that is no success. A caller's fault keeps the upstream's words, without its names. */
 export function refusalFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
-  const { status, json, headers } = refusal;
+  const { json, headers } = refusal;
   const code = asString(at(json, 'error', 'code')) ?? '';
   const type = asString(at(json, 'error', 'type')) ?? '';
   if (NO_ACCOUNT.test(code) || NO_ACCOUNT.test(type)) return accountFailure();
   if (NO_MODEL.test(code)) return modelFailure();
-  if (CALLER_FAULTS.has(status) || namesThingsOfTheCaller(refusal)) {
+  if (blamesCaller(refusal) || namesThingsOfTheCaller(refusal)) {
     return callerFailure(callerFault(refusal, upstream));
   }
   const failure = statusFailure(refusal, now, 'anywhere');
