@@ -3,8 +3,9 @@ import { GatewayError } from '../errors.js';
 import type { Admission, AdmissionRequest } from './admissions.js';
 import { refusalOf, reserve } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
+import { createOpenWindows } from './open-windows.js';
 import type { ReservationsTable, Tables } from './schema.js';
-import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
+import { inOrderOfWindows, type SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
 export interface AdmissionWish extends Omit<AdmissionRequest, 'reserve'> {
@@ -35,13 +36,11 @@ export async function admitGroup(
 ): Promise<(Admission | GatewayError)[]> {
   const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
   const budgets = budgetIds.length > 0 ? await budgetTable.lock(transaction, budgetIds) : undefined;
-  const windows = new Map<string, OpenWindow>();
+  const windows = createOpenWindows(transaction, slots);
   const reservations: ReservationRow[] = [];
 
   async function take(slot: SlotRequest): Promise<SlotAnswer> {
-    const name = windowName(slot);
-    const window = windows.get(name) ?? (await slots.open(transaction, slot.keyId, slot.family));
-    windows.set(name, window);
+    const window = await windows.open(slot);
     return window.ask({ slots: slot.slots, limit: slot.limit, take: true });
   }
 
@@ -64,7 +63,7 @@ export async function admitGroup(
 
   const verdicts = new Map<AdmissionWish, Admission | GatewayError>();
   for (const wish of inOrderOfWindows(wishes, ({ slot }) => slot)) verdicts.set(wish, await judge(wish));
-  for (const window of windows.values()) await window.save();
+  await windows.save();
   await budgets?.save();
   if (reservations.length > 0) await hold(reservations);
   return wishes.map((wish) => verdicts.get(wish) as Admission | GatewayError);

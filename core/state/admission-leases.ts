@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kysely';
+import { createBeats } from './beats.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import { startRounds } from './rounds.js';
 import { hasEnded, nameRunner } from './runner.js';
@@ -56,9 +57,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
     .compile();
   let signed = false;
   let doubtedAt: number | undefined;
-  /** Beats of others, and since when they have been the same. */
-  let seen = new Map<string, { beat: number | null; since: number }>();
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  const beats = createBeats(leaseMs);
 
   async function look(): Promise<void> {
     if (held.size > 0) await beat();
@@ -99,18 +98,10 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
       const unknown = holders.flatMap(({ runner_id }) => (ids.has(runner_id) ? [] : [runner_id]));
       return [...known, ...unknown.map((each): Runner => ({ id: each, runner: null, beat: null }))];
     });
-    const now = performance.now();
-    // Where this process could not look for so long, others may not have been able to show life either.
-    if (now - lookedAt >= leaseMs) seen.clear();
-    lookedAt = now;
-    const before = seen;
-    seen = new Map();
+    const isSilent = beats.look();
     for (const other of runners) {
       if (other.id === id) continue;
-      const known = before.get(other.id);
-      const since = known?.beat === other.beat ? known.since : now;
-      if (now - since >= leaseMs || (other.runner !== null && hasEnded(other.runner))) await end(other);
-      else seen.set(other.id, { beat: other.beat, since });
+      if (isSilent(other.id, `${other.beat}`) || (other.runner !== null && hasEnded(other.runner))) await end(other);
     }
   }
 

@@ -8,10 +8,10 @@ import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job
 import type { JobTable } from './job-table.js';
 import { createTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
+import { createOpenWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
-import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
-import type { SlotRequest } from './windows.js';
+import { inOrderOfWindows, type SlotTable } from './slots.js';
 
 /** An acceptance as it is stored. */
 export interface Candidate extends Acceptance {
@@ -65,18 +65,11 @@ export async function acceptGroup(
   const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
   const used = await readUsed(transaction, kind, day, accounts);
   const turns = createTurns(transaction, turnStatements);
-  const windows = new Map<string, OpenWindow>();
+  const windows = createOpenWindows(transaction, slots);
 
   const rows: JobRow[] = [];
   const owners: JobOwnersTable[] = [];
   const keys = new Map<string, IdempotencyKeysTable>();
-
-  async function openWindow(slot: SlotRequest): Promise<OpenWindow> {
-    const name = windowName(slot);
-    const window = windows.get(name) ?? (await slots.open(transaction, slot.keyId, slot.family));
-    windows.set(name, window);
-    return window;
-  }
 
   async function judge(candidate: Candidate): Promise<Accepted | GatewayError> {
     const { take, slot, quota, job, keyHash, dedupeHash } = candidate;
@@ -85,7 +78,7 @@ export async function acceptGroup(
       if (known.fingerprint !== keyHash?.fingerprint) return keyReused();
       return { job: toJobRecord(known.job), replayed: true, active };
     }
-    const window = slot && (await openWindow(slot));
+    const window = slot && (await windows.open(slot));
     const answer = slot && (await window?.ask({ ...slot, take: false }));
     if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
@@ -141,7 +134,7 @@ export async function acceptGroup(
   for (const candidate of inOrderOfWindows(candidates, ({ slot }) => slot))
     verdicts.set(candidate, await judge(candidate));
 
-  for (const window of windows.values()) await window.save();
+  await windows.save();
   await table.insert(transaction, rows);
   await table.addOwners(transaction, owners);
   await idempotencyKeys.remember(transaction, [...keys.values()]);

@@ -1,4 +1,5 @@
 import type { Logger } from '../contracts/services.js';
+import { createBeats } from './beats.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunSeen } from './job-run-table.js';
@@ -44,9 +45,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     options;
   const intervalMs = leaseMs / 3;
   const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
-  /** Beats of others, by job, and since when they have been the same. */
-  let seen = new Map<string, { attempts: number; beat: number; since: number }>();
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  const beats = createBeats(leaseMs);
 
   async function renew(): Promise<void> {
     const held = [...runs.values()];
@@ -75,20 +74,10 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
   async function endTheDead(): Promise<void> {
     const running = await database.run((queries) => runTable.running(queries, kind));
-    const now = performance.now();
-    // Where this process could not look for so long (it was stopped, the database away), others may not have been able to
-    // show life either.
-    if (now - lookedAt >= leaseMs) seen.clear();
-    lookedAt = now;
+    const isSilent = beats.look();
     const others = running.filter(({ id, attempts }) => runs.get(id)?.row.attempts !== attempts);
-    const before = seen;
-    seen = new Map();
     for (const run of others) {
-      const known = before.get(run.id);
-      const same = known !== undefined && known.attempts === run.attempts && known.beat === run.beat;
-      const since = same ? known.since : now;
-      if (now - since >= leaseMs || hasEnded(run.runner)) await cutOff(run);
-      else seen.set(run.id, { attempts: run.attempts, beat: run.beat, since });
+      if (isSilent(run.id, `${run.attempts} ${run.beat}`) || hasEnded(run.runner)) await cutOff(run);
     }
   }
 

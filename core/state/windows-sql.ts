@@ -1,8 +1,9 @@
 import type { Transaction } from 'kysely';
 import type { Database } from './database.js';
 import { createLanes } from './lanes.js';
+import { createOpenWindows } from './open-windows.js';
 import type { Tables } from './schema.js';
-import { inOrderOfWindows, type OpenWindow, type SlotTable, windowName } from './slots.js';
+import { inOrderOfWindows, type SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest, Windows } from './windows.js';
 
 export interface WindowsOptions {
@@ -21,15 +22,13 @@ interface Wish extends SlotRequest {
  */
 export function createWindows({ database, slots }: WindowsOptions): Windows {
   async function answer(transaction: Transaction<Tables>, wishes: readonly Wish[]): Promise<SlotAnswer[]> {
-    const windows = new Map<string, OpenWindow>();
+    const windows = createOpenWindows(transaction, slots);
     const answers = new Map<Wish, SlotAnswer>();
     for (const wish of inOrderOfWindows(wishes, (each) => each)) {
-      const name = windowName(wish);
-      const window = windows.get(name) ?? (await slots.open(transaction, wish.keyId, wish.family));
-      windows.set(name, window);
+      const window = await windows.open(wish);
       answers.set(wish, await window.ask(wish));
     }
-    for (const window of windows.values()) await window.save();
+    await windows.save();
     return wishes.map((wish) => answers.get(wish) as SlotAnswer);
   }
 

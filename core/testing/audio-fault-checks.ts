@@ -5,13 +5,9 @@ import { type AudioRun, audioErrorOf, describeAudio, hears, runAudio } from './a
 import { goodReply } from './audio-upstream.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
+import { AT_ONCE_MS, MOST_TRIES, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
 import { shownSecrets } from './secrets.js';
 
-/** Milliseconds that "at once" may take on a busy machine. */
-const AT_ONCE_MS = 10_000;
-const MOST_TRIES = 3;
-/** Said by an upstream in a body that is nobody's business. */
-const WORDS = 'words-of-the-upstream-alone';
 /** What a caller may be told to change. */
 const CALLER_CODES = [
   'invalid_value',
@@ -20,7 +16,6 @@ const CALLER_CODES = [
   'moderation_blocked',
   'request_too_large',
 ];
-const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
 
 interface Fault {
   name: string;
@@ -29,14 +24,8 @@ interface Fault {
 }
 
 const FAULTS: readonly Fault[] = [
-  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
-  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '1' }) },
-  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
-  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: () => page(503) },
-  { name: 'a timeout', codes: ['upstream_timeout'], reply: () => ({ fail: 'timeout' }) },
-  { name: 'a broken connection', codes: ['upstream_error'], reply: () => ({ fail: 'connection' }) },
+  ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
   { name: 'an empty body', codes: UNREADABLE, reply: (good) => ({ ...good, body: '' }) },
-  { name: 'a page', codes: UNREADABLE, reply: () => page(200) },
   { name: 'JSON of something else', codes: UNREADABLE, reply: () => ({ body: { status: WORDS } }) },
   { name: 'a body that breaks off', codes: UNREADABLE, reply: (good) => ({ ...half(good), after: 'break' }) },
 ];
@@ -144,18 +133,6 @@ async function endsWith(reason: Error, { operation }: AudioSample, run: Promise<
 }
 
 /** The vendors' shapes of an error, all in one. */
-function says(status: number, headers: Readonly<Record<string, string>> = {}) {
-  return (): FakeReply => ({
-    status,
-    headers,
-    body: { error: { message: 'No.', type: 'error', code: null }, detail: { status: 'error', message: 'No.' } },
-  });
-}
-
-function page(status: number): FakeReply {
-  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
-}
-
 function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
   assert('body' in reply, 'the good answer of the script has no body');
   const { body = '' } = reply;

@@ -4,13 +4,8 @@ import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 import type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
 import { describeOutcome, type ImageRun, imageErrorOf, inventImage, runImage } from './image-run.js';
+import { AT_ONCE_MS, MOST_TRIES, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
 import { shownSecrets } from './secrets.js';
-
-/** Milliseconds that "at once" may take on a busy machine. */
-const AT_ONCE_MS = 10_000;
-const MOST_TRIES = 3;
-/** Said by an upstream in a body that is nobody's business. */
-const WORDS = 'words-of-the-upstream-alone';
 
 interface Fault {
   name: string;
@@ -18,17 +13,9 @@ interface Fault {
   reply(request: HttpRequest, upstream: ImageUpstreamScript): FakeReply | Promise<FakeReply>;
 }
 
-const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
-
 const FAULTS: readonly Fault[] = [
-  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
-  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '1' }) },
-  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
-  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: () => page(503) },
-  { name: 'a timeout', codes: ['upstream_timeout'], reply: () => ({ fail: 'timeout' }) },
-  { name: 'a broken connection', codes: ['upstream_error'], reply: () => ({ fail: 'connection' }) },
+  ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
   { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
-  { name: 'a page', codes: UNREADABLE, reply: () => page(200) },
   {
     name: 'bytes that are no image',
     codes: UNREADABLE,
@@ -110,14 +97,6 @@ async function endsWith(reason: Error, run: Promise<ImageRun>): Promise<void> {
   clearTimeout(timer);
   assert(ended, 'it went on after the caller had left');
   assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
-}
-
-function says(status: number, headers: Readonly<Record<string, string>> = {}) {
-  return (): FakeReply => ({ status, headers, body: { error: { message: 'No.', type: 'error', code: null } } });
-}
-
-function page(status: number): FakeReply {
-  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
 }
 
 async function cutAnswer(request: HttpRequest, upstream: ImageUpstreamScript): Promise<FakeReply> {

@@ -2,38 +2,20 @@ import assert from 'node:assert';
 import type { HttpClient } from '../contracts/services.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
+import { AT_ONCE_MS, MOST_TRIES, type ModelFault, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
 import { shownSecrets } from './secrets.js';
 import { answerContent } from './text-contents.js';
 import type { TextProviderDefinition, TextUpstreamScript } from './text-definition.js';
 import { answerOf, describeOutcome, runText, type TextRun, textErrorOf, WANTED, willingUpstream } from './text-run.js';
 
-/** Milliseconds that "at once" may take on a busy machine. */
-const AT_ONCE_MS = 10_000;
-const MOST_TRIES = 3;
-/** Said by an upstream in a body that is nobody's business. */
-const WORDS = 'words-of-the-upstream-alone';
-const UNREADABLE = ['upstream_changed', 'upstream_error', 'upstream_refused'];
-
-interface Fault {
-  name: string;
-  codes: readonly string[];
-  reply: FakeReply;
-}
-
-const FAULTS: readonly Fault[] = [
-  ...[401, 402, 403].map((status) => ({ name: `HTTP ${status}`, codes: ['upstream_auth_error'], reply: says(status) })),
-  { name: 'HTTP 429', codes: ['upstream_rate_limited'], reply: says(429, { 'retry-after': '60' }) },
-  { name: 'HTTP 500', codes: ['upstream_error'], reply: says(500) },
-  { name: 'HTTP 503 with a page', codes: ['upstream_error', 'upstream_unavailable'], reply: page(503) },
+const FAULTS: readonly ModelFault[] = [
+  ...modelFaults({ retryAfterSeconds: 60 }),
   {
     name: 'a redirect',
     codes: UNREADABLE,
     reply: { status: 302, headers: { location: 'https://elsewhere.example/' } },
   },
-  { name: 'a timeout', codes: ['upstream_timeout'], reply: { fail: 'timeout' } },
-  { name: 'a broken connection', codes: ['upstream_error'], reply: { fail: 'connection' } },
   { name: 'an empty body', codes: UNREADABLE, reply: { headers: { 'content-type': 'text/event-stream' } } },
-  { name: 'a page', codes: UNREADABLE, reply: page(200) },
   {
     name: 'a connection that breaks before the first byte',
     codes: ['upstream_error'],
@@ -59,7 +41,7 @@ export function textFaultChecks(definition: TextProviderDefinition): Check[] {
   ];
 }
 
-async function isNamed(definition: TextProviderDefinition, { codes, reply }: Fault): Promise<void> {
+async function isNamed(definition: TextProviderDefinition, { codes, reply }: ModelFault): Promise<void> {
   const secrets = definition.secrets ?? [];
   // Upstreams like to repeat what they were sent.
   const http = createFakeHttp([withWords(reply, [WORDS, ...secrets])]);
@@ -153,14 +135,6 @@ async function endsWith(reason: Error, run: Promise<TextRun>): Promise<void> {
 /** Keeps nobody waiting: a timer that does not hold the process. */
 function late(): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS, undefined).unref());
-}
-
-function says(status: number, headers: Readonly<Record<string, string>> = {}): FakeReply {
-  return { status, headers, body: { error: { message: 'No.', type: 'error', code: null } } };
-}
-
-function page(status: number): FakeReply {
-  return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
 }
 
 /** Into the message of an error in JSON, or behind a page. */

@@ -1,12 +1,10 @@
 import { GatewayError, type TranscribeCall } from 'mediagate';
+import { MAX_NAME_LENGTH, MAX_TEXT_LENGTH } from './audio-members.js';
 import { type FormFields, fieldOf, requiredField } from './form-fields.js';
 
 export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
 export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
 type Granularity = 'segment' | 'word';
-
-const MAX_PROMPT_LENGTH = 4_096;
-const MAX_MODEL_LENGTH = 128;
 
 /** What is asked for of a sound, and how it is to be answered. */
 export interface TranscriptionWish {
@@ -23,10 +21,10 @@ export interface TranscriptionWish {
  */
 export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionWish {
   const model = requiredField(fields, 'model', 'the name of a model that hears');
-  if (model.length > MAX_MODEL_LENGTH) throw invalid('model', 'the name of a model');
+  if (model.length > MAX_NAME_LENGTH) throw invalid('model', 'the name of a model');
   const prompt = fieldOf(fields, 'prompt');
-  if (prompt !== undefined && prompt.length > MAX_PROMPT_LENGTH) {
-    throw invalid('prompt', `a text of at most ${MAX_PROMPT_LENGTH} characters`);
+  if (prompt !== undefined && prompt.length > MAX_TEXT_LENGTH) {
+    throw invalid('prompt', `a text of at most ${MAX_TEXT_LENGTH} characters`);
   }
   const language = task === 'transcribe' ? readLanguage(fieldOf(fields, 'language')) : undefined;
   const temperature = readTemperature(fieldOf(fields, 'temperature'));

@@ -1,5 +1,5 @@
 import type { SpeechFormat } from 'mediagate';
-import type { OpenaiAudioRequest } from './openai-audio-upstream.js';
+import type { AudioVendorRequest } from './audio-vendor.js';
 import { openaiError } from './openai-error.js';
 import type { Delivery } from './vendor-delivery.js';
 import { makeSound } from './vendor-sounds.js';
@@ -20,7 +20,7 @@ export function spokenSeconds(input: string): number {
 
 /** Speech as the vendor makes it, its checks included. */
 export async function answerSpeech(
-  { members }: OpenaiAudioRequest,
+  { members }: AudioVendorRequest,
   { onlyFormat }: { onlyFormat?: 'wav' },
 ): Promise<Delivery> {
   const { model, input, voice, response_format: format = 'mp3', speed = 1, stream_format: stream = 'audio' } = members;

@@ -1,4 +1,4 @@
-import type { OpenaiAudioRequest } from './openai-audio-upstream.js';
+import type { AudioVendorRequest } from './audio-vendor.js';
 import { openaiError } from './openai-error.js';
 import type { Delivery } from './vendor-delivery.js';
 import { soundSeconds } from './vendor-sounds.js';
@@ -18,7 +18,7 @@ interface Heard {
 
 /** A transcription as the vendor makes it, its checks included. */
 export async function answerTranscription(
-  { members, files }: OpenaiAudioRequest,
+  { members, files }: AudioVendorRequest,
   task: 'transcribe' | 'translate',
   { timed }: { timed: boolean },
 ): Promise<Delivery> {

@@ -7,8 +7,6 @@ import type { Content } from './text-delivery.js';
 export interface RequestEnd {
   /** False where the client hung up, or the upstream did, before the answer was out. */
   whole: boolean;
-  /** As `performance.now()` has it. */
-  at: number;
 }
 
 /** One request as the upstream saw it. */
@@ -21,8 +19,6 @@ export interface TextUpstreamRequest {
   bytes: Buffer;
   /** Its JSON; empty where it is none. */
   members: Readonly<Record<string, unknown>>;
-  /** As `performance.now()` has it. */
-  at: number;
   /** Resolves when the answer is out, or the connection gone. */
   ended: Promise<RequestEnd>;
   /** The answer as it is as a whole, however much of it was sent; undefined where there is none. */
@@ -35,13 +31,12 @@ export async function readTextRequest(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<TextUpstreamRequest> {
-  const at = performance.now();
   const ended = new Promise<RequestEnd>((resolve) => {
-    response.once('close', () => resolve({ whole: response.writableFinished, at: performance.now() }));
+    response.once('close', () => resolve({ whole: response.writableFinished }));
   });
   const bytes = await buffer(request);
   const { method = 'GET', url = '/', headers } = request;
-  return { method, path: url, headers, bytes, members: parse(bytes), at, ended };
+  return { method, path: url, headers, bytes, members: parse(bytes), ended };
 }
 
 function parse(bytes: Buffer): Readonly<Record<string, unknown>> {
