@@ -35,6 +35,7 @@ import { addImageRoutes } from './routes/images.js';
 import { addMessageRoutes } from './routes/messages.js';
 import { addMetricsRoute } from './routes/metrics.js';
 import { addModelRoutes } from './routes/models.js';
+import { addOpenApiRoute } from './routes/openapi.js';
 import { addSpeechRoutes } from './routes/speech.js';
 import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
@@ -155,6 +156,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addStoredResponseRoutes(router, { gateway, auth, polls });
   addModelRoutes(router, { gateway, auth });
   addMessageRoutes(router, { auth });
+  addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account && desks) {
     addAccountRoutes(router, { account, desks, gateway, keys, bodies, polls, clock, logger, drain, baseUrl });

@@ -30,6 +30,7 @@ import {
   SETTING_DESCRIPTIONS,
   SITE_ENDPOINTS,
 } from 'mediagate/server';
+import { OPERATIONS } from '../server/openapi/document.js';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
 
@@ -71,8 +72,11 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /login': ['none', 'Page that says who signs people in, and what is never asked for.'],
   'GET /plans': ['none', 'Page of the plans; who is signed in chooses one.'],
   'GET /setup': ['none', 'Page with a working setup for each kind of client, to copy.'],
+  'GET /playground': ['session', 'Page on which links, images and models are tried out.'],
+  'GET /docs': ['none', 'The API reference for people.'],
+  'GET /docs/:version/:name': ['none', 'Files of its viewer.'],
+  'GET /openapi.json': ['none', 'The API reference for programs: OpenAPI 3.1.'],
   'GET /dashboard': ['session', 'Page of the account: keys, plan, usage, windows, jobs, orders.'],
-  'GET /playground': ['session', 'Page that tries links, images and models out, as the newest key of the account.'],
   'GET /pay/:code': ['session', 'Page of an order of its account: QR code, where the money goes, how it stands.'],
   'GET /assets/:version/:name': ['none', 'Style, scripts and fonts of the pages; kept for ever by whoever asks.'],
   'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],
@@ -189,6 +193,7 @@ describe("README's tables equal the code", () => {
     const routes = await routesOfRouter();
     const rows = routes.map((route) => [`\`${route}\``, ...(ROUTE_NOTES[route] ?? ['', `(no note for ${route})`])]);
     expect(routes).to.have.members(Object.keys(ROUTE_NOTES));
+    expect(routes, 'in the API reference').to.have.members(Object.keys(OPERATIONS));
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 

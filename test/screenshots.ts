@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, openState, type State, systemClock } from 'mediagate';
@@ -25,11 +25,9 @@ const PAYMENT = {
   PAYMENT_FORMAT: 'epc',
 };
 
-const { text, email } = PRICED_PLANS.support;
-
 const PLANS = {
   publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
-  support: { text, email },
+  support: { text: PRICED_PLANS.support.text, email: PRICED_PLANS.support.email },
   plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
 };
 
@@ -57,8 +55,10 @@ async function takeScreenshots(folder: string): Promise<void> {
     await take(page, gateway, folder, [
       { name: 'dashboard', path: '/dashboard' },
       { name: 'plans-signed-in', path: '/plans' },
-      { name: 'playground', path: '/playground' },
       ...orders,
+      { name: 'playground-links', path: '/playground' },
+      { name: 'playground-images', path: '/playground#images' },
+      { name: 'playground-models', path: '/playground#models' },
       { name: 'device', path: '/device' },
       { name: 'device-answer', path: await askForDevice(gateway) },
     ]);
@@ -68,12 +68,14 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'login', path: '/login' },
       { name: 'plans', path: '/plans' },
       { name: 'setup', path: '/setup' },
+      { name: 'reference', path: '/docs' },
       { name: 'not-found', path: '/nowhere' },
     ]);
   } finally {
     await browser.close();
     await state.close();
     await gateway.stop();
+    await rm(plansFile);
   }
 }
 
@@ -116,9 +118,9 @@ async function take(page: Page, gateway: GatewayProcess, folder: string, shots: 
       for (const colorScheme of SCHEMES) {
         await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
         await page.emulateMedia({ colorScheme });
-        // Not when the network is idle: the page of an open order never stops asking.
+        // Never idle: the page of an open order waits for the money.
         await page.goto(gateway.url + target, { waitUntil: 'load' });
-        await page.evaluate(() => document.fonts.ready);
+        await page.evaluate(() => document.fonts.ready.then(() => undefined));
         await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
       }
     }

@@ -18,6 +18,7 @@ import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
 import { planName, planViews } from './plan-view.js';
 import { lookAtPlayground } from './playground-view.js';
+import { addReferenceRoutes } from './reference-routes.js';
 
 export interface SiteRoutes {
   account: AccountDependencies;
@@ -39,6 +40,7 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
 
   addAssetRoutes(router);
+  addReferenceRoutes(router, { find: sessions.find.bind(sessions), send });
 
   router.get('/', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);

@@ -41,14 +41,14 @@ const options = {
 };
 
 /** Body of `POST /v1/extract` (service document 2.4). Members besides these are ignored. */
-const ExtractBodySchema = Type.Object({
+export const ExtractBodySchema = Type.Object({
   url: Type.String({ description: ACCEPTED.url }),
   ...options,
   async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
 });
 
 /** Body of `POST /v1/extract/batch`. Members besides these are ignored. */
-const BatchBodySchema = Type.Object({
+export const BatchBodySchema = Type.Object({
   urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
   ...options,
 });

@@ -13,17 +13,18 @@ import { type FormFields, fieldOf, requiredField } from './form-fields.js';
 
 const seconds = () => Type.Optional(Type.Number({ minimum: 0.5, maximum: 30 }));
 
-const check = createMemberCheck(
-  Type.Object({
-    model: name(),
-    text: Type.Optional(text()),
-    input: Type.Optional(text()),
-    prompt: Type.Optional(text()),
-    duration_seconds: seconds(),
-    duration: seconds(),
-    response_format: Type.Optional(format()),
-  }),
-);
+/** Body of `POST /v1/audio/sound-effects`. Members besides these go to the vendor. */
+export const SoundBodySchema = Type.Object({
+  model: name(),
+  text: Type.Optional(text()),
+  input: Type.Optional(text()),
+  prompt: Type.Optional(text()),
+  duration_seconds: seconds(),
+  duration: seconds(),
+  response_format: Type.Optional(format()),
+});
+
+const check = createMemberCheck(SoundBodySchema);
 
 /**
  * Reads which sound is to be made. Members that are not known go to the vendor.

@@ -11,17 +11,18 @@ export interface SpeechWish {
   events: boolean;
 }
 
-const check = createMemberCheck(
-  Type.Object({
-    model: name(),
-    input: text(),
-    voice: Type.Union([name(), Type.Object({ id: name() })]),
-    response_format: Type.Optional(format()),
-    speed: Type.Optional(Type.Number({ minimum: 0.25, maximum: 4 })),
-    instructions: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
-    stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
-  }),
-);
+/** Body of `POST /v1/audio/speech`. Members besides these are ignored. */
+export const SpeechBodySchema = Type.Object({
+  model: name(),
+  input: text(),
+  voice: Type.Union([name(), Type.Object({ id: name() })]),
+  response_format: Type.Optional(format()),
+  speed: Type.Optional(Type.Number({ minimum: 0.25, maximum: 4 })),
+  instructions: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
+  stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
+});
+
+const check = createMemberCheck(SpeechBodySchema);
 
 /**
  * Reads what is to be said, and how. Members that are not known are ignored.

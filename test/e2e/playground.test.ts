@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { definePlugin, GatewayError } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -21,6 +22,29 @@ const GONE = 'https://invented.example/item/404';
 const WIDTHS = [1_280, 390] as const;
 const MAX_BYTES = 150 * 1024;
 
+/** One model that never comes to an end, and one that will not begin. */
+const darkroom = definePlugin({
+  name: 'darkroom',
+  apiVersion: 1,
+  summary: 'Models that make no image.',
+  provides: ['image'],
+  setup: () => ({
+    imageProviders: [
+      {
+        models: ['slow-image'],
+        generate: ({ signal }) =>
+          new Promise<never>((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          }),
+      },
+      {
+        models: ['prim-image'],
+        generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
+      },
+    ],
+  }),
+});
+
 describe('the playground in a real browser', () => {
   let app: SignInApp;
   let browser: Browser;
@@ -38,6 +62,7 @@ describe('the playground in a real browser', () => {
         { use: invented({ extract }) },
         { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
         { use: sketchImage },
+        { use: darkroom },
         { use: echoText, options: { model: 'm-5.5' } },
         { use: offlineSpeech },
       ],
@@ -68,22 +93,26 @@ describe('the playground in a real browser', () => {
     await page.keyboard.press('Enter');
   }
 
-  /** As people meet it: no finding, nothing too wide, in every look. */
-  async function expectGood(what: string): Promise<void> {
+  /** In every look: nothing too wide, and whatever else is to be held. */
+  async function expectFits(what: string, hold: (where: string) => Promise<void> = async () => {}): Promise<void> {
     for (const width of WIDTHS) {
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.setViewportSize({ width, height: 844 });
         await page.emulateMedia({ colorScheme });
         const where = `${what} at ${width}, ${colorScheme}`;
-        expect(await seriousFindings(page), where).to.deep.equal([]);
         const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect(tooWide, `${where} scrolls sideways`).to.be.at.most(0);
-        const folder = process.env.PLAYGROUND_SHOTS;
-        if (folder) await page.screenshot({ path: `${folder}/${what}-${width}-${colorScheme}.png`, fullPage: true });
+        await hold(where);
       }
     }
     await page.setViewportSize({ width: 1_280, height: 844 });
   }
+
+  /** As people meet it: nothing that keeps anybody out. */
+  const expectGood = (what: string): Promise<void> =>
+    expectFits(what, async (where) => {
+      expect(await seriousFindings(page), where).to.deep.equal([]);
+    });
 
   it('leads whoever has no key to one, and then says what the plan does not hold', async () => {
     await open('links');
@@ -172,6 +201,22 @@ describe('the playground in a real browser', () => {
     await expectGood('images');
   });
 
+  it('cancels one image, and says why another could not be had', async () => {
+    await open('images');
+    await page.getByLabel('Prompt').fill('A tug in the fog');
+    for (const model of ['slow-image', 'prim-image']) {
+      await page.locator('#image-model').selectOption(model);
+      await page.getByRole('button', { name: 'Make images' }).click();
+    }
+    const cards = page.locator('#image-cards').getByRole('listitem');
+    await cards.getByText('moderation_blocked').waitFor();
+    await cards.getByText('Being made').waitFor();
+    await page.getByRole('button', { name: 'Cancel Image 1' }).click();
+    await cards.getByText('Cancelled.').waitFor();
+    expect(await page.locator('#image-cards img').count()).to.equal(0);
+    expect(await app.state.jobs.active('image')).to.equal(0);
+  });
+
   it('chats, and remembers what was said while the page is open', async () => {
     await open('models');
     await page.getByLabel('Message').fill('Ahoy!');
@@ -189,18 +234,36 @@ describe('the playground in a real browser', () => {
     // Engines on a busy machine take their time.
     this.timeout(180_000);
     await page.getByLabel('Text', { exact: true }).fill(SENTENCE);
-    const answered = page.waitForResponse((response) => response.url().endsWith('/v1/audio/speech'), {
-      timeout: 90_000,
-    });
     await page.getByRole('button', { name: 'Speak' }).click();
-    const buffer = await (await answered).body();
+    await page.locator('#speech-result audio').waitFor({ timeout: 90_000 });
     await page.waitForFunction(() => (document.querySelector('audio')?.duration ?? 0) > 1);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download the MP3' }).click();
+    const buffer = await readFile(await (await saved).path());
     await page.getByLabel('Sound', { exact: true }).setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
     await page.getByRole('button', { name: 'Write it down' }).click();
-    const transcript = page.locator('.transcript');
+    const transcript = page.locator('.transcript, #hearing-form .problem:not(:empty)');
     await transcript.waitFor({ timeout: 90_000 });
-    expect(countWordErrors(SENTENCE, (await transcript.textContent()) ?? '').errors).to.be.below(3);
+    const heard = (await transcript.textContent()) ?? '';
+    expect(countWordErrors(SENTENCE, heard).errors, heard).to.be.below(3);
     await expectGood('models');
+  });
+
+  it('has a reference beside it, which draws every group of routes without help from anywhere', async () => {
+    complaints.length = 0;
+    const hosts = new Set<string>();
+    page.on('request', (request) => hosts.add(new URL(request.url()).host));
+    await page.goto(`${app.url}/docs`);
+    await page.getByRole('heading', { name: /Link data/ }).waitFor();
+    const drawn = await page.locator('.opblock').count();
+    const { paths } = (await app.request('/openapi.json')).json as { paths: Record<string, object> };
+    expect(drawn).to.equal(Object.values(paths).flatMap((methods) => Object.keys(methods)).length);
+    await page.locator('#operations-Images-postV1ImagesJobs .opblock-summary-control').click();
+    await page.getByText('A tug in the harbour at dawn').first().waitFor();
+    expect(await page.locator('.errors-wrapper').count()).to.equal(0);
+    expect([...hosts].filter((host) => host !== '' && host !== new URL(app.url).host)).to.deep.equal([]);
+    expect(complaints).to.deep.equal([]);
+    await expectFits('reference');
   });
 
   it('is reached by keyboard, weighs little, and breaks no policy', async () => {

@@ -12,7 +12,8 @@ interface Message {
 
 const form = byId('chat-form', HTMLFormElement);
 const input = byId('chat-text', HTMLTextAreaElement);
-const log = byId('chat-log', HTMLOListElement);
+const log = byId('chat-log', HTMLElement);
+const entries = byId('chat-entries', HTMLOListElement);
 const stop = byId('chat-stop', HTMLButtonElement);
 const clear = byId('chat-clear', HTMLButtonElement);
 
@@ -77,7 +78,7 @@ async function* answer(model: string, conversation: readonly Message[], signal: 
 function addMessage(who: string, content: string) {
   const text = element('span', { class: 'chat-text' }, content);
   const entry = element('li', { class: who === 'You' ? 'chat-own' : undefined }, element('strong', {}, who), text);
-  log.append(entry);
+  entries.append(entry);
   log.scrollTop = log.scrollHeight;
   return { entry, text };
 }
@@ -87,7 +88,7 @@ stop.addEventListener('click', () => running?.abort());
 clear.addEventListener('click', () => {
   running?.abort();
   messages = [];
-  log.replaceChildren();
+  entries.replaceChildren();
   input.focus();
 });
 

@@ -13,9 +13,9 @@ function chat(view: PlaygroundView): Html {
   const { text } = view.models;
   return html`<section class="card stack" aria-labelledby="chat-title"><h3 id="chat-title">Chat</h3>
 ${withheldNotice(view, 'text', text)}
-<ol class="chat" id="chat-log" role="log" aria-label="Chat" tabindex="0"></ol>
+<div class="chat-frame" id="chat-log" role="log" aria-label="Chat" tabindex="0"><ol class="chat" id="chat-entries"></ol></div>
 <form class="stack" id="chat-form">
-<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" required maxlength="20000" placeholder="Enter sends, Shift and Enter breaks the line"></textarea></div>
+<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" maxlength="20000" placeholder="Enter sends, Shift and Enter breaks the line"></textarea></div>
 <div class="form-row">${modelSelect('chat-model', text)}<button class="button">Send</button><button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>
 <p class="problem" role="alert"></p>
 </form></section>`;

@@ -1,0 +1,181 @@
+import { ERROR_CODES, PostDataSchema, ProductDataSchema, Type } from 'mediagate';
+import type { TSchema } from 'typebox';
+import { framed } from './framed.js';
+
+/** What the routes answer with, by the name it has in the document. Members may be added to any of them. */
+
+const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const Text = Type.String();
+const Count = Type.Integer({ minimum: 0 });
+const Time = Type.String({ description: 'RFC 3339, UTC' });
+const Url = Type.String({ description: 'An address' });
+const one = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+
+const ErrorBody = Type.Object({
+  message: Type.String({ description: 'For people: what went wrong and what to do.' }),
+  type: Type.String({ description: 'The class of the error; clients of OpenAI go by it.' }),
+  param: Nullable(Type.String({ description: 'The member of the request that is to blame.' })),
+  code: one(...ERROR_CODES),
+  request_id: Type.Optional(Text),
+  retryable: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(Text),
+  attempts: Type.Optional(Type.Array(Type.Object({ rung: Text, outcome: Text, ms: Type.Number() }))),
+});
+
+const PostData = framed(PostDataSchema, {
+  media: {
+    download_links: Type.Object({ video: Nullable(Url), mp3: Nullable(Url) }),
+    audio_download_links: Type.Object({
+      mp3: Nullable(Url),
+      status: Nullable(Type.Literal('generated_on_first_download')),
+      content_type: Nullable(Type.Literal('audio/mpeg')),
+      expires_at: Nullable(Time),
+    }),
+  },
+});
+
+const Job = Type.Object({
+  job_id: Text,
+  status: one('queued', 'processing', 'completed', 'failed', 'cancelled'),
+  product_id: Text,
+  created_at: Time,
+  started_at: Nullable(Time),
+  finished_at: Nullable(Time),
+  attempts: Count,
+  error: Nullable(Type.Object({ message: Text, code: Text })),
+  status_url: Text,
+  poll_after_seconds: Count,
+});
+const JobData = Type.Object({
+  job: Job,
+  queue: Type.Object({ active: Count, max_active: Count }),
+  product: Nullable(Type.Object({})),
+  reviews: Type.Object({ five_star: Type.Array(Type.Object({})), one_star: Type.Array(Type.Object({})) }),
+});
+
+const Extraction = Type.Object({
+  ok: Type.Boolean(),
+  platform: Text,
+  input_url: Url,
+  extraction_method: Text,
+  data: Type.Union([PostData, framed(ProductDataSchema), JobData], {
+    description: 'Of a post or video; of a product; of a job that is not done yet.',
+  }),
+  limitations: Type.Array(Type.String({ description: 'What is missing or was ignored, and why.' })),
+});
+
+const Submitted = {
+  id: Text,
+  status: one('queued', 'generating', 'completed', 'failed', 'cancelled'),
+  status_url: Text,
+  poll_after_seconds: Count,
+  requested: Type.Literal(1),
+  succeeded: Count,
+  failed: Count,
+  pending: Count,
+};
+const ImageEntry = Type.Object({
+  url: Type.Optional(Url),
+  raw_url: Type.Optional(Url),
+  filename: Text,
+  source: one('local_cache', 'objstore_s3', 'objstore_r2', 'inline'),
+  b64_json: Type.Optional(Nullable(Text)),
+  mime_type: Type.Optional(Text),
+});
+
+const Model = Type.Object({
+  id: Text,
+  object: Type.Literal('model'),
+  created: Count,
+  owned_by: Text,
+});
+
+/** As an upstream answers it: the gateway passes it on. */
+const passedOn = (description: string) => Type.Object({ id: Text, object: Text, model: Text }, { description });
+
+export const ANSWER_SCHEMAS = {
+  Error: Type.Object(
+    {
+      error: ErrorBody,
+      ok: Type.Optional(Type.Literal(false, { description: 'On routes of link data.' })),
+      platform: Type.Optional(Text),
+      input_url: Type.Optional(Text),
+      loginUrl: Type.Optional(Type.String({ description: 'Where nobody is signed in: where to.' })),
+      instruction: Type.Optional(Text),
+    },
+    { description: 'Why a request was refused or failed.' },
+  ),
+  Extraction,
+  Batch: Type.Object({
+    ok: Type.Literal(true),
+    count: Count,
+    succeeded: Count,
+    queued: Count,
+    failed: Count,
+    items: Type.Array(
+      Type.Object({
+        index: Count,
+        url: Text,
+        ok: Type.Boolean(),
+        status: one('completed', 'queued', 'failed'),
+        result: Type.Optional(Extraction),
+        error: Type.Optional(Type.Object({ message: Text, code: Text })),
+      }),
+    ),
+  }),
+  Capabilities: Type.Object({
+    ok: Type.Literal(true),
+    platforms: Type.Array(Text),
+    details: Type.Array(
+      Type.Object({ key: Text, name: Text, link_forms: Type.Array(Text), features: Type.Object({}) }),
+    ),
+    limits: Type.Object({}),
+    version: Text,
+  }),
+  ImageSubmission: Type.Object(Submitted, { additionalProperties: false }),
+  ImageJob: Type.Object({
+    ...Submitted,
+    progress: Type.Object({ completed: Count, total: Count, percent: Count }),
+    data: Type.Array(ImageEntry),
+    items: Type.Array(Type.Object({ index: Count, status: Text, attempts: Count })),
+    error: Nullable(Type.Object({ message: Text, code: Text, retryable: Type.Boolean() })),
+    created_at: Time,
+    started_at: Nullable(Time),
+    finished_at: Nullable(Time),
+    expires_at: Nullable(Time),
+    queue_position: Type.Optional(Count),
+  }),
+  ImageResult: Type.Object({
+    created: Count,
+    data: Type.Array(ImageEntry, { minItems: 1, maxItems: 1 }),
+    requested: Type.Literal(1),
+    succeeded: Type.Literal(1),
+    failed: Type.Literal(0),
+  }),
+  Model,
+  ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),
+  ChatCompletion: passedOn("A chat completion in OpenAI's format."),
+  Response: passedOn("A response in OpenAI's format."),
+  Transcript: Type.Object({
+    text: Text,
+    usage: Type.Optional(Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })),
+  }),
+  Usage: Type.Object({
+    object: Type.Literal('usage'),
+    key: Type.Object({ id: Text, name: Text, plan: Nullable(Text), grants: Type.Array(Text) }),
+    window: Nullable(Type.Object({ limit: Nullable(Count), seconds: Count, families: Type.Object({}) })),
+    budget: Nullable(Type.Object({})),
+    from: Text,
+    to: Text,
+    total: Type.Object({ requests: Count, failed: Count }),
+    days: Type.Array(Type.Object({ day: Text, requests: Count })),
+  }),
+  Health: Type.Object({ ok: Type.Boolean(), status: Text }),
+} as const satisfies Readonly<Record<string, TSchema>>;
+
+export type AnswerName = keyof typeof ANSWER_SCHEMAS;
+
+/** A schema of the document by its name. */
+export function answerSchema(name: AnswerName): TSchema {
+  return { $ref: `#/components/schemas/${name}` } as TSchema;
+}

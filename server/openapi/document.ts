@@ -1,0 +1,188 @@
+import type { ErrorCode } from 'mediagate';
+import { API_VERSION } from '../version.js';
+import { errorClassOf } from '../wire/errors.js';
+import { ACCOUNTS, PAYMENTS } from './accounts.js';
+import { ANSWER_SCHEMAS } from './answer-schemas.js';
+import { IMAGES } from './images.js';
+import { LINK_DATA } from './link-data.js';
+import { MODELS } from './models.js';
+import type { Access, Answer, Operation, Operations } from './operation.js';
+import { SITE } from './site.js';
+
+/** All that are described; a test holds them to the routes there are. */
+export const OPERATIONS: Operations = { ...LINK_DATA, ...IMAGES, ...MODELS, ...ACCOUNTS, ...PAYMENTS, ...SITE };
+
+const TAGS: Readonly<Record<Operation['tag'], string>> = {
+  'Link data': 'Public links into structured documents.',
+  Images: 'Images as durable jobs, or at once.',
+  Models: 'Text and sound, as the SDKs of OpenAI expect them.',
+  Account: 'Who is signed in, their keys and what those used. JSON in camelCase.',
+  Payments: 'Plans by bank transfer.',
+  Process: 'How the gateway is.',
+  Pages: 'What people visit with a browser. Programs need none of them.',
+};
+
+const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>> = {
+  none: [],
+  key: [{ apiKey: [] }],
+  linkKey: [{ apiKey: [] }, { apiKeyHeader: [] }],
+  session: [{ session: [] }, { deviceToken: [] }],
+  signature: [{ webhookSignature: [] }],
+};
+
+const KEY_ERRORS = [
+  'missing_api_key',
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'route_not_allowed',
+  'account_suspended',
+] as const;
+const ACCESS_ERRORS: Readonly<Record<Access, readonly ErrorCode[]>> = {
+  none: [],
+  key: KEY_ERRORS,
+  linkKey: KEY_ERRORS,
+  session: ['not_signed_in', 'cross_site_request'],
+  signature: ['not_signed_in'],
+};
+const BODY_ERRORS = [
+  'invalid_json',
+  'invalid_value',
+  'missing_required_parameter',
+  'request_too_large',
+  'unsupported_media_type',
+] as const;
+
+export interface DocumentOptions {
+  /** Method and path of each route, as the router has them, with a space between. */
+  routes: readonly string[];
+  /** Address of the gateway, without a trailing slash. */
+  baseUrl: string;
+}
+
+/** The routes there are as an OpenAPI 3.1 document; what checks requests describes them as well. */
+export function describeRoutes({ routes, baseUrl }: DocumentOptions) {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const operation = OPERATIONS[route];
+    if (!operation) continue;
+    const [method = '', path = ''] = route.split(' ');
+    const name = path.replace(/:(\w+)/g, '{$1}');
+    paths[name] = { ...paths[name], [method.toLowerCase()]: describe(operation, method, path) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'mediagate',
+      version: API_VERSION,
+      summary: 'Link data, images, and models of text and sound behind one key.',
+      description:
+        'Whatever can go wrong has a stable `error.code`. `Retry-After` is in whole seconds, and waiting so long suffices. Members may be added to any answer. Every answer has an `x-request-id`.',
+    },
+    servers: [{ url: baseUrl }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: { schemas: ANSWER_SCHEMAS, securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+const SECURITY_SCHEMES = {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keys stay on servers.' },
+  apiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same, on routes of link data.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-mediagate',
+    description:
+      'The session of a browser; without TLS the cookie is called `mediagate`. Writes need `Origin` or `Sec-Fetch-Site` of the site.',
+  },
+  deviceToken: { type: 'http', scheme: 'bearer', description: 'What the device flow gave: a session of 12 hours.' },
+  webhookSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'webhook-signature',
+    description: 'Of whoever tells of transfers.',
+  },
+} as const;
+
+function describe(operation: Operation, method: string, path: string) {
+  const { tag, summary, access, body } = operation;
+  return {
+    tags: [tag],
+    summary,
+    operationId: operationIdOf(method, path),
+    security: SECURITY[access],
+    parameters: [...pathParameters(path), ...queryParameters(operation), ...headerParameters(operation)],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) } },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(answer)]),
+      ),
+      ...describeErrors(operation),
+      default: problem('Anything else that went wrong.'),
+    },
+  };
+}
+
+/** `POST /v1/images/jobs/:id/cancel` → `postV1ImagesJobsIdCancel`. */
+function operationIdOf(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
+function pathParameters(path: string) {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters({ query = {} }: Operation) {
+  return Object.entries(query).map(([name, { schema, description, required = false }]) => ({
+    name,
+    in: 'query',
+    required,
+    description,
+    schema,
+  }));
+}
+
+function headerParameters({ headers = {} }: Operation) {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }));
+}
+
+function describeAnswer({ description, type = 'application/json', ...shown }: Answer) {
+  const { schema } = shown;
+  if (!schema && type === 'application/json') return { description };
+  return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(shown) } } };
+}
+
+function exampleOf({ example }: Pick<Answer, 'example'>) {
+  return example === undefined ? {} : { example };
+}
+
+/** By status: which codes it may have. */
+function describeErrors({ tag, access, body, errors = [] }: Operation) {
+  const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[access], ...(body ? BODY_ERRORS : []), ...errors])];
+  const model = tag === 'Models' || undefined;
+  const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, { model }).status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '))]),
+  );
+}
+
+function problem(description: string) {
+  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
+}

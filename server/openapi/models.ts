@@ -1,0 +1,147 @@
+import { Type } from 'mediagate';
+import { SPEECH_FORMATS } from '../wire/audio-members.js';
+import { SoundBodySchema } from '../wire/sound-request.js';
+import { SpeechBodySchema } from '../wire/speech-request.js';
+import { TRANSCRIPTION_FORMATS } from '../wire/transcription-request.js';
+import { type AnswerName, answerSchema } from './answer-schemas.js';
+import type { Operation, Operations } from './operation.js';
+
+const FAILURES = [
+  'model_not_found',
+  'model_not_supported',
+  'model_not_allowed',
+  'insufficient_quota',
+  'rate_limit_exceeded',
+  'upstream_rate_limited',
+  'upstream_error',
+  'upstream_timeout',
+  'upstream_unavailable',
+  'plugin_unavailable',
+] as const;
+
+const Model = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
+const File = Type.String({ contentMediaType: 'application/octet-stream', description: 'A sound.' });
+const oneOf = (values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+/** The gateway looks at these; every other member goes to the model as it is. */
+const looked = {
+  model: Model,
+  stream: Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' })),
+};
+
+const ChatBody = Type.Object({ ...looked, messages: Type.Array(Type.Object({})) });
+const ResponseBody = Type.Object({ ...looked, input: Type.Union([Type.String(), Type.Array(Type.Object({}))]) });
+
+function transcription(summary: string): Operation {
+  return {
+    tag: 'Models',
+    summary,
+    access: 'key',
+    body: {
+      type: 'multipart/form-data',
+      schema: Type.Object({
+        file: File,
+        model: Model,
+        language: Type.Optional(Type.String({ description: 'ISO 639-1' })),
+        prompt: Type.Optional(Type.String()),
+        response_format: Type.Optional(oneOf(TRANSCRIPTION_FORMATS)),
+        temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+        stream: Type.Optional(Type.Boolean()),
+      }),
+    },
+    answers: {
+      200: { description: 'What is said; text or subtitles on request.', schema: answerSchema('Transcript') },
+    },
+    errors: [...FAILURES, 'unsupported_value'],
+  };
+}
+
+const sound = { 200: { description: 'The sound, while it is made.', type: 'audio/*' } };
+
+function stored(summary: string, schema: AnswerName | undefined): Operation {
+  const answer = { description: 'As it was made.', schema: schema ? answerSchema(schema) : Type.Object({}) };
+  return { tag: 'Models', summary, access: 'key', answers: { 200: answer }, errors: ['response_not_found'] };
+}
+
+const messages: Operation = {
+  tag: 'Models',
+  summary: 'Disabled: 403 in the error shape of the Anthropic SDKs',
+  access: 'linkKey',
+  answers: {},
+};
+
+export const MODELS: Operations = {
+  'POST /v1/chat/completions': {
+    tag: 'Models',
+    summary: "A chat, whole or streamed, in OpenAI's format",
+    access: 'key',
+    body: {
+      schema: ChatBody,
+      example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
+    },
+    answers: {
+      200: { description: 'The answer, or with `stream` its events.', schema: answerSchema('ChatCompletion') },
+    },
+    errors: [...FAILURES, 'invalid_prompt', 'content_filter', 'context_length_exceeded'],
+  },
+  'POST /v1/responses': {
+    tag: 'Models',
+    summary: "A response, whole or streamed, in OpenAI's format",
+    access: 'key',
+    body: { schema: ResponseBody, example: { model: 'm-5.5', input: 'Name three harbours.' } },
+    answers: { 200: { description: 'The response, or with `stream` its events.', schema: answerSchema('Response') } },
+    errors: [...FAILURES, 'previous_response_not_found', 'context_length_exceeded'],
+  },
+  'GET /v1/responses/:id': stored('A stored response', 'Response'),
+  'DELETE /v1/responses/:id': stored('Deletes a stored response', undefined),
+  'POST /v1/responses/:id/cancel': stored('Ends a response that is made in the background', 'Response'),
+  'GET /v1/responses/:id/input_items': stored('What a stored response answers', undefined),
+  'GET /v1/models': {
+    tag: 'Models',
+    summary: 'Models that are ready and that the key may use',
+    access: 'key',
+    answers: { 200: { description: 'The list.', schema: answerSchema('ModelList') } },
+  },
+  'GET /v1/models/:id': {
+    tag: 'Models',
+    summary: 'One of them',
+    access: 'key',
+    answers: { 200: { description: 'The model.', schema: answerSchema('Model') } },
+    errors: ['model_not_found'],
+  },
+  'POST /v1/audio/transcriptions': transcription('A sound in, what is said in it out'),
+  'POST /v1/audio/translations': transcription('The same in English, whatever is spoken'),
+  'POST /v1/audio/speech': {
+    tag: 'Models',
+    summary: 'A text in, speech out',
+    access: 'key',
+    body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
+    answers: sound,
+    errors: [...FAILURES, 'unsupported_value'],
+  },
+  'POST /v1/audio/voice-changer': {
+    tag: 'Models',
+    summary: 'A sound in, the same in another voice out',
+    access: 'key',
+    body: {
+      type: 'multipart/form-data',
+      schema: Type.Object({
+        audio: File,
+        model: Model,
+        voice: Type.String(),
+        response_format: Type.Optional(oneOf(SPEECH_FORMATS)),
+      }),
+    },
+    answers: sound,
+    errors: [...FAILURES, 'unsupported_value'],
+  },
+  'POST /v1/audio/sound-effects': {
+    tag: 'Models',
+    summary: 'A description in, a sound out',
+    access: 'key',
+    body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
+    answers: sound,
+    errors: [...FAILURES, 'unsupported_value'],
+  },
+  'POST /v1/messages': messages,
+  'POST /v1/messages/count_tokens': messages,
+};

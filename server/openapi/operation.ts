@@ -1,0 +1,52 @@
+import type { ErrorCode } from 'mediagate';
+import type { TSchema } from 'typebox';
+
+/** `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
+export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
+
+export interface Answer {
+  description: string;
+  /** Default `application/json`. */
+  type?: string;
+  /** Default: the answer has no body, or bytes. */
+  schema?: TSchema;
+  /** Must be good by the schema: a test sees to it. */
+  example?: unknown;
+}
+
+export interface RequestBody {
+  /** Default `application/json`. */
+  type?: 'multipart/form-data' | 'application/x-www-form-urlencoded';
+  schema: TSchema;
+  example?: unknown;
+}
+
+/** What the API reference says of a route besides its method and path. */
+export interface Operation {
+  /** Group that it stands in. */
+  tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
+  summary: string;
+  access: Access;
+  query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
+  /** Header fields of the request besides that of the key: name → what it does. */
+  headers?: Readonly<Record<string, string>>;
+  body?: RequestBody;
+  /** By status. */
+  answers: Readonly<Record<number, Answer>>;
+  /** Besides those that follow from access and body. */
+  errors?: readonly ErrorCode[];
+}
+
+/** Method and path as the router has them, with a space between. */
+export type Operations = Readonly<Record<string, Operation>>;
+
+export const IDEMPOTENCY = {
+  'Idempotency-Key': 'The same key with the same body is answered as the first request was, for 24 hours.',
+} as const;
+
+/** A page for people. */
+export function page(summary: string, access: 'none' | 'session' = 'none'): Operation {
+  const shown = { 200: { description: 'The page.', type: 'text/html' } };
+  const seeOther = { 303: { description: 'To the sign-in page, where nobody is signed in.' } };
+  return { tag: 'Pages', summary, access: 'none', answers: access === 'session' ? { ...shown, ...seeOther } : shown };
+}
