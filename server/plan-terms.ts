@@ -17,22 +17,26 @@ export interface PlanTermsOptions {
 
 /** What a plan of the catalogue gives, as it stands there now. Undefined where there is no such plan. */
 export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTermsOptions): CatalogueTerms | undefined {
-  const { plans, freeTier, furtherGrants } = catalogue;
-  const further = furtherGrants.find((one) => one.planId === planId)?.grants ?? [];
-  if (planId === freeTier.id) return freeTerms(freeTier, further, freeTierPeriod);
+  const { plans, freeTier } = catalogue;
+  const grants = planGrants(planId, catalogue);
+  if (planId === freeTier.id) return freeTerms(freeTier, grants, freeTierPeriod);
   const plan = plans.find(({ id }) => id === planId);
-  return plan && termsOf(plan, further, freeTier);
+  return plan && termsOf(plan, grants, freeTier);
 }
 
-function freeTerms(
-  { id, requestLimit, rpm, modelAccess }: FreeTier,
-  further: readonly Grant[],
-  period: FreeTierPeriod,
-) {
+/** Groups of routes that keys of a plan open. Empty where there is no such plan. */
+export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly Grant[] {
+  const plan = plans.find(({ id }) => id === planId);
+  const own: readonly Grant[] = planId === freeTier.id ? ['text'] : plan ? grantsOf(plan) : [];
+  const further = furtherGrants.find((one) => one.planId === planId)?.grants ?? [];
+  return GRANTS.filter((grant) => own.includes(grant) || further.includes(grant));
+}
+
+function freeTerms({ id, requestLimit, rpm, modelAccess }: FreeTier, grants: readonly Grant[], period: FreeTierPeriod) {
   const resets = period === 'lifetime' ? 'never' : period;
   return {
     planId: id,
-    grants: inOrder(['text', ...further]),
+    grants,
     rpm,
     models: modelAccess,
     imageDailyLimit: null,
@@ -41,12 +45,12 @@ function freeTerms(
   } satisfies CatalogueTerms;
 }
 
-function termsOf(plan: Plan, further: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
+function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
   const { durationDays, tokenLimit, dailyTokenLimit, requestLimit, imageOnly } = plan;
   const isCounted = !imageOnly && [requestLimit, tokenLimit, dailyTokenLimit].some((limit) => limit !== null);
   return {
     planId: plan.id,
-    grants: inOrder([...grantsOf(plan), ...further]),
+    grants,
     rpm: plan.includedRpm,
     models: plan.allModels || imageOnly ? null : modelAccess,
     imageDailyLimit: plan.imageDailyLimit,
@@ -58,8 +62,4 @@ function termsOf(plan: Plan, further: readonly Grant[], { modelAccess }: FreeTie
 function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): Grant[] {
   if (imageOnly) return ['images'];
   return [...(includesImage ? (['images'] as const) : []), 'text', ...(includesAudio ? (['audio'] as const) : [])];
-}
-
-function inOrder(grants: readonly Grant[]): Grant[] {
-  return GRANTS.filter((grant) => grants.includes(grant));
 }

@@ -7,7 +7,7 @@ import type { DayRange } from '../usage-days.js';
 import type { AllowanceView, DashboardView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';
 import type { UsageDay } from './pages/dashboard-usage.js';
-import { planName } from './plan-view.js';
+import { describeGrants, planName } from './plan-view.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
@@ -60,9 +60,15 @@ function describePlan(
   catalogue: Catalogue,
 ): DashboardView['plan'] {
   if (!plan) return null;
-  const { planId, expiresAt } = plan;
+  const { planId, expiresAt, grants } = plan;
   const isFree = planId === catalogue.freeTier.id;
-  return { name: planName(catalogue, planId), isFree, expiresAt, allowances: budget ? allowancesOf(budget) : [] };
+  return {
+    name: planName(catalogue, planId),
+    isFree,
+    expiresAt,
+    ...describeGrants(grants),
+    allowances: budget ? allowancesOf(budget) : [],
+  };
 }
 
 function allowancesOf(budget: BudgetState): AllowanceView[] {

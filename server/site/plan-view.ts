@@ -1,4 +1,7 @@
+import type { Grant } from 'mediagate';
 import type { Catalogue, FreeTier, Plan } from '../catalogue.js';
+import { GRANTS } from '../keys.js';
+import { planGrants } from '../plan-terms.js';
 import { count, counted, money } from './formats.js';
 
 /** A plan as pages show it. */
@@ -17,7 +20,7 @@ export interface PlanView {
 
 /** The free tier, then the plans in the order of the catalogue. */
 export function planViews(catalogue: Catalogue): readonly PlanView[] {
-  return [freeView(catalogue.freeTier), ...catalogue.plans.map((plan) => planView(plan, catalogue))];
+  return [freeView(catalogue.freeTier, catalogue), ...catalogue.plans.map((plan) => planView(plan, catalogue))];
 }
 
 /** By its id, where there is no such plan any more. */
@@ -25,26 +28,54 @@ export function planName({ plans, freeTier }: Catalogue, id: string): string {
   return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
 }
 
-function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier): PlanView {
+const OPENS: Readonly<Record<Grant, string>> = {
+  extract: 'link data',
+  images: 'images',
+  text: 'text models',
+  audio: 'sound models',
+};
+
+/** What keys with these grants may do, and what they may not: `images or link data`; empty where there is nothing. */
+export function describeGrants(grants: readonly Grant[]): { opened: string; withheld: string } {
+  const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
+  return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
+}
+
+const ALL = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+const NONE = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalogue: Catalogue): PlanView {
   const points = [
     counted(requestLimit, 'model request'),
     `Models: ${modelAccess.join(', ')}`,
+    ...pointsOf(planGrants(id, catalogue)),
     `${counted(rpm, 'request')} a minute`,
     'Comes with your first key',
   ];
   return { id, name, points, note: null, price: 'No charge', isFree: true, canBeOrdered: false };
 }
 
-function planView(plan: Plan, { prices, publicPriceTablesVisible }: Catalogue): PlanView {
+/** Of what a key opens beside text; and what it does not, so that nobody has to find out. */
+function pointsOf(grants: readonly Grant[]): string[] {
+  const { withheld } = describeGrants(grants);
+  return [
+    grants.includes('audio') && 'Speech, transcripts and sounds',
+    grants.includes('images') && 'Images',
+    grants.includes('extract') && 'Link data',
+    withheld !== '' && `Without ${withheld}`,
+  ].filter((point) => point !== false);
+}
+
+function planView(plan: Plan, catalogue: Catalogue): PlanView {
+  const { prices, publicPriceTablesVisible } = catalogue;
   const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
   const points = [
     tokenLimit !== null && `${count(tokenLimit)} tokens`,
     dailyTokenLimit !== null && `${count(dailyTokenLimit)} tokens a day`,
     requestLimit !== null && counted(requestLimit, 'model request'),
     imageDailyLimit !== null && `${counted(imageDailyLimit, 'image')} a day`,
-    plan.imageOnly ? 'Images alone' : plan.allModels ? 'All text models' : 'The free models',
-    plan.includesAudio && !plan.imageOnly && 'Speech, transcripts and sounds',
-    plan.includesImage && !plan.imageOnly && 'Images',
+    !plan.imageOnly && (plan.allModels ? 'All text models' : 'The free models'),
+    ...pointsOf(planGrants(id, catalogue)),
     `${counted(plan.includedRpm, 'request')} a minute`,
     durationDays === 0 ? 'Does not run out by time' : `Good for ${counted(durationDays, 'day')}`,
   ].filter((point) => point !== false);

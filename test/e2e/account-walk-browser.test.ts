@@ -74,6 +74,7 @@ describe('somebody new, from the first page to their first picture', () => {
     expect([link.status, link.json.error.code]).to.deep.equal([403, 'route_not_allowed']);
     await page.reload();
     expect(await page.content()).not.to.contain(key.slice(15));
+    await page.getByText('but not images, link data or sound models').waitFor();
   });
 
   it('orders a plan, whose page turns by itself as soon as the bank has told of the money', async () => {
@@ -90,6 +91,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.getByText('Thank you, it is paid').waitFor();
     await page.getByRole('link', { name: 'Go to the dashboard' }).click();
     await page.locator('.plan-name', { hasText: gateway.planName }).waitFor();
+    await page.getByText('Your keys open images, link data, text models and sound models.').waitFor();
   });
 
   it('has a first document and a first picture with the same key', async () => {

@@ -59,8 +59,10 @@ export async function startSellingGateway(): Promise<SellingGateway> {
     async secrets() {
       const kept = path.join(dataFolder, 'secrets');
       const files = await readdir(kept);
-      const texts = await Promise.all(files.map((file) => readFile(path.join(kept, file), 'utf8')));
-      return [SECRETS.generic, ...texts.flatMap((text) => text.split(/\s+/)).filter((word) => word.length >= 16)];
+      const bytes = await Promise.all(files.map((file) => readFile(path.join(kept, file))));
+      // As they are, and as they would be written down.
+      const forms = bytes.flatMap((one) => [one.toString().trim(), one.toString('hex'), one.toString('base64url')]);
+      return [SECRETS.generic, ...forms];
     },
     async stop() {
       const code = await gateway.stop();

@@ -26,7 +26,15 @@ export interface DashboardView {
   label: string;
   /** Newest first. */
   keys: readonly KeyView[];
-  plan: { name: string; isFree: boolean; expiresAt: number | null; allowances: readonly AllowanceView[] } | null;
+  plan: {
+    name: string;
+    isFree: boolean;
+    expiresAt: number | null;
+    /** What keys may do, and what they may not: `images or link data`; empty where there is nothing. */
+    opened: string;
+    withheld: string;
+    allowances: readonly AllowanceView[];
+  } | null;
   /** Of the newest key that is good; null where there is none, or it has no limit. */
   windows: { keyName: string; families: readonly WindowView[] } | null;
   /** Oldest first, one for each day. */
@@ -64,9 +72,10 @@ function renderPlan(plan: DashboardView['plan']): Html {
 ${emptyState('No plan yet', 'Your first key brings the free one. Others come with an order.')}
 <a class="button button-quiet" href="/plans">See the plans</a></section>`;
   }
-  const { name, isFree, expiresAt, allowances } = plan;
+  const { name, isFree, expiresAt, opened, withheld, allowances } = plan;
   return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
 <p class="plan-name">${name}</p>
+<p class="small">Your keys open ${opened}${withheld !== '' && html`, but not ${withheld}: <a href="/plans">other plans</a> or <a href="/plans#support">support</a> do`}.</p>
 ${allowances.map(
   ({
     label,

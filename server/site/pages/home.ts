@@ -40,7 +40,7 @@ ${codeBlock({ id: 'hero-request', title: 'Request', text: linkRequest(baseUrl) }
 </div>
 ${renderJobs(view)}
 <section class="frame section" aria-labelledby="plans">
-<div class="section-head"><h2 id="plans">Plans</h2><p>Tokens in and out count together. What you buy adds up.</p></div>
+<div class="section-head"><h2 id="plans">Plans</h2><p>Tokens in and out count together. What you buy adds up. A key opens what its plan names.</p></div>
 ${renderPlanCards(plans, isSignedIn)}
 </section>
 <section class="frame section" aria-labelledby="how">
