@@ -105,7 +105,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     banner: { address, metricsAddress, settings, engine: state.engine, plugins: gateway.plugins(), newKey },
     async stop() {
       health.startDraining();
-      const drained = await drain(server, settings.shutdownSeconds * 1000);
+      const drained = await drain(server, settings.shutdownSeconds * 1000, () => gateway.text.cutOff());
       await opened.close();
       return drained;
     },

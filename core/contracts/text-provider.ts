@@ -65,4 +65,9 @@ export interface TextReply {
   upstream: string;
   /** What the model is called there: the gateway puts the public id in its place. */
   upstreamModel: string;
+  /**
+   * Makes what the upstream says of a failure, inside of its answer, such as a caller may read: without its names, addresses
+   * and keys. Default: it may be read as it is.
+   */
+  plainWords?(words: string): string;
 }

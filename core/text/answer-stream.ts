@@ -2,6 +2,7 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import type { EventReader } from './event-reader.js';
 import { createEventRewriter, type EventRewriter } from './event-rewriter.js';
 import type { BodyReader, PacedBody } from './paced-body.js';
+import type { Wording } from './told-failure.js';
 
 /** A comment: readers of events pass over it, and proxies see that the connection is alive. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
@@ -10,8 +11,7 @@ const NO_MORE = { done: true, value: undefined } as const;
 export interface AnswerStreamOptions {
   body: PacedBody;
   reader: EventReader;
-  /** Public model id as JSON text. */
-  modelText: Buffer;
+  wording: Wording;
   /** Whether the caller has gone; then nobody is told anything. */
   hasLeft(): boolean;
   /** Called whenever bytes come. */
@@ -32,7 +32,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
 
   constructor(options: AnswerStreamOptions) {
     this.#options = options;
-    this.#rewriter = createEventRewriter(options.reader, options.modelText);
+    this.#rewriter = createEventRewriter(options.reader, options.wording);
   }
 
   next(): Promise<IteratorResult<Buffer>> {

@@ -10,6 +10,7 @@ const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const LETTER_N = 0x6e;
+const DIGIT_0 = 0x30;
 
 export interface ChatReaderOptions {
   requestId: string;
@@ -25,8 +26,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
   let usage: Buffer | undefined;
   let ended = false;
   let failed = false;
-  /** Choices that go on; what ends has no others. */
-  let finished = false;
+  /** Whether choices have ended, by their index. */
+  const choiceEnds = new Map<number, boolean>();
 
   return {
     read(bytes, start, end): Verdict {
@@ -55,6 +56,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       });
       // What goes on behind the data was another event's.
       if (objectEnd >= end) return 'pass';
+      if (failed) return 'reword';
       const choices = choicesStart === 0 ? 0 : readChoices(bytes, choicesStart);
       if (usageStart > 0) {
         usage = Buffer.from(bytes.subarray(usageStart, usageEnd));
@@ -73,7 +75,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     usage: () => usage && readUsageBytes(usage),
     said: () => said.take(),
     get closing() {
-      return finished ? DONE_EVENT : undefined;
+      // Where it is an end too early for one choice, it is one for the answer.
+      return choiceEnds.size > 0 && [...choiceEnds.values()].every(Boolean) ? DONE_EVENT : undefined;
     },
     failure: (error: GatewayError) => chatFailure(error, requestId),
   };
@@ -84,11 +87,15 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     let choices = 0;
     walkElements(bytes, start, (choiceStart) => {
       choices += 1;
-      walkMembers(bytes, choiceStart, ({ nameStart, nameEnd, valueStart }) => {
+      let index = 0;
+      let finished = false;
+      walkMembers(bytes, choiceStart, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
         if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) readDelta(bytes, valueStart);
+        else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
         else if (first !== LETTER_N && isText(bytes, nameStart, nameEnd, 'finish_reason')) finished = true;
       });
+      if (finished || !choiceEnds.has(index)) choiceEnds.set(index, finished);
     });
     return choices;
   }
@@ -107,6 +114,11 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       }
     });
   }
+}
+
+/** Mostly there is but one choice, and there are never many. */
+function readIndex(bytes: Buffer, start: number, end: number): number {
+  return end - start === 1 ? (bytes[start] ?? DIGIT_0) - DIGIT_0 : Number(bytes.toString('latin1', start, end));
 }
 
 function isDone(bytes: Buffer, start: number, end: number): boolean {

@@ -2,8 +2,11 @@ import type { Usage } from '../contracts/media.js';
 import type { GatewayError } from '../errors.js';
 import type { TextSample } from './text-sample.js';
 
-/** What becomes of an event: it goes on as it is, or does not, or goes on with another name of the model in it. */
-export type Verdict = 'pass' | 'drop' | 'rename';
+/**
+ * What becomes of an event: it goes on as it is, or does not, or goes on with another name of the model in it; or it tells of a
+ * failure, in words that may not be for callers.
+ */
+export type Verdict = 'pass' | 'drop' | 'rename' | 'reword';
 
 /** Understands the events of one route's streams, as far as the gateway has to. One for each stream. */
 export interface EventReader {

@@ -1,13 +1,17 @@
 import { findData, joinData } from './event-data.js';
 import type { EventReader } from './event-reader.js';
 import { createEventSplitter } from './event-splitter.js';
+import { rewordFailure, type Wording } from './told-failure.js';
 
 /** An event of so many bytes holds a picture or two; more is no event. */
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 const LF = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Passes whole events on as they come: byte for byte, but for the name of the model and what the reader drops. */
+/**
+ * Passes whole events on as they come: byte for byte, but for the name of the model, what the reader drops, and names in what
+ * tells of a failure.
+ */
 export interface EventRewriter {
   /**
    * @returns What can go on now; undefined where that is nothing.
@@ -18,8 +22,8 @@ export interface EventRewriter {
   finish(): Buffer | undefined;
 }
 
-/** @param modelText public model id as JSON text. */
-export function createEventRewriter(reader: EventReader, modelText: Buffer): EventRewriter {
+export function createEventRewriter(reader: EventReader, wording: Wording): EventRewriter {
+  const { modelText } = wording;
   const splitter = createEventSplitter(MAX_EVENT_BYTES);
   let pieces: Buffer[] = [];
   /** What goes on as it is, and is not among the pieces yet. */
@@ -50,26 +54,38 @@ export function createEventRewriter(reader: EventReader, modelText: Buffer): Eve
       visitLines(bytes, from, end);
       return;
     }
-    const verdict = data.lines === 0 ? 'pass' : judge(bytes, data.start, data.end);
+    const { start: dataStart, end: dataEnd } = data;
+    const verdict = data.lines === 0 ? 'pass' : judge(bytes, dataStart, dataEnd);
     if (verdict === 'pass') pass(bytes, start, end);
-    if (verdict !== 'rename') return;
-    const { modelName } = reader;
-    pass(bytes, start, modelName.start);
-    endRun();
-    pieces.push(modelText);
-    pass(bytes, modelName.end, end);
+    else if (verdict === 'rename') passBut(bytes, start, end, reader.modelName, modelText);
+    else if (verdict === 'reword') {
+      const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), wording);
+      passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
+    }
   }
 
-  /** Where the name is to be changed, the data goes on in one line: white space is all that its line ends can be. */
+  /** Passes the event with other bytes in the place of some. */
+  function passBut(bytes: Buffer, start: number, end: number, place: typeof reader.modelName, others: Buffer): void {
+    pass(bytes, start, place.start);
+    endRun();
+    pieces.push(others);
+    pass(bytes, place.end, end);
+  }
+
+  /** Where something is changed, the data goes on in one line: white space is all that its line ends can be. */
   function visitLines(bytes: Buffer, start: number, end: number): void {
     const { data, others } = joinData(bytes, start, end);
     const verdict = judge(data, 0, data.length);
     if (verdict === 'pass') pass(bytes, start, end);
-    if (verdict !== 'rename') return;
-    const { modelName } = reader;
-    const renamed = Buffer.concat([data.subarray(0, modelName.start), modelText, data.subarray(modelName.end)]);
+    if (verdict === 'pass' || verdict === 'drop') return;
+    const changed = verdict === 'reword' ? rewordFailure(data, wording) : renamed(data);
     endRun();
-    pieces.push(Buffer.from(`${others}data: ${renamed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
+    pieces.push(Buffer.from(`${others}data: ${changed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
+  }
+
+  function renamed(data: Buffer): Buffer {
+    const { modelName } = reader;
+    return Buffer.concat([data.subarray(0, modelName.start), modelText, data.subarray(modelName.end)]);
   }
 
   function judge(bytes: Buffer, start: number, end: number) {

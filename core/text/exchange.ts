@@ -6,10 +6,13 @@ import type { EventReader } from './event-reader.js';
 import { PacedBody } from './paced-body.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './text-sample.js';
+import type { Wording } from './told-failure.js';
 import type { Watch, Watched } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
 import { readWholeBody } from './whole-body.js';
 
+/** Failures after which an upstream may have done its work, although it did not answer. */
+const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
 /** Header fields that are the gateway's own to set. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -67,6 +70,8 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   let isStreaming = false;
   let isOver = false;
   let hasLeft = false;
+  /** Whether the upstream only told why it does not answer. */
+  let isRefused = false;
   /** Whoever waits for the upstream to answer. */
   let stopAsking: ((error: GatewayError) => void) | undefined;
   /** Monotonic milliseconds of the last bytes, and of the last that the caller was sent. */
@@ -75,6 +80,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
 
   const watched: Watched = {
     place: 0,
+    giveUp,
     tick(now: number): void {
       if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
       else if (!body) {
@@ -132,7 +138,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
       // Whoever still answers, answers nobody.
       if (!flow.signal.aborted) flow.abort(failure);
       // An upstream that was given up may have done its work; one that refused has not.
-      const maybeUsed = reply !== undefined || hasLeft || failure.code === 'upstream_timeout';
+      const maybeUsed = (reply !== undefined && !isRefused) || hasLeft || GIVEN_UP.has(failure.code);
       if (maybeUsed) endEstimated(sampleBytes(received), { complete: false, failure });
       else end({ complete: false, failure });
       throw failure;
@@ -145,7 +151,7 @@ export function startExchange(options: ExchangeOptions): TextExchange {
     const events = new AnswerStream({
       body: paced,
       reader,
-      modelText,
+      wording: wordingOf(opened),
       hasLeft: () => hasLeft,
       onBytes: hear,
       onEnd(failure) {
@@ -173,14 +179,22 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   }
 
   async function readWhole(opened: TextReply, paced: PacedBody): Promise<TextAnswer> {
-    const whole = readWholeAnswer(await receive(paced), modelText, options.isResponse);
+    const whole = readWholeAnswer(await receive(paced), wordingOf(opened), options.isResponse);
     stop();
-    const { id, usage } = whole;
+    const { id, usage, refusal } = whole;
+    if (refusal) {
+      isRefused = true;
+      throw refusal;
+    }
     if (id !== undefined) options.onWhole(id, opened);
     const rest = { complete: true, ...(id !== undefined && { responseId: id }) };
     if (usage) end({ usage, ...rest });
     else endEstimated(whole.open ? 'open' : whole.said(), rest);
     return { ...headOf(opened), body: whole.body };
+  }
+
+  function wordingOf({ plainWords = (words) => words }: TextReply): Wording {
+    return { modelText, plainWords };
   }
 
   async function receive(paced: PacedBody): Promise<Buffer> {

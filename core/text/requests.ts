@@ -90,4 +90,6 @@ export interface Texts {
    * the database does not answer.
    */
   stored(request: StoredTextRequest): Promise<TextExchange>;
+  /** Ends all that is under way as `shutting_down`: streams in the terminal event of their route. */
+  cutOff(): void;
 }

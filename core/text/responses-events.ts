@@ -51,6 +51,7 @@ export function createResponsesReader({ model, now, onResponseId }: ResponsesRea
         }
       });
       // What goes on behind the data was another event's.
+      if (failed && objectEnd < end) return 'reword';
       return renames && objectEnd < end ? 'rename' : 'pass';
     },
     modelName,

@@ -7,6 +7,8 @@ type Members = Readonly<Record<string, unknown>>;
 /** What an answer is taken to be at most where the request does not say. */
 export const DEFAULT_OUTPUT_TOKENS = 1_024;
 const BYTES_PER_TOKEN = 4;
+/** Many of them together still are an integer to the database. */
+const MAX_TOKENS = 1e12;
 
 /** The model that is asked for. @throws GatewayError `missing_required_parameter`, `invalid_value`. */
 export function modelOf({ model }: Members): string {
@@ -43,11 +45,12 @@ export function previousResponseOf({ previous_response_id: previous }: Members):
   throw new GatewayError('invalid_value', 'previous_response_id must be a text.', { param: 'previous_response_id' });
 }
 
-/** Tokens that an answer may come to at most, over all its choices. */
+/** Tokens that an answer may come to at most, over all its choices: 10^12 where more is asked for. */
 export function mostOutputTokens(parsed: Members, route: TextRoute): number {
   const named = route === 'responses' ? [parsed.max_output_tokens] : [parsed.max_completion_tokens, parsed.max_tokens];
   const most = named.find(isCount) ?? DEFAULT_OUTPUT_TOKENS;
-  return most * (route === 'chat_completions' && isCount(parsed.n) ? parsed.n : 1);
+  const choices = route === 'chat_completions' && isCount(parsed.n) ? parsed.n : 1;
+  return Math.min(most * choices, MAX_TOKENS);
 }
 
 /** Tokens of a body by its length; at least 1. */

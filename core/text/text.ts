@@ -53,7 +53,8 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
   };
   const monotonic = () => clock.monotonic();
   const tickMs = Math.min(MAX_TICK_MS, times.keepAliveMs / 4, times.idleMs / 4);
-  const clockwork = { times, monotonic, watch: createWatch(tickMs, monotonic) };
+  const watch = createWatch(tickMs, monotonic);
+  const clockwork = { times, monotonic, watch };
   const tokens = createTokenCounter();
   const modelTexts = new Map<string, Buffer>();
 
@@ -215,6 +216,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
         estimate: async () => undefined,
       });
     },
+    cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
 }

@@ -1,9 +1,12 @@
+import type { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 
 /** Something that has to look at the time now and then. */
 export interface Watched extends Placed {
   /** @param now monotonic milliseconds. */
   tick(now: number): void;
+  /** Nothing more is to come of it. */
+  giveUp(error: GatewayError): void;
 }
 
 /** One timer for many: a timer for each request would be a good part of what a request costs. */
@@ -12,6 +15,7 @@ export interface Watch {
   add(watched: Watched): void;
   /** Of no effect where it was deleted before. */
   delete(watched: Watched): void;
+  giveUpAll(error: GatewayError): void;
 }
 
 /** @param tickMs milliseconds between ticks, and so how late one may be. */
@@ -35,5 +39,6 @@ export function createWatch(tickMs: number, monotonic: () => number): Watch {
       timer ??= setInterval(tick, tickMs);
     },
     delete: (watched) => all.delete(watched),
+    giveUpAll: (error) => all.visit((watched) => watched.giveUp(error)),
   };
 }

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.js';
 import { isText, readValue, walkMembers } from './json-walk.js';
 import { readUsage } from './reported-usage.js';
 import { NO_TEXT, sampleTexts, type TextSample } from './text-sample.js';
+import { rewordFailure, type Wording } from './told-failure.js';
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -19,17 +20,18 @@ export interface WholeAnswer {
   id?: string;
   /** Whether it is a response that is made in the background, and what it uses is not known yet. */
   open: boolean;
+  /** `upstream_error` where it only tells why there is no answer. */
+  refusal?: GatewayError;
   /** What the model says in it. */
   said(): TextSample;
 }
 
 /**
  * Reads what the gateway has to know of an answer, and puts the public name of the model in the place of the upstream's.
- * @param modelText public model id as JSON text.
  * @param isResponse whether it is one of the responses route, which has an id to be found by, and may be open.
- * @throws GatewayError `upstream_error` where it is no JSON object, or only tells of an error.
+ * @throws GatewayError `upstream_error` where it is no JSON object.
  */
-export function readWholeAnswer(bytes: Buffer, modelText: Buffer, isResponse: boolean): WholeAnswer {
+export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boolean): WholeAnswer {
   const answer: WholeAnswer = { body: bytes, open: false, said: () => saidIn(bytes) };
   let modelStart = 0;
   let modelEnd = 0;
@@ -59,9 +61,10 @@ export function readWholeAnswer(bytes: Buffer, modelText: Buffer, isResponse: bo
     throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
   }
   // A response that failed still has its list of output; an error instead of an answer has nothing.
-  if (failed && !told) throw new GatewayError('upstream_error', 'The model answered with an error.');
-  if (modelStart > 0) {
-    answer.body = Buffer.concat([bytes.subarray(0, modelStart), modelText, bytes.subarray(modelEnd)]);
+  if (failed && !told) answer.refusal = new GatewayError('upstream_error', 'The model answered with an error.');
+  else if (failed) answer.body = rewordFailure(bytes, wording);
+  else if (modelStart > 0) {
+    answer.body = Buffer.concat([bytes.subarray(0, modelStart), wording.modelText, bytes.subarray(modelEnd)]);
   }
   return answer;
 }

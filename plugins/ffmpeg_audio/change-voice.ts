@@ -1,4 +1,4 @@
-import { type ChangeVoiceCall, GatewayError, type SoundFilters, type SoundStream } from 'mediagate';
+import { type ChangeVoiceCall, GatewayError, type SoundFile, type SoundFilters, type SoundStream } from 'mediagate';
 import { begun, RATE } from './samples.js';
 
 /** How a voice is made of another one. */
@@ -25,6 +25,9 @@ const VOICES: Readonly<Record<string, Voice>> = {
   verse: { throat: 0.92, brightness: 4 },
 };
 const MAX_SECONDS = 300;
+/** Low: these samples are only counted. */
+const COUNTING_RATE = 8_000;
+const BYTES_PER_SAMPLE = 2;
 /** The rate that is pretended to be another: high enough that nothing audible is lost on the way down. */
 const WORKING_RATE = 48_000;
 
@@ -32,13 +35,26 @@ const WORKING_RATE = 48_000;
 export function createVoiceChange(ffmpeg: SoundFilters) {
   return async ({ sound, voice: name, options, signal }: ChangeVoiceCall): Promise<SoundStream> => {
     const voice = voiceOf(name);
-    if ((sound.seconds ?? 0) > MAX_SECONDS) {
+    if (await isTooLong(sound, ffmpeg, signal)) {
       throw new GatewayError('invalid_value', `The sound is longer than ${MAX_SECONDS} seconds.`, { param: 'audio' });
     }
     const filters = filtersOf(voice);
     const samples = ffmpeg.samples({ sound, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
     return { body: await begun(samples), format: 'pcm', ignored: Object.keys(options) };
   };
+}
+
+/** A sound that does not say how long it is, is counted: half of it would be a wrong answer that looks like a right one. */
+async function isTooLong(
+  { seconds, ...sound }: SoundFile,
+  ffmpeg: SoundFilters,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (seconds !== undefined) return seconds > MAX_SECONDS;
+  let bytes = 0;
+  const samples = ffmpeg.samples({ sound, filters: 'anull', rate: COUNTING_RATE, maxSeconds: MAX_SECONDS + 1, signal });
+  for await (const chunk of samples) bytes += chunk.length;
+  return bytes > MAX_SECONDS * COUNTING_RATE * BYTES_PER_SAMPLE;
 }
 
 function voiceOf(name: string): Voice {

@@ -9,6 +9,7 @@ import {
   type TextRoute,
   TryFailure,
   tryUpstream,
+  withoutNames,
 } from 'mediagate';
 import { refusalFailure, storedFailure } from './failures.js';
 import { storedRequest, textRequest, type WireRequest } from './requests.js';
@@ -51,7 +52,14 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
     if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock), upstream, clock.now());
     if (headers['content-type']?.startsWith('text/html')) throw await somebodysPage(response);
     const body = await startBody(response.body, { clock, patienceMs });
-    return { status, headers: passed(headers), body, upstream: upstream.name, upstreamModel: upstream.model };
+    return {
+      status,
+      headers: passed(headers),
+      body,
+      upstream: upstream.name,
+      upstreamModel: upstream.model,
+      plainWords: (words) => withoutNames(words, upstream),
+    };
   }
 
   async function run(asked: Asked): Promise<TextReply> {

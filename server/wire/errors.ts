@@ -238,13 +238,21 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
   });
 }
 
+/**
+ * Seconds, where nobody knows better. A 503 of ours passes quickly, and one second is the least that Retry-After can say; a limit
+ * of an upstream's that does not say for how long was waited for in vain a few times already.
+ */
+const USUAL_WAITS: ReadonlyMap<number, number> = new Map([
+  [503, 1],
+  [429, 5],
+]);
+
 /** Header fields that go with an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
   const { status, shouldRetry } = errorClassOf(error.code, context);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
-  // A 503 of ours passes quickly; one second is the least that Retry-After can say.
-  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
+  const retryAfter = error.retryAfterSeconds ?? (shouldRetry === false ? undefined : USUAL_WAITS.get(status));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (shouldRetry === false) headers['x-should-retry'] = 'false';
   if (error.code === 'daily_image_limit_reached') {

@@ -84,6 +84,32 @@ describe('streams of a running gateway, read by the standard', () => {
     });
   }
 
+  it('what an upstream says of a failure inside of its answer names nothing of its own', async () => {
+    const { origin } = site.upstream;
+    const words = `gpt-5.5 at ${origin}/v1 is overloaded for sk-canary-of-the-upstream-0007, see req_0a1b2c3d4e5f.`;
+    const head = { id: 'x', model: 'gpt-5.5' };
+    const failed = { ...head, object: 'response', status: 'failed', output: [], error: { code: 'x', message: words } };
+    const chunk = { ...head, choices: [{ index: 0, delta: { content: 'I am gpt-5.5.' }, finish_reason: null }] };
+    const events = (...all: object[]) => all.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('');
+    const answers = [
+      [CHAT, events(chunk, { error: { message: words, type: 'server_error', code: null } })],
+      [CHAT, events(chunk, { ...head, error: words })],
+      [CHAT, events(chunk) + events({ error: { message: words } }).replace('{"error"', '{\ndata: "error"')],
+      [RESPONSES, events({ type: 'response.failed', sequence_number: 1, response: failed })],
+      [RESPONSES, events({ type: 'error', sequence_number: 1, code: null, message: words, param: null })],
+      [RESPONSES, events({ type: 'error', sequence_number: 1, error: { message: words } })],
+      [RESPONSES, JSON.stringify(failed)],
+    ] as const;
+    for (const [route, bytes] of answers) {
+      const contentType = bytes.startsWith('{') ? 'application/json' : 'text/event-stream';
+      site.upstream.behave([{ does: 'bytes', bytes, contentType }]);
+      const text = await (await site.post(route, bodyOf(route))).text();
+      expect(text).to.contain('m-5.5 at … is overloaded for …, see …');
+      expect(text.replace('I am gpt-5.5.', '')).to.not.match(/gpt|canary|req_0a|127\.0\.0\.1/);
+      if (route === CHAT) expect(text, 'what the model says is its own').to.contain('I am gpt-5.5.');
+    }
+  });
+
   it('numbers of the events of a response go up by one', async () => {
     site.upstream.behave([{ does: 'answer', thinks: 3, cut: { events: 6 } }]);
     const { events } = await readEvents(await site.post(RESPONSES, bodyOf(RESPONSES)));

@@ -128,6 +128,8 @@ describe('ffmpeg_audio with ffmpeg', function () {
     expect(unknown).to.include({ code: 'unsupported_value', param: 'voice' });
     const long = await rejection(voiceOf({ ...sound, seconds: 301 }, 'nova'));
     expect(long).to.include({ code: 'invalid_value', param: 'audio' });
+    const unsaid = await rejection(voiceOf(await tone(folder, 302), 'nova'));
+    expect(unsaid, 'which nobody says').to.include({ code: 'invalid_value', param: 'audio' });
   });
 
   it('says before it answers that a file is no sound', async () => {

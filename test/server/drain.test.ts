@@ -6,6 +6,8 @@ import { inventedExtraction } from '../support/invented-plugin.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
+const nothing = () => undefined;
+
 describe('draining', () => {
   let app: ListeningApp;
   let release: (() => void) | undefined;
@@ -42,7 +44,7 @@ describe('draining', () => {
     const ready = await app.request('/health/ready');
     expect([ready.status, ready.json.status]).to.deep.equal([503, 'shutting_down']);
     expect(ready.headers.get('connection')).to.equal('close');
-    const drained = drain(app.server, 10_000);
+    const drained = drain(app.server, 10_000, nothing);
     await until(() => !app.server.listening);
     await new Promise<void>((resolve, reject) => {
       const socket = connect(app.port, '127.0.0.1');
@@ -67,7 +69,7 @@ describe('draining', () => {
     ask();
     await until(() => heard.includes('keep-alive'));
     app.health.startDraining();
-    const drained = drain(app.server, 10_000);
+    const drained = drain(app.server, 10_000, nothing);
     ask();
     await closed;
     expect(heard.match(/HTTP\/1\.1 200/g)).to.have.length(2);
@@ -94,7 +96,7 @@ describe('draining', () => {
   it('cuts off what does not finish in time', async () => {
     const running = app.extract(await app.makeKey(), { url: LINK }).catch(() => 'cut off');
     await began;
-    expect(await drain(app.server, 100)).to.equal(false);
+    expect(await drain(app.server, 100, nothing)).to.equal(false);
     expect(await running).to.equal('cut off');
   });
 });

@@ -301,6 +301,25 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     }
   });
 
+  it('says when to ask again where asking again may help, and that it does not where it cannot', async () => {
+    const failures = [
+      [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
+      [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
+      [new GatewayError('upstream_unavailable', 'Later.'), 503, '1', null],
+      [new GatewayError('insufficient_quota', 'All used.'), 429, null, 'false'],
+    ] as const;
+    let at = 0;
+    app = await startScriptedApp(() => {
+      throw failures[at++]?.[0];
+    });
+    const key = await app.makeKey({ ...TEXT });
+    for (const [failure, status, wait, again] of failures) {
+      const { status: told, headers } = await post(app, CHATS, key, CHAT);
+      const said = [told, headers.get('retry-after'), headers.get('x-should-retry')];
+      expect(said, failure.code).to.deep.equal([status, wait, again]);
+    }
+  });
+
   it('is JSON where a stream was asked for and none came', async () => {
     app = await startScriptedApp(() => json({ id: '1', model: 'vendor/x', choices: [{ message: { content: 'Hi' } }] }));
     const answer = await post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
@@ -381,9 +400,38 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     const answer = post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
     await asked.promise;
     app.health.startDraining();
-    const drained = drain(app.server, 20_000);
+    const drained = drain(app.server, 20_000, () => undefined);
     ending.resolve();
     expect((await answer).text).to.contain('[DONE]');
     expect(await drained).to.equal(true);
+  });
+
+  it('ends what does not come to its end in time as its route has it, and counts it as estimated', async () => {
+    const started = 'data: {"choices":[{"delta":{"content":"one two three"}}]}\n\n';
+    app = await startScriptedApp(({ stream }) => ({
+      pieces: stream ? [Buffer.from(started), 'stall'] : ['stall'],
+      contentType: stream ? 'text/event-stream' : 'application/json',
+    }));
+    const key = await app.makeKey({ ...TEXT });
+    const asked = [
+      post(app, CHATS, key, { ...CHAT, stream: true }),
+      post(app, RESPONSES, key, { ...QUESTION, stream: true }),
+      post(app, CHATS, key, CHAT),
+    ];
+    await until(() => app.model.calls.length === asked.length);
+    app.health.startDraining();
+    expect(await drain(app.server, 300, () => app.gateway.text.cutOff())).to.equal(false);
+    const [chat, response, whole] = await Promise.all(asked);
+    expect(chat?.text.startsWith(started)).to.equal(true);
+    expect(chat?.text).to.match(
+      /data: {"error":.*"type":"overloaded_error".*"code":"shutting_down".*\n\ndata: \[DONE\]\n\n$/,
+    );
+    expect(response?.text).to.match(/event: response\.failed\ndata: .*"status":"failed".*\n\n$/);
+    expect([whole?.status, whole?.json.error.code]).to.deep.equal([503, 'shutting_down']);
+    const entries = await ledgerOf(app, asked.length);
+    expect(entries.map(({ status }) => status).sort()).to.deep.equal([200, 200, 503]);
+    for (const { estimated, inputTokens } of entries) {
+      expect([estimated, (inputTokens ?? 0) > 0]).to.deep.equal([true, true]);
+    }
   });
 });

@@ -8,6 +8,7 @@ import {
   type TextRoute,
 } from 'mediagate';
 import { seededRandom } from '../../../core/testing/seeded-random.js';
+import { rejection } from '../../support/rejection.js';
 import { inPieces, type Piece, type Script, scriptedText, UPSTREAM_MODEL } from '../../support/scripted-text.js';
 import { answerTo } from '../../support/text-answer.js';
 import { chatEvents, type UsagePlace } from '../../support/text-chat-format.js';
@@ -56,8 +57,12 @@ describe('streams of text', () => {
     of?: Gateway;
   }
 
-  async function ask(route: TextRoute, pieces: Iterable<Piece>, { more, of = gateway }: Asked = {}) {
+  async function ask(route: TextRoute, pieces: Iterable<Piece>, asked?: Asked) {
     script = () => ({ pieces });
+    return askAsScripted(route, asked);
+  }
+
+  async function askAsScripted(route: TextRoute, { more, of = gateway }: Asked = {}) {
     const parsed = { ...bodyOf(route), ...more };
     const body = Buffer.from(JSON.stringify(parsed));
     const prepared = await of.text.prepare({ route, body, parsed, accountId: 'one', requestId: 'req_1' });
@@ -238,6 +243,11 @@ describe('streams of text', () => {
     const { text, outcome } = await stream('chat_completions', [Buffer.from(event)]);
     expect(text).to.equal(event);
     expect(outcome).to.deep.equal({ complete: true });
+    script = () => ({ contentType: 'application/json', pieces: [Buffer.from(event.slice(6))] });
+    const exchange = await askAsScripted('chat_completions');
+    expect(await rejection(exchange.answer)).to.include({ code: 'upstream_error' });
+    const { usage, failure } = await exchange.ended;
+    expect([usage, failure?.code]).to.deep.equal([undefined, 'upstream_error']);
   });
 
   it("pass the upstream's own failures on", async () => {
@@ -262,10 +272,31 @@ describe('streams of text', () => {
     expect(open.match(/\[DONE\]/g)).to.have.length(1);
   });
 
+  it('of several choices have not ended well before each of them has', async () => {
+    const choice = (index: number, finish_reason: string | null) =>
+      Buffer.from(`data: ${JSON.stringify({ choices: [{ finish_reason, index, delta: { content: 'x' } }] })}\n\n`);
+    const begun = [choice(0, null), choice(11, null), choice(0, 'stop'), choice(0, null)];
+    const { text, outcome } = await stream('chat_completions', begun);
+    expect(outcome).to.include({ complete: false });
+    checkFailure('chat_completions', eventsOf(text).slice(begun.length), []);
+    const { text: whole, outcome: good } = await stream('chat_completions', [...begun, choice(11, 'length')]);
+    expect(good).to.include({ complete: true });
+    expect(isClosedWell(eventsOf(whole).slice(begun.length + 1))).to.equal(true);
+  });
+
   it('name the model in data of several lines', async () => {
     const event = `event: x\ndata: {"id":"1",\ndata: "model": "${UPSTREAM_MODEL}",\ndata: "choices":[]}\nid: 7\n\n`;
     const { text } = await stream('chat_completions', [Buffer.from(event), Buffer.from('data: [DONE]\n\n')]);
     expect(text).to.equal('event: x\nid: 7\ndata: {"id":"1", "model": "m-5.5", "choices":[]}\n\ndata: [DONE]\n\n');
+  });
+
+  it('are expected to use no more than can be counted', async () => {
+    for (const more of [{ max_tokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }, { max_tokens: 2e15 }]) {
+      const parsed = { ...bodyOf('chat_completions'), ...more };
+      const body = Buffer.from(JSON.stringify(parsed));
+      const request = { route: 'chat_completions', body, parsed, accountId: 'one', requestId: 'req_1' } as const;
+      expect((await gateway.text.prepare(request)).mostTokens).to.be.within(1e12, 1e12 + body.length);
+    }
   });
 
   it('refuse an event without an end', async () => {
