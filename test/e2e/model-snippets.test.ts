@@ -157,20 +157,4 @@ describe("README's requests to models, as they stand there", () => {
     const table = await gateway.command('usage', '--from', usage.to, '--key', id);
     expect(table.stdout, table.stderr).to.match(/\/v1\/audio\/speech +tts_v3 +1 /);
   });
-
-  it('a file of plans, and a key of one', async () => {
-    const file = path.join(folder, 'plans.json');
-    await writeFile(file, snippet('json', '"plans"'));
-    const environment = { PLANS_FILE: file };
-    const own = await startGatewayProcess({ environment });
-    try {
-      const { plans, freeTier } = JSON.parse((await own.command('plans', '--json')).stdout);
-      expect(plans.map(({ id }: { id: string }) => id)).to.include.members(['token_30m', 'token_300m', 'team']);
-      expect(freeTier).to.include({ requestLimit: 20, rpm: 30 });
-      const made = await own.command('keys', 'create', '--plan', 'team', '--json');
-      expect(JSON.parse(made.stdout), made.stderr).to.deep.include({ plan: 'team', grants: ['text', 'audio'] });
-    } finally {
-      await own.stop();
-    }
-  });
 });
