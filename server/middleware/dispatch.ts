@@ -20,13 +20,15 @@ export function dispatch(router: Router<RequestState>) {
   const fixed = fixedRoutes(router);
   const routed = router.routes() as Step;
 
-  return (context: RoutedContext, next: Next): unknown => {
+  const find = (context: RoutedContext, next: Next): unknown => {
     const { method, url } = context.req;
     const route = fixed.get(`${method} ${url}`);
     if (!route) return routed(context, next);
     context._matchedRoute = route.path;
     return run(route.steps, 0, context, next);
   };
+  // As the router's own middleware has it: whoever has the app can ask which routes there are.
+  return Object.assign(find, { router });
 }
 
 function run(steps: readonly Step[], index: number, context: RequestContext, next: Next): unknown {

@@ -275,17 +275,17 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
  * Seconds, where nobody knows better. A 503 of ours passes quickly, and one second is the least that Retry-After can say; a limit
  * of an upstream's that does not say for how long was waited for in vain a few times already.
  */
-const USUAL_WAITS: ReadonlyMap<number, number> = new Map([
-  [503, 1],
-  [429, 5],
-]);
+function usualWait(code: ErrorCode, status: number): number | undefined {
+  if (status === 503) return 1;
+  return code === 'upstream_rate_limited' ? 5 : undefined;
+}
 
 /** Header fields that go with an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
   const { status, shouldRetry } = errorClassOf(error.code, context);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
-  const retryAfter = error.retryAfterSeconds ?? (shouldRetry === false ? undefined : USUAL_WAITS.get(status));
+  const retryAfter = error.retryAfterSeconds ?? (shouldRetry === false ? undefined : usualWait(error.code, status));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (shouldRetry === false) headers['x-should-retry'] = 'false';
   if (error.code === 'daily_image_limit_reached') {
