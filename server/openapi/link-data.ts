@@ -1,4 +1,4 @@
-import { Type } from 'mediagate';
+import { DEFINITIVE_CODES, TRANSIENT_CODES, Type } from 'mediagate';
 import { BatchBodySchema, ExtractBodySchema } from '../wire/extract-request.js';
 import { answerSchema } from './answer-schemas.js';
 import type { Operations } from './operation.js';
@@ -7,23 +7,8 @@ const REFUSALS = [
   'invalid_url',
   'unsupported_platform',
   'unsupported_link',
-  'removed',
-  'private',
-  'login_required',
-  'age_restricted',
-  'geo_blocked',
-  'members_only',
-  'paid',
-  'under_review',
-  'unavailable',
-  'short_link_dead',
-  'redirected_to_unsupported',
-  'bot_check',
-  'upstream_rate_limited',
-  'upstream_refused',
-  'upstream_changed',
-  'upstream_error',
-  'upstream_timeout',
+  ...DEFINITIVE_CODES,
+  ...TRANSIENT_CODES,
   'plugin_unavailable',
   'queue_full',
   'rate_limit_exceeded',
