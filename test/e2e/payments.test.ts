@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { OrderRecord, State } from 'mediagate';
-import { createPlace, engines, type Place } from '../core/state/engines.js';
+import { engines, type Place } from '../core/state/engines.js';
 import { grantsOf, order, signUp } from '../core/state/people.js';
+import { ownPostgres } from '../core/state/postgres-away.js';
 import { genericNotice, SECRETS, type SignedNotice } from '../server/payment-app.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
-import { startPostgres, type TestPostgres } from '../support/postgres.js';
 import { until } from '../support/until.js';
 
 const ROUNDS = 4;
@@ -84,26 +84,13 @@ for (const engine of engines) {
 }
 
 describe('a gateway whose PostgreSQL goes away while banks tell of transfers', () => {
-  let postgres: TestPostgres;
-  let place: Place;
-
-  before(async function () {
-    // One of its own: it is taken away from whoever else would use it.
-    const started = await startPostgres();
-    if ('unavailable' in started || !started.restart) return this.skip();
-    postgres = started;
-    place = await createPlace(await postgres.createDatabase());
-  });
-  after(async () => {
-    await place?.remove();
-    await postgres?.stop();
-  });
+  const postgres = ownPostgres();
 
   it('says no, so that they are told again, and counts each once', async () => {
-    const state = await place.open();
+    const state = await postgres.place.open();
     const told = await makeOrders(state, ORDERS);
-    const gateway = await startGateway(place);
-    const away = postgres.restart?.({ awayMs: 4_000 });
+    const gateway = await startGateway(postgres.place);
+    const away = postgres.restart({ awayMs: 4_000 });
     const refused = new Set<number>();
     const finished = await Promise.all(
       told.map(({ notice }, index) =>

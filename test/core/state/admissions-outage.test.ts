@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import type { State } from '../../../core/state/index.js';
-import { startPostgres, type TestPostgres } from '../../support/postgres.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { createPlace, ListLogger, type Place } from './engines.js';
 import { budget, CHAT, settlement } from './model-requests.js';
+import { ownPostgres } from './postgres-away.js';
 
 const ALL = { from: '2025-01-01', to: '2100-01-01' };
 
@@ -17,26 +17,13 @@ async function requestsIn(state: State): Promise<number> {
 }
 
 describe('admissions on a PostgreSQL that goes away', () => {
-  let postgres: TestPostgres;
-  let place: Place;
-
-  before(async function () {
-    // One of its own: it is taken away from whoever else would use it.
-    const started = await startPostgres();
-    if ('unavailable' in started || !started.restart) return this.skip();
-    postgres = started;
-    place = await createPlace(await postgres.createDatabase());
-  });
-
-  after(async () => {
-    await place?.remove();
-    await postgres?.stop();
-  });
+  const postgres = ownPostgres();
 
   it('refuses in time while it is away, then goes on by itself, and loses and doubles nothing', async () => {
     const logger = new ListLogger();
     const nodes: State[] = [];
-    for (let count = 0; count < 2; count += 1) nodes.push(await place.open({ logger, reservationLeaseMs: 3_000 }));
+    for (let count = 0; count < 2; count += 1)
+      nodes.push(await postgres.place.open({ logger, reservationLeaseMs: 3_000 }));
     const [node] = nodes as [State];
     const made = budget({ tokenLimit: 100_000_000 });
     await node.budgets.create(made);
@@ -60,7 +47,7 @@ describe('admissions on a PostgreSQL that goes away', () => {
     const asking = nodes.flatMap((from) => [undefined, reserve, reserve, reserve].map((each) => ask(from, each)));
     await sleep(200);
     for (let round = 0; round < 2; round += 1) {
-      await postgres.restart?.({ awayMs: 700 });
+      await postgres.restart({ awayMs: 700 });
       const before = settled;
       await until(() => settled >= before + 50);
     }

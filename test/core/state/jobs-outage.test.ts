@@ -2,32 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isGatewayError } from '../../../core/errors.js';
 import type { State } from '../../../core/state/index.js';
-import { startPostgres, type TestPostgres } from '../../support/postgres.js';
 import { until } from '../../support/until.js';
-import { createPlace, ListLogger, type Place } from './engines.js';
+import { ListLogger } from './engines.js';
+import { ownPostgres } from './postgres-away.js';
 
 const kind = 'extraction' as const;
 
 describe('durable jobs on a PostgreSQL that goes away', () => {
-  let postgres: TestPostgres;
-  let place: Place;
-
-  before(async function () {
-    // One of its own: it is taken away from whoever else would use it.
-    const started = await startPostgres();
-    if ('unavailable' in started || !started.restart) return this.skip();
-    postgres = started;
-    place = await createPlace(await postgres.createDatabase());
-  });
-
-  after(async () => {
-    await place?.remove();
-    await postgres?.stop();
-  });
+  const postgres = ownPostgres();
 
   it('refuses in time while it is away, then goes on by itself, and loses and doubles nothing', async () => {
     const logger = new ListLogger();
-    const nodes: State[] = [await place.open({ logger }), await place.open({ logger })];
+    const nodes: State[] = [await postgres.place.open({ logger }), await postgres.place.open({ logger })];
     const runs = new Map<string, number>();
     const atOnce = new Map<string, number>();
     let overlapping = 0;
@@ -62,7 +48,7 @@ describe('durable jobs on a PostgreSQL that goes away', () => {
     const submitting = nodes.map((node) => submit(node));
     await sleep(200);
     for (let round = 0; round < 2; round += 1) {
-      await postgres.restart?.({ awayMs: 700 });
+      await postgres.restart({ awayMs: 700 });
       const before = accepted.length;
       await until(() => accepted.length >= before + 10);
     }
