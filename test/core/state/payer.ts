@@ -49,7 +49,14 @@ Sqlite.prototype.prepare = function (this: Sqlite.Database, source: string) {
     const method = statement[name];
     statement[name] = ((...parameters: unknown[]) => {
       if (isLast()) kill();
-      return Reflect.apply(method, statement, parameters);
+      try {
+        return Reflect.apply(method, statement, parameters);
+      } catch (error) {
+        // Another process writes, so that it is said again: two attempts are one statement of the payment.
+        const counted = payment.getStore();
+        if (counted && (error as { code?: string }).code === 'SQLITE_BUSY') counted.begun -= 1;
+        throw error;
+      }
     }) as never;
   }
   return statement;
