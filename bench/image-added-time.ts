@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createImageFiles } from '../core/media/image-file.js';
+import type { LoadedRequest } from './http-load.js';
 import { startImageServer } from './image-server.js';
 import { instantPicture } from './instant-image.js';
 import { cpuOfProcess, type Figure, percentile } from './measure.js';
+import { createRawConnection } from './raw-connection.js';
 
 const AT_ONCE = 50;
 const PICTURES = 500;
-const WARM_UP = 200;
+/** Quick ones, until the code that makes them has been compiled; a gateway at work has made more. */
+const WARM_UP = 1_000;
 const SIZE = { width: 1024, height: 1024 };
 const TARGET_MS = 5;
 /** So long that the processors are not what fifty pictures at a time wait for. A real model takes ten times that. */
@@ -57,23 +60,39 @@ interface Made {
 async function compare(modelMs: number): Promise<{ ours: Made; direct: Made }> {
   const images = createImageFiles();
   const { signal } = new AbortController();
-  const makeDirectly = async () => {
-    const bytes = await instantPicture(modelMs);
+  const makeDirectly: Client = () => async (_index, takesMs) => {
+    const bytes = await instantPicture(takesMs);
     await images.fitCanvas({ bytes, contentType: 'image/png' }, { size: SIZE, signal });
   };
   const direct = await measure(makeDirectly, { modelMs, pid: process.pid });
 
-  const server = await startImageServer({ environment: { IMAGE_WORKERS: String(AT_ONCE) }, modelMs });
+  const server = await startImageServer({
+    environment: { IMAGE_WORKERS: String(AT_ONCE) },
+    modelMs,
+    quickPictures: WARM_UP,
+  });
   try {
-    const makeByJob = async (index: number) => {
-      const { path, status: _accepted, ...init } = server.submission(index, { size: `${SIZE.width}x${SIZE.height}` });
-      const { status, text } = await server.gateway.request('/v1/images/generations', init);
-      if (status !== 200) throw new Error(`${path}: no picture: ${text}`);
+    const makeByJob: Client = () => {
+      const connection = createRawConnection(server.gateway.url);
+      return async (index) => {
+        const wanted = server.submission(index, { size: `${SIZE.width}x${SIZE.height}` });
+        const { status, text } = await connection.exchange(toRawRequest({ ...wanted, path: '/v1/images/generations' }));
+        if (status !== 200) throw new Error(`no picture: ${text}`);
+      };
     };
     return { ours: await measure(makeByJob, { modelMs, pid: server.gateway.pid }), direct };
   } finally {
     await server.stop();
   }
+}
+
+/** One of those who want pictures, each of whom makes one after the other. */
+type Client = () => (index: number, takesMs: number) => Promise<unknown>;
+
+function toRawRequest({ method, path, headers, body = '' }: LoadedRequest): Buffer {
+  const fields = { host: 'localhost', ...headers, 'content-length': Buffer.byteLength(body) };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
 }
 
 interface Measuring {
@@ -82,26 +101,27 @@ interface Measuring {
   pid: number;
 }
 
-async function measure(work: (index: number) => Promise<unknown>, { modelMs, pid }: Measuring): Promise<Made> {
-  await repeat(WARM_UP, work, modelMs);
+async function measure(client: Client, { modelMs, pid }: Measuring): Promise<Made> {
+  await repeat(WARM_UP, client, 0);
   const before = cpuOfProcess(pid);
-  const { perPicture, times } = await repeat(PICTURES, work, modelMs);
+  const { perPicture, times } = await repeat(PICTURES, client, modelMs);
   const cpu = (cpuOfProcess(pid) - before) / PICTURES;
   return { perPicture, p50: percentile(times, 0.5), p90: percentile(times, 0.9), cpu };
 }
 
 /** So many at a time, the first of which begin one after the other. */
-async function repeat(count: number, work: (index: number) => Promise<unknown>, modelMs: number) {
+async function repeat(count: number, client: Client, modelMs: number) {
   const times: number[] = [];
   let index = 0;
   const began = performance.now();
   const worker = async (_: unknown, place: number) => {
+    const make = client();
     await sleep((place * modelMs) / AT_ONCE);
     while (index < count) {
       const own = index;
       index += 1;
       const begun = performance.now();
-      await work(own);
+      await make(own, modelMs);
       times.push(performance.now() - begun);
     }
   };

@@ -13,11 +13,11 @@ import type { LoadedRequest } from './http-load.js';
 const KEYS = 400;
 const RPM = 1_000_000;
 
-/** As the launcher starts the server, and has started this process. */
+/** As the launcher starts the server, and has started this process; what it says of memory goes with every command. */
 export function launcherEnvironment(): Environment {
   const names = ['MALLOC_ARENA_MAX', 'UV_THREADPOOL_SIZE', 'VIPS_BLOCK_UNTRUSTED'];
   const set = names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']]));
-  return { ...Object.fromEntries(set), NODE_OPTIONS: '--max-semi-space-size=16' };
+  return Object.fromEntries(set);
 }
 
 /** A gateway whose model does nothing, and the servers that it is measured against. */
@@ -47,16 +47,17 @@ export interface ImageServerOptions {
   environment?: Environment;
   /** Milliseconds that the model takes, and spends waiting. Default 0. */
   modelMs?: number;
+  /** Pictures at first for which it takes no time. Default 0. */
+  quickPictures?: number;
 }
 
 export async function startImageServer(options: ImageServerOptions = {}): Promise<ImageServer> {
   const site = await openImageSite({ keys: KEYS, rpm: RPM });
   const plugins = path.join(site.folder, 'plugins.config.json');
   const use = path.join(packageRoot, 'dist', 'bench', 'instant-image.js');
-  await writeFile(
-    plugins,
-    JSON.stringify({ plugins: [{ id: 'instant_image', use, options: { takesMs: options.modelMs ?? 0 } }] }),
-  );
+  const { modelMs: takesMs = 0, quickPictures = 0 } = options;
+  const plugin = { id: 'instant_image', use, options: { takesMs, quickPictures } };
+  await writeFile(plugins, JSON.stringify({ plugins: [plugin] }));
   const settings = { PLUGINS_CONFIG: plugins, IMAGE_MAX_ACTIVE: '1000000', ...options.environment };
   const gateway = await site.start({ ...launcherEnvironment(), ...settings });
   let floor: ChildProcess | undefined;

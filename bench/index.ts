@@ -4,10 +4,13 @@ import { renderTable, writeReadmeTable } from '../test/support/document-tables.j
 import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
+import { measureGrowth } from './growth.js';
 import { measureImages } from './images.js';
 import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
+import { measureNodes } from './nodes.js';
+import { measureIdleNodes } from './nodes-idle.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureSharedPages } from './shared-pages.js';
@@ -29,6 +32,9 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   speech: measureSpeech,
   text: measureText,
   soak: measureSoak,
+  growth: measureGrowth,
+  nodes: measureNodes,
+  idle: measureIdleNodes,
 };
 
 const { values: flags, positionals } = parseArgs({

@@ -6,6 +6,8 @@ import { sampleImage } from '../test/support/sample-images.js';
 const OptionsSchema = Type.Object({
   /** Milliseconds that the model takes, and spends waiting. */
   takesMs: Type.Integer({ minimum: 0, default: 0 }),
+  /** Pictures at first that take no time. */
+  quickPictures: Type.Integer({ minimum: 0, default: 0 }),
 });
 
 /** A model that does nothing, for so long: the picture is there already, and larger than what is asked for. */
@@ -20,12 +22,18 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'A picture that is there already.',
   provides: ['image'],
   options: OptionsSchema,
-  setup: ({ options: { takesMs } }) => ({
-    imageProviders: [
-      {
-        models: ['gen-img-2'],
-        generate: async () => ({ bytes: await instantPicture(takesMs), contentType: 'image/png' }),
-      },
-    ],
-  }),
+  setup({ options: { takesMs, quickPictures } }) {
+    let quick = quickPictures;
+    return {
+      imageProviders: [
+        {
+          models: ['gen-img-2'],
+          async generate() {
+            quick -= 1;
+            return { bytes: await instantPicture(quick < 0 ? takesMs : 0), contentType: 'image/png' };
+          },
+        },
+      ],
+    };
+  },
 });
