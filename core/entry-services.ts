@@ -1,4 +1,5 @@
 import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';
+import type { Meter } from './contracts/meter.js';
 import type { Need, PluginContext } from './contracts/plugin.js';
 import type {
   Browser,
@@ -16,6 +17,9 @@ import type {
   Storage,
 } from './contracts/services.js';
 import { GatewayError } from './errors.js';
+import { measureHttp } from './services/http-figures.js';
+import { sendInSpan } from './services/http-span.js';
+import { inSpan } from './services/work-scope.js';
 
 /** Limits that an entry's HTTP client and browser carry into every request and visit. */
 export interface FaceOptions {
@@ -44,6 +48,10 @@ export interface EntryIdentity {
   uses: readonly Need[];
   timeoutMs: number;
   trustedOrigins: readonly string[];
+  /** Origins that are told which trace a request belongs to. */
+  tracedOrigins: ReadonlySet<string>;
+  /** Told of its requests. Default: nobody is. */
+  meter?: Meter;
   /** Aborts when the entry is disposed. */
   lifetime: AbortSignal;
 }
@@ -67,17 +75,21 @@ const CONTEXT = createToken<PluginContext>('plugin context');
 @injectable()
 class EntryHttp implements HttpClient {
   readonly #client: HttpClient;
+  readonly #entry: EntryIdentity;
 
   constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
-    this.#client = faces.face(limitsOf(entry));
+    const { id, meter } = entry;
+    const client = faces.face(limitsOf(entry));
+    this.#client = meter ? measureHttp(client, id, meter) : client;
+    this.#entry = entry;
   }
 
   request(request: HttpRequest): Promise<HttpResponse> {
-    return this.#client.request(request);
+    return sendInSpan(request, this.#entry, (sent) => this.#client.request(sent));
   }
 
   stream(request: HttpRequest): Promise<HttpStream> {
-    return this.#client.stream(request);
+    return sendInSpan(request, this.#entry, (sent) => this.#client.stream(sent));
   }
 }
 
@@ -100,7 +112,9 @@ class EntryBrowser implements Browser {
       const message = `${this.#entry.id} used the browser without naming it in "needs" or "wants".`;
       throw new GatewayError('plugin_unavailable', message);
     }
-    return this.#browser.run(call);
+    return inSpan({ name: 'browser', attributes: { 'mediagate.entry': this.#entry.id } }, () =>
+      this.#browser.run(call),
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Browser, HttpClient, Logger } from './contracts/services.js';
 import type { BrowserFaces, HttpFaces } from './entry-services.js';
-import type { GatewayOptions } from './gateway.js';
+import { GatewayError } from './errors.js';
+import type { GatewayOptions, HttpClientLimits } from './gateway.js';
 import { absentBrowser } from './services/absent.js';
 
 /** Something to be closed with the gateway. */
@@ -58,7 +59,23 @@ async function openBrowserService(options: GatewayOptions, logger: Logger): Prom
   });
 }
 
-async function openTransport(options: GatewayOptions): Promise<HttpFaces & Owned> {
+/** A guarded way out of its own, for what goes on after a gateway has closed. */
+export async function openHttpClient(limits: HttpClientLimits): Promise<Owned & { client: HttpClient }> {
+  const transport = await openTransport({});
+  const closing = new AbortController();
+  const { timeoutMs, trustedOrigins = [] } = limits;
+  return {
+    client: transport.face({ timeoutMs, trustedOrigins, signal: closing.signal }),
+    async close() {
+      closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
+      await transport.close();
+    },
+  };
+}
+
+async function openTransport(
+  options: Pick<GatewayOptions, 'trustedOrigins' | 'egressProxyUrl'>,
+): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./services/http.js'),
     import('./services/address-guard.js'),

@@ -6,6 +6,7 @@ import type { AudioOperation, AudioProvider } from './contracts/audio-provider.j
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { IdentityProvider } from './contracts/identity-provider.js';
 import type { ImageProvider } from './contracts/image-provider.js';
+import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
@@ -51,6 +52,7 @@ import { absentSoundFilters, absentStorage, silentLogger } from './services/abse
 import type { BrowserExecutable } from './services/browser-process.js';
 import { systemClock } from './services/clock.js';
 import { createMemoryCache } from './services/memory-cache.js';
+import { writeInSpans } from './services/storage-span.js';
 import type { Jobs } from './state/jobs.js';
 import type { Texts } from './text/requests.js';
 import { createTexts, type TextsOptions } from './text/text.js';
@@ -98,6 +100,8 @@ export interface PluginStatus {
   /** Whether it only stands for something better that is not configured. */
   standIn: boolean;
   required: boolean;
+  /** Whom its providers ask, where they tell. */
+  upstreams: readonly UpstreamState[];
 }
 
 /** Replacements for the gateway's own services. */
@@ -108,6 +112,8 @@ export interface GatewayServices {
   storage?: Storage;
   logger?: Logger;
   clock?: Clock;
+  /** Default: nobody counts. */
+  meter?: Meter;
 }
 
 /** What a gateway is made of; everything but the plugins has a default. */
@@ -235,6 +241,11 @@ export interface Gateway extends AsyncDisposable {
   identityProvider(): { provider: IdentityProvider; entry: string; standIn: boolean } | undefined;
   /** A way out for whoever serves the gateway; guarded as those of plugins are, and cut when the gateway closes. */
   httpClient(limits: HttpClientLimits): HttpClient;
+  /**
+   * Takes no more background jobs and lets pictures in the making finish; what still runs after their time of grace goes back
+   * to the queue, for others at once. Idempotent.
+   */
+  stopJobs(): Promise<void>;
   /** Ends running calls, disposes plugins in reverse order, closes services. Idempotent. */
   close(): Promise<void>;
 }
@@ -253,13 +264,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache(clock);
+  const storage = services.storage && writeInSpans(services.storage);
   const [http, browser] = await Promise.all([openHttp(options), openBrowser(options, logger)]);
 
   const root = createRootScope();
   root.provide(CLOCK, clock);
   root.provide(LOGGER, logger);
   root.provide(CACHE, cache);
-  root.provide(STORAGE, services.storage ?? absentStorage);
+  root.provide(STORAGE, storage ?? absentStorage);
   const ffmpeg = options.ffmpegPath === undefined ? undefined : createFfmpeg(options.ffmpegPath);
   root.provide(BROWSER, browser);
   root.provide(SOUND_FILTERS, ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters);
@@ -274,6 +286,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     logger,
     trustedOrigins: options.trustedOrigins ?? [],
     baseFolder: options.baseFolder ?? process.cwd(),
+    meter: services.meter,
     unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
   });
   const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
@@ -286,7 +299,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       links,
       registry,
       host,
-      storage: services.storage ?? absentStorage,
+      storage: storage ?? absentStorage,
       http,
       ...media,
       clock,
@@ -301,6 +314,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
     ...(offersAudio && { audioLinks: links }),
     audioExpected: links !== undefined,
+    meter: services.meter,
   });
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
@@ -312,7 +326,6 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const images = openImages();
 
   function openImages() {
-    const { storage } = services;
     const { trustedOrigins = [], jobs } = options;
     if (!jobs || !storage) return undefined;
     const imageFiles = createImageFiles();
@@ -332,9 +345,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 
   const text = createTexts({ ...options.text, registry, host, clock, logger });
 
+  async function stopJobs(): Promise<void> {
+    await Promise.all([jobs?.stop(), images?.stop()]);
+  }
+
   async function closeAll(): Promise<void> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
-    await Promise.all([jobs?.stop(), images?.stop()]);
+    await stopJobs();
     clientsEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     await audioFiles?.close();
     await host.dispose();
@@ -407,6 +424,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     },
     httpClient: ({ timeoutMs, trustedOrigins = [] }) =>
       http.face({ timeoutMs, trustedOrigins, signal: clientsEnd.signal }),
+    stopJobs,
     close,
     [Symbol.asyncDispose]: close,
   };

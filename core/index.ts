@@ -12,7 +12,9 @@ export type * from './extraction/requests.js';
 export * from './extraction/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
+export { openHttpClient } from './gateway-services.js';
 export { openSound, soundFormat } from './media/sound-stream.js';
+export { type Placed, PlacedList } from './placed-list.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { systemClock } from './services/clock.js';
 export {
@@ -28,6 +30,7 @@ export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from
 export { encodeForm, type FilePart, type Form } from './services/multipart-form.js';
 export * from './services/upstream-failures.js';
 export * from './services/upstream-refusal.js';
+export { leaveScope, runInScope, type WorkScope } from './services/work-scope.js';
 export type * from './state/account-state.js';
 export type * from './state/accounts.js';
 export type * from './state/admissions.js';
@@ -42,6 +45,7 @@ export { loadSecret } from './state/secrets.js';
 export type * from './state/sessions.js';
 export type * from './state/sign-ins.js';
 export type * from './state/stored-responses.js';
+export * from './state/upkeep.js';
 export type * from './state/usage.js';
 export type * from './state/users.js';
 export type * from './state/windows.js';

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EntryScope, RootScope } from './container.js';
+import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
 import type { Logger } from './contracts/services.js';
 import { withDeadline } from './deadline.js';
@@ -9,6 +10,7 @@ import { createEntryContext } from './entry-services.js';
 import { GatewayError, isGatewayError } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import type { Registry } from './registry.js';
+import { tracedOriginsOf } from './traced-origins.js';
 import { createValidator } from './validation.js';
 
 const SETUP_MS = 10_000;
@@ -22,6 +24,8 @@ export interface PluginHostOptions {
   /** Let every entry reach these, besides its own. */
   trustedOrigins: readonly string[];
   baseFolder: string;
+  /** Told of the requests of entries. Default: nobody is. */
+  meter?: Meter;
   /** Why a need cannot be met on this machine; undefined where it can. */
   unmet(need: 'browser' | 'ffmpeg'): string | undefined;
 }
@@ -98,6 +102,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
       trustedOrigins: trustedBy(entry),
+      tracedOrigins: tracedOriginsOf(plugin, checked),
+      meter: options.meter,
       lifetime: loaded.lifetime.signal,
     });
     loaded.scope = scope;
@@ -163,6 +169,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
         standIn: loaded.plugin?.standIn ?? false,
         required: loaded.entry.required ?? false,
+        upstreams: upstreamsOf(loaded),
       })),
 
     async call(entry, signal, work) {
@@ -218,6 +225,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
   };
+}
+
+function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
+  if (state !== 'ready') return [];
+  const { imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
+  const providers = [...imageProviders, ...audioProviders, ...textProviders];
+  return providers.flatMap((provider) => provider.upstreams?.() ?? []);
 }
 
 function nameOf({ use }: PluginEntry): string {

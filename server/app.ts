@@ -1,11 +1,12 @@
 import Router from '@koa/router';
-import Koa from 'koa';
+import type Koa from 'koa';
 import {
   type Budgets,
   type Clock,
   type Gateway,
   GatewayError,
   type Logger,
+  type Tracer,
   type UsageLedger,
   type Windows,
 } from 'mediagate';
@@ -13,9 +14,11 @@ import { type AccountDesks, createAccountDesks } from './account/desks.js';
 import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import { createAuthFailures } from './auth-failures.js';
+import { createAddressOf } from './client-address.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
 import type { KeyTable } from './key-table.js';
+import { App } from './koa-app.js';
 import type { Metrics } from './metrics.js';
 import { createAuth } from './middleware/auth.js';
 import { createBodyBudget } from './middleware/body-budget.js';
@@ -44,6 +47,7 @@ import { addTranscriptionRoutes } from './routes/transcriptions.js';
 import { addUsageRoute } from './routes/usage.js';
 import { markVisits } from './site/failure-page.js';
 import { addSiteRoutes } from './site/routes.js';
+import { endRequestSpan, handleInSpan } from './tracing/request-span.js';
 import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
 
@@ -69,17 +73,21 @@ export interface AppDependencies {
   imageDailyLimit?: number;
   /** Bytes of one sound that is sent. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies?: readonly string[];
   /** Accounts of people. Default: there are none, and nobody signs in. */
   account?: AccountDependencies;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
   metrics?: Metrics;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
   /** Whether they are served here as well, to everybody. Default false. */
   publicMetrics?: boolean;
 }
 
-type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics'>;
+type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'>;
 
 /**
  * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
@@ -93,10 +101,22 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
-export function createMetricsApp({ metrics, ...rest }: Required<ReceiveDependencies>): Koa<RequestState> {
+export function createMetricsApp({
+  metrics,
+  ...rest
+}: Required<Omit<ReceiveDependencies, 'tracer'>>): Koa<RequestState> {
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   addMetricsRoute(router, metrics);
   return assemble(router, rest, []);
+}
+
+/** A node that only runs jobs: how it fares, and figures. */
+export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestState> {
+  const { health, metrics } = dependencies;
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  addHealthRoutes(router, health);
+  if (metrics) addMetricsRoute(router, metrics);
+  return assemble(router, dependencies, []);
 }
 
 type Middleware = (context: RequestContext, next: Next) => Promise<unknown>;
@@ -108,7 +128,7 @@ function assemble(
   before: readonly Middleware[],
 ): Koa<RequestState> {
   const { logger } = dependencies;
-  const app = new Koa<RequestState>();
+  const app = new App();
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(dependencies));
@@ -133,10 +153,11 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
 function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
   const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
+  const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = new Router<RequestState>({ sensitive: true, strict: true });
-  const auth = createAuth({ keys, failures: createAuthFailures(clock), siteUrl });
+  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
   const bodies = createBodyBudget();
-  metrics?.watchBodies(bodies);
+  metrics?.watch({ bodies });
   const polls = createPollGuard(clock);
   addHealthRoutes(router, health);
   if (metrics && publicMetrics) addMetricsRoute(router, metrics);
@@ -160,30 +181,54 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account && desks) {
-    addAccountRoutes(router, { account, desks, gateway, keys, bodies, polls, clock, logger, drain, baseUrl });
+    addAccountRoutes(router, {
+      account,
+      desks,
+      gateway,
+      keys,
+      bodies,
+      polls,
+      clock,
+      logger,
+      addressOf,
+      drain,
+      baseUrl,
+    });
     addSiteRoutes(router, { account, desks, gateway, clock, baseUrl });
   }
   return router;
 }
 
-function receive({ clock, health, logger, metrics }: ReceiveDependencies) {
+function receive({ clock, health, logger, metrics, tracer }: ReceiveDependencies) {
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;
     state.requestId = requestIdOf(context.req);
-    metrics?.requestCame(response);
+    const open = metrics?.requestCame(response);
     response.setHeader('x-request-id', state.requestId);
     setSecurityHeaders(response);
-    await next();
-    if (health.draining && !context.headerSent) response.setHeader('Connection', 'close');
+    // Now, for answers that begin before their handler is done.
+    if (health.draining) response.setHeader('Connection', 'close');
+    await (tracer ? handleInSpan(tracer, context, next) : next());
+    if (health.draining) endConnection(context);
     const route = context._matchedRoute?.toString();
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);
     const { errorCode: code } = state;
     const hasWindow = code !== undefined && response.hasHeader('ratelimit-policy');
-    metrics?.requestDone(response, { route, method: context.method, status: response.statusCode, ms, code, hasWindow });
+    if (metrics && open) {
+      const done = { route, method: context.method, status: response.statusCode, ms, code, hasWindow };
+      metrics.requestDone(open, done);
+    }
+    if (state.span) endRequestSpan(state.span, context, route);
   };
+}
+
+/** Says that the answer is the last of its connection, or ends that behind an answer which began by saying otherwise. */
+function endConnection({ req: { socket }, res: response }: RequestContext): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+  else if (!response.writableFinished) response.once('finish', () => socket.destroySoon());
 }
 
 function refuseUnrouted(context: RequestContext & { matched?: readonly { methods: readonly string[] }[] }): never {

@@ -1,8 +1,9 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { print, runCommand } from './commands/output.js';
 import { addPaymentCommands } from './payment-commands.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
+import { addStateCommands } from './state-commands.js';
 import { PACKAGE_VERSION } from './version.js';
 
 const START_HELP = `
@@ -27,12 +28,15 @@ function createProgram(): Command {
   program
     .command('serve')
     .description('start the server')
-    .option('--first-run', 'make a key where there is none, and say how to use it')
+    .addOption(
+      new Option('--role <role>', 'answer requests, or run background jobs; default: both').choices(['api', 'worker']),
+    )
+    .addOption(new Option('--first-run', 'make a key where there is none, and say how to use it').conflicts('role'))
     .addHelpText('after', settingsHelp)
-    .action(async ({ firstRun }: { firstRun?: boolean }) => {
+    .action(async ({ firstRun, role }: { firstRun?: boolean; role?: 'api' | 'worker' }) => {
       await runCommand(async (settings) => {
         const { serve } = await import('./main.js');
-        return serve({ settings, environment: process.env, firstRun, print });
+        return serve({ settings, environment: process.env, firstRun, role, print });
       });
       // Everything was closed; whatever a plugin left running must not keep the process.
       process.exit();
@@ -43,6 +47,7 @@ function createProgram(): Command {
   addUserCommands(program);
   addPlanCommands(program);
   addPaymentCommands(program);
+  addStateCommands(program);
 
   program
     .command('extract')

@@ -1,22 +1,36 @@
 import type { Server } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Server as NetServer } from 'node:net';
+import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-const POLL_MS = 200;
+const POLL_MS = 50;
 const FAREWELL_MS = 300;
 /** For what is cut off to say so. */
 const LAST_WORDS_MS = 1_000;
 
+export interface DrainOptions {
+  /** Milliseconds that new connections are still accepted, for balancers to see that they should not come. */
+  acceptMs: number;
+  /** Milliseconds for requests in flight to finish from then on. */
+  timeoutMs: number;
+  /** Called where there is no more time, for those to tell their clients who can. */
+  cutOff(): void;
+}
+
 /**
- * Says goodbye to clients, then stops accepting connections and lets requests in flight finish. For a moment every answer
+ * Says goodbye to clients, then stops accepting connections and lets requests in flight finish. For a while every answer
  * says that it is the last of its connection: a connection that is closed without a word may be the one on which a client
  * is sending its next request.
- * @param cutOff called where there is no more time, for those to tell their clients who can.
- * @returns True where all of them did before `timeoutMs`; the others are cut off.
+ * @returns True where all of them did in time; the others are cut off.
  */
-export async function drain(server: Server, timeoutMs: number, cutOff: () => void): Promise<boolean> {
-  if ((await countConnections(server)) > 0) await sleep(Math.min(FAREWELL_MS, timeoutMs));
-  const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)));
+export async function drain(server: Server, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
+  const farewellMs = (await countConnections(server)) > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
+  await sleep(Math.max(acceptMs, farewellMs));
+  // Connections that wait to be accepted are accepted before this goes on; closing would reset them.
+  await eventsOfThisTurn();
+  // Not the method of HTTP servers, which hangs up on whoever has connected and is about to send the first request.
+  const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)));
+  if ((await countConnections(server)) > 0) await Promise.race([closed, sleep(Math.min(FAREWELL_MS, timeoutMs))]);
   // A connection that was busy when the server closed turns idle when its answer is out, and then nobody closes it.
   const poll = setInterval(() => server.closeIdleConnections(), POLL_MS);
   let timer: NodeJS.Timeout | undefined;

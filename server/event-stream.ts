@@ -5,6 +5,8 @@ import type { RequestContext } from './middleware/request-state.js';
 /** A client that takes nothing for so long has gone without saying so. */
 const IDLE_MS = 120_000;
 const EVENTS = 'text/event-stream; charset=utf-8';
+/** Shorter ones are copied to what stands around them and written with it, which takes less than handing over each. */
+const SHORT_BYTES = 8_192;
 
 export interface AnswerHead {
   status: number;
@@ -20,7 +22,16 @@ export function sendWhole(context: RequestContext, { status, headers }: AnswerHe
   const { res: response } = context;
   open(context, status, headers);
   response.setHeader('Content-Length', body.length);
-  setImmediate(() => response.end(body));
+  setImmediate(body.length <= SHORT_BYTES ? endShort : endLong, response, body);
+}
+
+/** Node puts a text behind the head, which is one; in this coding each character of it is a byte. */
+function endShort(response: ServerResponse, body: Uint8Array): void {
+  response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1'), 'latin1');
+}
+
+function endLong(response: ServerResponse, body: Uint8Array): void {
+  response.end(body);
 }
 
 /** Answers with events as they come: as {@link sendStream}. */
@@ -57,7 +68,7 @@ export async function sendStream(
     for await (const bytes of stream) {
       begun = true;
       if (response.destroyed) return;
-      if (!response.write(bytes)) await drained(response);
+      if (!writePiece(response, bytes)) await drained(response);
     }
     response.end();
   } finally {
@@ -73,6 +84,32 @@ function open(context: RequestContext, status: number, headers: Readonly<Record<
     const value = headers[name];
     if (value !== undefined) response.setHeader(name, value);
   }
+}
+
+/**
+ * Node writes a piece in four: its length, itself and two line ends. Of an event, which is short, that is the dearest part.
+ * @returns Whether there is room for more.
+ */
+function writePiece(response: ServerResponse, bytes: Uint8Array): boolean {
+  const isShort = bytes.length > 0 && bytes.length <= SHORT_BYTES;
+  // The first goes out with the head, which tells whether there are chunks.
+  if (!isShort || !response.headersSent || !response.chunkedEncoding) return response.write(bytes);
+  response.chunkedEncoding = false;
+  try {
+    return response.write(asChunk(bytes));
+  } finally {
+    response.chunkedEncoding = true;
+  }
+}
+
+/** In the chunked coding: RFC 9112, 7.1. */
+function asChunk(bytes: Uint8Array): Buffer {
+  const length = `${bytes.length.toString(16)}\r\n`;
+  const chunk = Buffer.allocUnsafe(length.length + bytes.length + 2);
+  chunk.write(length, 'latin1');
+  chunk.set(bytes, length.length);
+  chunk.write('\r\n', length.length + bytes.length, 'latin1');
+  return chunk;
 }
 
 /** Resolves when there is room again, or nobody left to write to. */

@@ -41,6 +41,8 @@ export interface Health {
   readiness(): Promise<{ ok: boolean; status: string }>;
   /** From now on the gateway is not ready: it is finishing. */
   startDraining(): void;
+  /** Whether what the gateway rests on answers, by name; at most a second old. */
+  checks(): Promise<Readonly<Record<string, CheckResult>>>;
   readonly draining: boolean;
   /** Aborts when draining starts: whoever only waits for something ends then. */
   readonly drain: AbortSignal;
@@ -118,6 +120,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
       const failed = Object.entries(await runChecks()).find(([name, { ok }]) => name in checks && !ok);
       return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
     },
+    checks: runChecks,
     startDraining() {
       draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
     },

@@ -20,7 +20,13 @@ export { createHealth, type Health, type HealthOptions } from './health.js';
 export { createHttpServer, type HttpServerOptions } from './http-server.js';
 export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
 export { createKeyRecord, createPepper, type NewKey, type Pepper } from './keys.js';
-export { createMetrics, type FinishedRequest, type Metrics, type MetricsOptions } from './metrics.js';
+export {
+  createMetrics,
+  type FinishedRequest,
+  type MetricSources,
+  type Metrics,
+  type MetricsOptions,
+} from './metrics.js';
 export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export { type FreeTierPeriod, type PlanTermsOptions, planTerms } from './plan-terms.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';

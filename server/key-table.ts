@@ -3,7 +3,7 @@ import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, type Logger 
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 const REFRESH_MS = 2_000;
-/** Asked for again at each refresh, so that neither a slow commit nor a clock that is off by less hides a change. */
+/** Asked for again at each refresh, so that a slow commit hides no change. */
 const OVERLAP_MS = 60_000;
 const TOUCH_MS = 10_000;
 const LOOKUPS_PER_SECOND = 50;
@@ -11,7 +11,7 @@ const MAX_REMEMBERED = 10_000;
 const UNKNOWN_HASH = '0'.repeat(64);
 
 export interface KeyTableOptions {
-  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'touch'>;
+  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'now' | 'touch'>;
   /** Newest first. */
   peppers: readonly [Pepper, ...Pepper[]];
   clock: Clock;
@@ -21,10 +21,10 @@ export interface KeyTableOptions {
 /** All keys in memory: checking one needs no database, so keys go on working while it is away. */
 export interface KeyTable {
   /**
-   * The record of a good key.
+   * The record of a good key; at once where it was shown before.
    * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
-  verify(key: string): Promise<ApiKeyRecord>;
+  verify(key: string): ApiKeyRecord | Promise<ApiKeyRecord>;
   /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
   refresh(): Promise<void>;
   /**
@@ -32,6 +32,8 @@ export interface KeyTable {
    * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   admit(record: ApiKeyRecord): ApiKeyRecord;
+  /** Milliseconds since what is in memory was what the database has. */
+  ageMs(): number;
   /** Writes down what is still to be written and stops refreshing. */
   close(): Promise<void>;
 }
@@ -50,17 +52,21 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let lookupsInSecond = 0;
   let away = false;
 
-  let refreshedAt = clock.now();
+  let refreshedAt = await keys.now();
+  let readAt = clock.monotonic();
   for (const record of await keys.list()) table.set(record.id, record);
 
   async function refresh(): Promise<void> {
-    const startedAt = clock.now();
+    const beganAt = clock.monotonic();
     try {
-      for (const record of await keys.changedSince(refreshedAt - OVERLAP_MS)) {
+      const startedAt = await keys.now();
+      // Whichever is earlier: a clock may have been set back meanwhile.
+      for (const record of await keys.changedSince(Math.min(refreshedAt, startedAt) - OVERLAP_MS)) {
         table.set(record.id, record);
         unknown.delete(record.id);
       }
       refreshedAt = startedAt;
+      readAt = beganAt;
       if (away) logger.info('keys are being refreshed again');
       away = false;
     } catch (error) {
@@ -142,15 +148,18 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   for (const timer of timers) timer.unref();
 
   return {
-    async verify(key) {
+    verify(key) {
       const digest = hash('sha256', key);
       const known = verified.get(digest);
-      const record = known && table.get(known.id) === known ? known : await verifyAnew(key);
-      if (record !== known) remember(verified, digest, record);
-      return admit(record);
+      if (known && table.get(known.id) === known) return admit(known);
+      return verifyAnew(key).then((record) => {
+        remember(verified, digest, record);
+        return admit(record);
+      });
     },
     refresh,
     admit,
+    ageMs: () => clock.monotonic() - readAt,
     async close() {
       for (const timer of timers) clearInterval(timer);
       await touch();

@@ -2,26 +2,21 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
-import { createIdentity } from './account/identity.js';
-import { createPaymentDesk } from './account/payment-desk.js';
-import { startPaymentSweep } from './account/payment-sweep.js';
-import { createSiteAddress } from './account/site-address.js';
+import { promisify } from 'node:util';
+import { createLogger, type Logger, type Need, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { checkRoom } from './data-folder.js';
 import { drain } from './drain.js';
-import { openKeyTable } from './key-table.js';
-import { createKeyRecord, GRANTS, type Pepper } from './keys.js';
+import { openFront } from './front.js';
 import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
-import { readCatalogue } from './plans-file.js';
-import { loadPeppers, secretsOf } from './secrets.js';
+import { keptInFolder, type Role, settingsOfRole } from './roles.js';
+import { secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
-import { createUsageDesk } from './usage.js';
+import { openTracing } from './tracing/tracing.js';
 
-const FIRST_KEY_RPM = 30;
 const METRICS_CONNECTIONS = 100;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
 const SAME_SIGNAL_MS = 500;
@@ -31,6 +26,8 @@ export interface ServeOptions {
   environment: NodeJS.ProcessEnv;
   /** Makes a key where there is none, and prints everything a newcomer needs. Default false: prints the address alone. */
   firstRun?: boolean;
+  /** Default `all`. */
+  role?: Role;
   print(text: string): void;
 }
 
@@ -55,26 +52,42 @@ async function startServing(options: ServeOptions): Promise<Serving> {
 }
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
-  const { settings, environment, firstRun = false } = options;
+  const { environment, firstRun = false, role = 'all' } = options;
+  const settings = settingsOfRole(options.settings, role);
   const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
   const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
-  const catalogue = await readCatalogue(settings.plansFile);
-  const [state, peppers] = await Promise.all([openStateOf(settings, logger), loadPeppers(settings)]);
+  const tracing = await openTracing(settings, logger);
+  opened.add(() => tracing?.close());
+  const isWorker = role === 'worker';
+  const { metricsHost, metricsPort, metricsPublic } = settings;
+  const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics() : undefined;
+  const watching = { tracer: tracing?.tracer, meter: metrics?.meter };
+  const state = await openStateOf(settings, logger, watching);
   opened.add(() => state.close());
 
   let address = '';
-  const services = { cache: state.cache, storage: state.files };
+  const services = { cache: state.cache, storage: state.files, meter: watching.meter };
   const baseUrl = () => settings.baseUrl ?? address;
   const { jobs, storedResponses: responses } = state;
   const gateway = await openGateway({ settings, environment, logger, services, jobs, responses, baseUrl });
   opened.add(() => gateway.close());
-  const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
-  const keys = await openKeyTable({ keys: state.keys, peppers, clock: systemClock, logger });
-  opened.add(() => keys.close());
+  const front = isWorker
+    ? undefined
+    : await openFront({
+        settings,
+        state,
+        gateway,
+        logger,
+        tracer: watching.tracer,
+        metrics,
+        firstRun,
+        baseUrl,
+        opened,
+      });
 
-  const [{ createApp, createMetricsApp }, { createHealth }, { createHttpServer }] = await modules;
+  const [{ createWorkerApp, createMetricsApp }, { createHealth }, { createHttpServer }] = await modules;
   // Where the database is elsewhere, a full folder costs MP3s and nothing else.
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
@@ -82,44 +95,35 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     database: () => state.ping(),
     data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
   };
-  const softChecks = { files: () => state.pingFiles() };
-  const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
-  const identity = settings.site ? createIdentity({ gateway, settings, site }) : undefined;
-  opened.add(() => identity?.close());
-  const signIn = identity && (() => identity.status());
+  const softChecks = { files: () => state.pingFiles(), cache: () => state.pingCache() };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
+  const signIn = front?.signIn;
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
   opened.add(() => health.close());
-  const { windows, budgets, admissions, usage: ledger } = state;
-  const clock = systemClock;
-  const { metricsHost, metricsPort, metricsPublic: publicMetrics } = settings;
-  const metrics = metricsPort !== undefined || publicMetrics ? await openMetrics(state, gateway) : undefined;
-  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
-  opened.add(() => usage.close());
-  const { anyImageSize, imageDailyLimit, audioMaxBytes, siteUrl } = settings;
-  const counting = { windows, usage, budgets, ledger };
-  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
-  const links = { baseUrl, siteUrl, metrics, publicMetrics };
-  const { freeTierPeriod } = settings;
-  const { paymentReceiver: receiver, paymentSecrets } = settings;
-  const { orders } = state;
-  const payments = createPaymentDesk({ orders, catalogue, freeTierPeriod, receiver });
-  const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
-  const account = identity && { state, identity, ...plans, site };
-  if (account) {
-    const sweep = startPaymentSweep({ orders, clock, logger });
-    opened.add(() => sweep.close());
-  }
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, account, ...links, ...limits });
+  const figures = { health, logger, clock: systemClock };
+  const app = front ? await front.createApp(health) : createWorkerApp({ metrics, ...figures });
   const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
+  metrics?.watch({
+    jobs,
+    gateway,
+    dataDir,
+    checks: () => health.checks(),
+    connections: () => promisify(server.getConnections.bind(server))(),
+    ...(front && { keysAgeMs: () => front.keysAgeMs() }),
+    filesAwaiting: () => state.filesAwaiting(),
+    ...(tracing && { spans: () => tracing.spans() }),
+  });
   let metricsAddress: string | undefined;
   if (metrics && metricsPort !== undefined) {
-    const metricsApp = createMetricsApp({ metrics, health, logger, clock });
+    const metricsApp = createMetricsApp({ metrics, ...figures });
     const metricsServer = createHttpServer({ handler: metricsApp.callback(), maxConnections: METRICS_CONNECTIONS });
     opened.add(() => closeAtOnce(metricsServer));
     metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
   }
   address = await listen(server, settings);
+  const kept = keptInFolder(settings);
+  if (role !== 'all' && kept.length > 0)
+    logger.warn(`all nodes have to share this DATA_DIR, which keeps what is the same for all: ${kept.join(', ')}`);
   return {
     logger,
     banner: {
@@ -129,20 +133,27 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       engine: state.engine,
       plugins: gateway.plugins(),
       signIn: signIn?.(),
-      newKey,
+      newKey: front?.newKey,
     },
     async stop() {
       health.startDraining();
-      const drained = await drain(server, settings.shutdownSeconds * 1000, () => gateway.text.cutOff());
+      const [drained] = await Promise.all([
+        drain(server, {
+          acceptMs: settings.drainSeconds * 1000,
+          timeoutMs: settings.shutdownSeconds * 1000,
+          cutOff: () => gateway.text.cutOff(),
+        }),
+        gateway.stopJobs(),
+      ]);
       await opened.close();
       return drained;
     },
   };
 }
 
-async function openMetrics({ jobs }: State, gateway: Gateway): Promise<Metrics> {
+async function openMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('./metrics.js');
-  return createMetrics({ jobs, models: gateway.models().map(({ id }) => id), clock: systemClock });
+  return createMetrics({ clock: systemClock });
 }
 
 function closeAtOnce(server: Server): void {
@@ -160,18 +171,11 @@ async function listen(server: Server, { host, port }: Pick<Settings, 'host' | 'p
   return `http://${isIPv6(shown) ? `[${shown}]` : shown}:${actual}`;
 }
 
-async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {
-  if ((await state.keys.list()).length > 0) return undefined;
-  const wanted = { name: 'local', grants: GRANTS, rpm: FIRST_KEY_RPM, expiresAt: null };
-  const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await state.keys.insert(record);
-  return key;
-}
-
-function announce({ firstRun, print }: ServeOptions, banner: Banner): void {
+function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void {
   const { address, metricsAddress } = banner;
   const metrics = metricsAddress ? `Metrics are at ${metricsAddress}/metrics\n` : '';
-  print(firstRun ? renderBanner(banner) : `mediagate listens on ${address}\n${metrics}`);
+  const what = role === 'worker' ? 'runs jobs, and tells how they fare' : 'listens';
+  print(firstRun ? renderBanner(banner) : `mediagate ${what} on ${address}\n${metrics}`);
 }
 
 /** Serves until a signal says stop. Resolves with the exit code. */

@@ -20,7 +20,7 @@ export interface OpenGatewayOptions {
   environment: NodeJS.ProcessEnv;
   logger: Logger;
   /** Shared state where there is some; the rest is the gateway's own. */
-  services?: Pick<GatewayServices, 'cache' | 'storage'>;
+  services?: Pick<GatewayServices, 'cache' | 'storage' | 'meter'>;
   /** Where background jobs are kept. Default: none are offered. */
   jobs?: Jobs;
   /** Where responses are found again. Default: none is. */

@@ -1,12 +1,22 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { loadSecret } from 'mediagate';
 import { createPepper, type Pepper } from './keys.js';
 import type { Settings } from './settings.js';
+
+const KEY_PEPPER = 'key-pepper';
 
 /** Peppers of the settings, newest first; where none is set, the one kept in the data folder. */
 export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Pepper[]]> {
   const [newest, ...older] = settings.keyPeppers.map((text) => createPepper(Buffer.from(text)));
   if (newest) return [newest, ...older];
-  return [createPepper(await loadSecret(settings.dataDir, 'key-pepper'))];
+  return [createPepper(await loadSecret(settings.dataDir, KEY_PEPPER))];
+}
+
+/** As {@link loadPeppers}, but none is made where there is none yet. */
+export async function findPeppers(settings: Settings): Promise<Pepper[]> {
+  const known = settings.keyPeppers.length > 0 || existsSync(path.join(settings.dataDir, 'secrets', KEY_PEPPER));
+  return known ? loadPeppers(settings) : [];
 }
 
 /** Secrets that sign links, likewise. */
@@ -22,7 +32,9 @@ export function secretsOf(settings: Settings): string[] {
     const password = url === undefined ? undefined : URL.parse(url)?.password;
     return password ? [password, decodeURIComponent(password)] : [];
   });
-  const { keyPeppers, linkSecrets, oidcClientSecret, paymentSecrets } = settings;
+  const { keyPeppers, linkSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
+  // As in `Bearer TOKEN`: the token is one without its scheme, too.
+  const headers = Object.values(otlpHeaders).flatMap((value) => [value, value.split(' ').at(-1) ?? '']);
   const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
-  return [...keyPeppers, ...linkSecrets, ...shared, ...new Set(passwords)];
+  return [...keyPeppers, ...linkSecrets, ...shared, ...headers, ...new Set(passwords)];
 }

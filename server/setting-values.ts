@@ -16,6 +16,12 @@ export function wholeNumber(text: string, minimum: number, maximum: number): num
   throw new Error(`a whole number from ${minimum} to ${maximum}`);
 }
 
+export function decimal(text: string, minimum: number, maximum: number): number {
+  const value = /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= minimum && value <= maximum) return value;
+  throw new Error(`a number from ${minimum} to ${maximum}`);
+}
+
 export function oneOf<Choice extends string>(text: string, choices: readonly Choice[]): Choice {
   const found = choices.find((choice) => choice === text.toLowerCase());
   if (found === undefined) throw new Error(`one of ${choices.join(', ')}`);

@@ -6,6 +6,7 @@ import {
   readReceiver,
 } from './account/payment-receiver.js';
 import { type PaymentSecrets, readPaymentSecrets } from './account/payment-secrets.js';
+import { networkOfProxies } from './client-address.js';
 import type { FreeTierPeriod } from './plan-terms.js';
 import {
   hostName,
@@ -18,11 +19,12 @@ import {
   webAddress,
   wholeNumber,
 } from './setting-values.js';
+import { TRACING_SETTINGS, type TracingSettings } from './tracing/tracing-settings.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** The environment, checked. */
-export interface Settings extends ReceiverSettings {
+export interface Settings extends ReceiverSettings, TracingSettings {
   host: string;
   /** 0 takes any free port. */
   port: number;
@@ -39,12 +41,15 @@ export interface Settings extends ReceiverSettings {
   /** Absolute. */
   dataDir: string;
   databaseUrl?: string;
+  databasePool: number;
   filesUrl?: string;
   cacheUrl?: string;
   /** Default: plugins.config.json of the working folder, else the one that comes with the package. */
   pluginsConfig?: string;
   egressProxyUrl?: string;
   trustedOrigins: readonly string[];
+  /** Addresses and networks. */
+  trustedProxies: readonly string[];
   browser: boolean;
   browserPath?: string;
   ffmpegPath?: string;
@@ -84,6 +89,8 @@ export interface Settings extends ReceiverSettings {
   /** 0 takes any free port. Default: there is no listener for them. */
   metricsPort?: number;
   metricsPublic: boolean;
+  /** New requests are still taken for so long after the signal to end. */
+  drainSeconds: number;
   shutdownSeconds: number;
 }
 
@@ -166,6 +173,12 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ databaseUrl: urlOf(text, ['postgres:', 'postgresql:']) }),
   },
   {
+    name: 'DATABASE_POOL',
+    default: '10',
+    description: 'Connections to PostgreSQL that this node opens at most, besides the one on which it listens.',
+    read: (text) => ({ databasePool: wholeNumber(text, 2, 100) }),
+  },
+  {
     name: 'FILES_URL',
     default: 'DATA_DIR/files',
     description: '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; README says more.',
@@ -194,6 +207,13 @@ const SETTINGS: readonly Setting[] = [
     default: 'none',
     description: 'Origins, separated by commas, that plugins may reach although their addresses are private.',
     read: (text) => ({ trustedOrigins: list(text).map(origin) }),
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    default: 'none',
+    description:
+      'Addresses and networks of the proxies before the gateway, separated by commas, as `10.0.0.0/8`. Of them `X-Forwarded-For` is believed: limits by address then count the client, not the proxy.',
+    read: (text) => ({ trustedProxies: list(text).map(networkOfProxies) }),
   },
   {
     name: 'BROWSER',
@@ -381,11 +401,18 @@ const SETTINGS: readonly Setting[] = [
     description: '`on` serves `/metrics` on the public listener as well, to whoever asks.',
     read: (text) => ({ metricsPublic: oneOf(text, ['on', 'off']) === 'on' }),
   },
+  ...TRACING_SETTINGS,
+  {
+    name: 'DRAIN_SECONDS',
+    default: '0',
+    description:
+      'How long new requests are still taken after SIGTERM, while `/health/ready` is 503: longer than a balancer needs to see that.',
+    read: (text) => ({ drainSeconds: wholeNumber(text, 0, 300) }),
+  },
   {
     name: 'SHUTDOWN_SECONDS',
     default: '25',
-    description:
-      'How long requests in flight, and then pictures in the making, may take to finish after SIGTERM or Ctrl-C.',
+    description: 'How long requests in flight and pictures in the making may then take to finish.',
     read: (text) => ({ shutdownSeconds: wholeNumber(text, 0, 600) }),
   },
 ];
@@ -408,7 +435,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     port: 8787,
     site: true,
     dataDir: path.resolve('data'),
+    databasePool: 10,
     trustedOrigins: [],
+    trustedProxies: [],
     browser: true,
     logLevel: 'info',
     keyPeppers: [],
@@ -429,6 +458,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     maxConnections: 10_000,
     metricsHost: '127.0.0.1',
     metricsPublic: false,
+    drainSeconds: 0,
     shutdownSeconds: 25,
   };
   const problems: string[] = [];

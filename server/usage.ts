@@ -57,14 +57,8 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
       const { id: keyId, accountId, budgetId } = key;
       checkModel(key, model);
       const slot = slotRequest({ key, family: 'model' });
-      const admission = await admissions.admit({
-        keyId,
-        accountId,
-        route,
-        model,
-        ...(slot && { slot }),
-        ...(budgetId !== null && { reserve: { budgetId, tokens } }),
-      });
+      const reserve = budgetId === null ? undefined : { budgetId, tokens };
+      const admission = await admissions.admit({ keyId, accountId, route, model, slot, reserve });
       if (slot && admission.slot) acceptSlot(response, slot, admission.slot);
 
       let outcome: Promise<{ usage?: Usage }> | undefined;
@@ -73,12 +67,12 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
           requestId: ledgerIdOf(context),
           keyId,
           accountId,
-          ...(admission.reservation !== undefined && { reservation: admission.reservation }),
+          reservation: admission.reservation,
           route,
           model,
           status,
           latencyMs,
-          ...(usage && { usage }),
+          usage,
           at: clock.now(),
         });
       let thrown: unknown;

@@ -173,7 +173,7 @@ describe("README's tables equal the code", () => {
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = createUsageDesk({ admissions, clock });
-    const metrics = await createMetrics({ jobs: state.jobs, models: [], clock });
+    const metrics = await createMetrics({ clock });
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
@@ -206,6 +206,19 @@ describe("README's tables equal the code", () => {
     const routes = (await routesOfRouter()).filter((route) => pages.includes(route) || API_ROUTE.test(route));
     expect(named).to.have.members(routes.map((route) => route.replace(/:\w+/g, ':')));
     expect(new Set(endpoints.map(({ name }) => name)).size).to.equal(endpoints.length);
+  });
+
+  it('metrics: those of a process, as it says what they are', async () => {
+    const text = await (await createMetrics({ clock: systemClock })).render();
+    const kinds = new Map(
+      Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]),
+    );
+    const rows = Array.from(text.matchAll(/^# HELP (mediagate_\S+) (.+)$/gm), ([, name = '', help = '']) => [
+      `\`${name}\``,
+      kinds.get(name) ?? '',
+      help,
+    ]);
+    expectTable('metrics', renderTable(['figure', 'is a', 'says'], rows));
   });
 
   it('settings: those that are read from the environment', () => {

@@ -11,6 +11,8 @@ import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
+import { modelSpan } from '../services/model-span.js';
+import { inSpan } from '../services/work-scope.js';
 import type { Audio, AudioExchange, Heard, Sounding } from './audio-requests.js';
 import { createSoundUploads } from './sound-uploads.js';
 import { openSounding } from './sounding.js';
@@ -37,8 +39,10 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     const { model, sound } = call;
     const ask = async (): Promise<Heard> => {
       const { entry, contribution } = findModel(registry, model, operation);
-      const transcript = await host.call(entry, call.signal, async (signal) =>
-        checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
+      const transcript = await inSpan(modelSpan(operation, model, entry), () =>
+        host.call(entry, call.signal, async (signal) =>
+          checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
+        ),
       );
       return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
     };
@@ -54,7 +58,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
   ): AudioExchange<Sounding> {
     const open = async (): Promise<Sounding> => {
       const { entry, contribution } = findModel(registry, model, operation);
-      const ask = async (life: AbortSignal) => offered(await make(contribution, life));
+      const ask = (life: AbortSignal) =>
+        inSpan(modelSpan(operation, model, entry), async () => offered(await make(contribution, life)));
       return openSounding({ host, entry, format, ask, counted, signal, ...media });
     };
     const answer = open();

@@ -1,4 +1,5 @@
 import type { Usage } from './media.js';
+import type { UpstreamState } from './meter.js';
 
 export type AudioOperation = 'transcribe' | 'translate' | 'speak' | 'changeVoice' | 'generateSound';
 
@@ -15,6 +16,8 @@ export interface AudioProvider {
   speak?(call: SpeakCall): Promise<SoundStream>;
   changeVoice?(call: ChangeVoiceCall): Promise<SoundStream>;
   generateSound?(call: GenerateSoundCall): Promise<SoundStream>;
+  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  upstreams?(): readonly UpstreamState[];
 }
 
 export interface AudioModel {

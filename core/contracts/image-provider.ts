@@ -1,4 +1,5 @@
 import type { Media, Usage } from './media.js';
+import type { UpstreamState } from './meter.js';
 
 /** Makes pictures with one or more models. */
 export interface ImageProvider {
@@ -9,6 +10,8 @@ export interface ImageProvider {
    * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`.
    */
   generate(call: ImageCall): Promise<GeneratedImage>;
+  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  upstreams?(): readonly UpstreamState[];
 }
 
 export interface ImageCall {

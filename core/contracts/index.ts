@@ -4,6 +4,7 @@ export * from './extractor.js';
 export * from './identity-provider.js';
 export * from './image-provider.js';
 export * from './media.js';
+export * from './meter.js';
 export * from './plugin.js';
 export * from './services.js';
 export * from './text-provider.js';

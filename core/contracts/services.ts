@@ -210,7 +210,13 @@ export interface LogFields {
   /** Id of the plugin entry; set by the gateway. */
   entry?: string;
   error?: unknown;
+  /** Of the request at work; of a job, the one that accepted it. Set by the gateway. */
   requestId?: string;
+  /** Of the background job at work; set by the gateway. */
+  jobId?: string;
+  /** Of the span at work, where there are traces; set by the gateway. */
+  traceId?: string;
+  spanId?: string;
   /** Template, never the path as sent. */
   route?: string;
   method?: string;
@@ -238,4 +244,40 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Where traces begin. */
+export interface Tracer {
+  /**
+   * A span that begins a trace, or goes on with the one of `parent`: a `traceparent` of W3C Trace Context. One that cannot
+   * be read counts as none.
+   */
+  start(span: NewSpan & { parent?: string }): Span;
+}
+
+export interface NewSpan {
+  name: string;
+  /** What it is to others: it answers them, asks them, leaves them work or does what was left. Default `internal`. */
+  kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+  attributes?: SpanAttributes;
+  /** Milliseconds since 1970. Default: now. */
+  startedAt?: number;
+}
+
+/** Names of OpenTelemetry's semantic conventions, or `mediagate.…`. Never a key, a prompt or a query. Undefined is left out. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A piece of work in a trace. One that nobody wants to see is a span, too: it carries its ids on. */
+export interface Span {
+  /** 32 and 16 characters of lower-case hex. */
+  readonly traceId: string;
+  readonly spanId: string;
+  /** For whoever goes on with the trace elsewhere. */
+  readonly traceparent: string;
+  /** A piece of this piece. */
+  start(span: NewSpan): Span;
+  rename(name: string): void;
+  set(attributes: SpanAttributes): void;
+  /** Once, at last. `failure`: a stable code. `endedAt`: milliseconds since 1970, default now. */
+  end(end?: { failure?: string; endedAt?: number }): void;
 }

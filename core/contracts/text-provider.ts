@@ -1,3 +1,5 @@
+import type { UpstreamState } from './meter.js';
+
 export type TextRoute = 'chat_completions' | 'responses';
 
 /**
@@ -15,6 +17,8 @@ export interface TextProvider {
   send(call: TextCall): Promise<TextReply>;
   /** Asks for a response that was stored where it was made. Default: the model stores none. */
   stored?(call: StoredResponseCall): Promise<TextReply>;
+  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  upstreams?(): readonly UpstreamState[];
 }
 
 export interface TextModel {

@@ -121,11 +121,12 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   return {
     maxActive,
     active: () => store.active('extraction'),
-    async accept(item, { accountId, refresh = false, slot }) {
+    async accept(item, { accountId, requestId, refresh = false, slot }) {
       const { extractor, link, options: wishes, key } = item;
       const summary: JobSummary = { platform: extractor.contribution.platform, link, options: wishes };
       const input: JobInput = { refresh };
-      const job = { kind: 'extraction', accountId, dedupeKey: key, summary, input, maxActive } as const;
+      const origin = requestId === undefined ? {} : { requestId };
+      const job = { kind: 'extraction', accountId, ...origin, dedupeKey: key, summary, input, maxActive } as const;
       const accepted = await store.accept({ ...(slot && { slot }), job });
       if (accepted.job) {
         return { job: view(accepted.job, accepted.active), ...(accepted.slot && { slot: accepted.slot }) };

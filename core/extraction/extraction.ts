@@ -7,6 +7,7 @@ import {
   type Extractor,
   type LinkRef,
 } from '../contracts/extractor.js';
+import type { Meter } from '../contracts/meter.js';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
@@ -35,6 +36,8 @@ export interface ExtractionOptions {
   audioLinks?: AudioLinks;
   /** MP3 links belong to this gateway: where there can be none, results say so. */
   audioExpected: boolean;
+  /** Default: nobody counts. */
+  meter?: Meter;
 }
 
 /** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
@@ -74,7 +77,7 @@ export interface Obtained {
 }
 
 export function createExtractionService(options: ExtractionOptions): ExtractionService {
-  const { registry, host, clock, logger, cache } = options;
+  const { registry, host, clock, logger, cache, meter } = options;
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
   const flights = createFlights<Kept>();
   const walks = createFlights<string>();
@@ -196,15 +199,22 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     });
   }
 
-  async function atHand({ key }: Item): Promise<Obtained | undefined> {
-    const kept = await results.fresh(key);
-    return kept && { kept, cache: 'hit' };
+  const platformOf = ({ extractor }: Item) => extractor.contribution.platform;
+
+  function told(platform: string, obtained: Obtained): Obtained {
+    meter?.extractionAnswered({ platform, cache: obtained.cache });
+    return obtained;
+  }
+
+  async function atHand(item: Item): Promise<Obtained | undefined> {
+    const kept = await results.fresh(item.key);
+    return kept && told(platformOf(item), { kept, cache: 'hit' });
   }
 
   async function refresh(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
     const { key } = item;
     const kept = await flights.join(key, signal, (flightSignal) => fetchAnew(item, key, item.options, flightSignal));
-    return { kept, cache: 'miss' };
+    return told(platformOf(item), { kept, cache: 'miss' });
   }
 
   async function fetch(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
@@ -213,7 +223,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     } catch (error) {
       const kept = isGatewayError(error) && isOutage(error) ? await results.stale(item.key) : undefined;
       if (!kept) throw error;
-      return { kept, cache: 'stale' };
+      return told(platformOf(item), { kept, cache: 'stale' });
     }
   }
 

@@ -52,6 +52,8 @@ export type CacheUse = 'hit' | 'miss' | 'stale';
 export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
   /** Who may look at the job. */
   accountId: string;
+  /** Names the request in the log of the job. Default: it names none. */
+  requestId?: string;
   /** Fetch anew, even where the cache has an answer. Default false. */
   refresh?: boolean;
   /** Taken in the transaction that writes the job, and only there. Default: none. */

@@ -1,5 +1,6 @@
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../errors.js';
+import { inSpan } from '../services/work-scope.js';
 import type { Outcome, Rung } from './ladder.js';
 
 export interface RungRun<Found> {
@@ -25,7 +26,18 @@ export interface RungRunOptions<Found, Call> {
  * left behind.
  * @throws the reason of the caller's signal, at once, unless that is a deadline; and nothing else.
  */
-export async function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
+export function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
+  const { rung, platform } = options;
+  const attributes = { 'mediagate.platform': platform, 'mediagate.rung': rung.name };
+  return inSpan({ name: `rung ${rung.name}`, attributes }, async (span) => {
+    const run = await runInTime(options);
+    const { outcome } = run;
+    span?.set({ 'mediagate.outcome': outcome.kind, ...(outcome.kind !== 'found' && { 'error.type': outcome.code }) });
+    return run;
+  });
+}
+
+async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
   const { rung, call, signal, limitMs, clock, logger, platform } = options;
   const start = clock.monotonic();
   const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');

@@ -5,6 +5,8 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import type { ImageFiles, OutputFormat } from '../media/image-file.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
+import { modelSpan } from '../services/model-span.js';
+import { inSpan } from '../services/work-scope.js';
 import type { JobRun } from '../state/jobs.js';
 import type { ReferenceFiles, StoredReference } from './reference-files.js';
 import type { References } from './references.js';
@@ -52,27 +54,29 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     const inputs = await references.load(await referenceFiles.load(order.references), signal);
-    const { usage, warnings, ...raw } = await host.call(provider.entry, signal, (callSignal) =>
-      provider.contribution.generate({
-        model,
-        prompt,
-        size,
-        references: inputs,
-        options: order.options,
-        idempotencyKey: id,
-        signal: callSignal,
-      }),
+    const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
+      host.call(provider.entry, signal, (callSignal) =>
+        provider.contribution.generate({
+          model,
+          prompt,
+          size,
+          references: inputs,
+          options: order.options,
+          idempotencyKey: id,
+          signal: callSignal,
+        }),
+      ),
     );
     const { format, quality } = outputOf(order.options);
-    const fitted = await imageFiles.fitCanvas(raw, { size, format, quality, signal });
-    const image = await resultFiles.store(place, { raw, fitted }, signal);
+    const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
+    const image = await resultFiles.store(place, { raw, fit }, signal);
     return { image, ...(usage && { usage }), ...(warnings && { warnings }) };
   }
 
   return async (order, { id, attempts }, signal) => {
     const startedAt = clock.monotonic();
     const fields = () => ({
-      id,
+      jobId: id,
       model: order.model,
       attempt: attempts,
       ms: Math.round(clock.monotonic() - startedAt),

@@ -1,5 +1,5 @@
 import type { Clock, Logger, Storage } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, isGatewayError } from '../errors.js';
 import type { ImageFiles } from '../media/image-file.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
@@ -8,7 +8,7 @@ import { hasEnded, type ImageJob, type ImageSubmission, type ImageSubmitRequest,
 import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
 import { createReferenceFiles, fileNamesOf } from './reference-files.js';
 import type { References } from './references.js';
-import { createResultFiles } from './result-files.js';
+import { createResultFiles, placeOfRun } from './result-files.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
@@ -92,30 +92,35 @@ export function createImages(options: ImageServiceOptions): ImageService {
   /** Once the job has ended, its input images go, and a picture that came too late for it. */
   async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
     const { files, accountId } = summary as Summary;
-    if (files.length + made.length === 0) return;
     try {
       const record = await store.waitFor(id, accountId, { timeoutMs: END_MS, signal: stopping.signal });
       if (record && !hasEnded(record)) return;
-      await referenceFiles.remove(record?.state === 'completed' ? files : [...files, ...made]);
+      // A run that came too late has made a picture nobody is told of, beside that of the run which ended the job.
+      const kept = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
+      await referenceFiles.remove([...files, ...made.filter((name) => !kept.includes(name))]);
     } catch {
       // The workers stop, or the database is away: the files expire.
     }
   }
 
   function tidyLater(record: JobRecord, made: readonly string[]): void {
+    // What most jobs need: nothing.
+    if ((record.summary as Summary).files.length + made.length === 0) return;
     const tidied = tidy(record, made).finally(() => tidying.delete(tidied));
     tidying.add(tidied);
   }
 
   async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
-    const made: string[] = [];
     try {
-      const result = await run(job.input as ImageOrder, job, signal);
-      made.push(...new Set([result.image.name, result.image.rawName]));
-      return result;
+      const order = job.input as ImageOrder;
+      return await run({ ...order, place: placeOfRun(order.place, job.attempts) }, job, signal);
     } finally {
-      tidyLater(job, made);
+      tidyLater(job, []);
     }
+  }
+
+  function refused(job: JobRun, result: unknown): void {
+    tidyLater(job, namesOf(result as ImageResult));
   }
 
   function charge({ summary }: JobRun, result: unknown): Charge {
@@ -146,7 +151,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
       checkModel(registry, model);
       const checked = await references.check(request.references);
       const terms = { ...(slot && { slot }), ...(quota && { quota }), ...(idempotency && { idempotency }) };
-      const job = { kind: 'image', accountId, keyId, maxActive } as const;
+      const origin = requestId === null ? {} : { requestId };
+      const job = { kind: 'image', accountId, keyId, ...origin, maxActive } as const;
       // Files are written before the job that names them: what will be refused or is a replay should cost no disk.
       if (checked.some((reference) => 'media' in reference)) {
         const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
@@ -154,18 +160,22 @@ export function createImages(options: ImageServiceOptions): ImageService {
       }
       const stored = await referenceFiles.store(checked);
       const files = fileNamesOf(stored);
-      let isNew = false;
+      let areNeeded = false;
       try {
         const place = resultFiles.place(delivery);
         const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
         const summary: Summary = { model, delivery, requestId, accountId, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: order } });
-        isNew = accepted.job !== undefined && !accepted.replayed;
+        areNeeded = accepted.job !== undefined && !accepted.replayed;
         const submission = toSubmission(accepted);
         if (!submission) throw new Error('an image was neither accepted nor refused');
         return submission;
+      } catch (error) {
+        // The job may be there all the same, accepted by a database whose answer was lost; else its files expire.
+        areNeeded = !isGatewayError(error) || error.code === 'upstream_unavailable';
+        throw error;
       } finally {
-        if (!isNew) await referenceFiles.remove(files);
+        if (!areNeeded) await referenceFiles.remove(files);
       }
     },
     find: async (id, accountId) => look(existing(await store.find(id, accountId))),
@@ -190,6 +200,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
         ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
         run: work,
         charge,
+        refused,
       });
     },
     async stop() {
@@ -208,4 +219,8 @@ function checkModel(registry: Registry, model: string): void {
     .map(({ id }) => id);
   const message = `There is no image model of this name. There are: ${known.join(', ') || 'none, since no provider is ready'}.`;
   throw new GatewayError('model_not_supported', message, { param: 'model' });
+}
+
+function namesOf({ image: { name, rawName } }: ImageResult): string[] {
+  return [...new Set([name, rawName])];
 }

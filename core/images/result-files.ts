@@ -10,19 +10,37 @@ const INLINE_KEPT_MS = 24 * 60 * 60 * 1000;
 /** A picture that took minutes and money is not given up for a hiccup of the disk. */
 const RETRIES_MS = [250, 1_000, 4_000];
 
-/** Where the files of one job go. Chosen when it is accepted, so that every run of it writes the same ones. */
+/** Where the files of one job go, chosen when it is accepted. */
 export interface ResultPlace {
   stem: string;
   expiresAt: number;
   public: boolean;
 }
 
+/**
+ * Where those of one of its runs go: the first to the place itself, each further one to a place of its own. A run that others
+ * took for dead may write as late as it likes, and changes no picture that was promised meanwhile.
+ * @param attempt Number of the run, from 1.
+ */
+export function placeOfRun(place: ResultPlace, attempt: number): ResultPlace {
+  if (attempt === 1) return place;
+  return { ...place, stem: place.public ? newPublicStem(place.expiresAt) : newFileStem() };
+}
+
 export interface ResultFiles {
   place(delivery: ImageDelivery): ResultPlace;
-  /** Writes the picture, and the model's own where that is another. @throws GatewayError `storage_error`. */
-  store(place: ResultPlace, pictures: { raw: Media; fitted: FittedImage }, signal: AbortSignal): Promise<StoredImage>;
+  /** Writes the picture, and the model's own where that is another. @throws GatewayError `storage_error`; what `fit` throws. */
+  store(place: ResultPlace, drawing: Drawing, signal: AbortSignal): Promise<StoredImage>;
   /** @throws GatewayError `file_not_found`, `file_expired`. */
   open(name: string): Promise<ImageFile>;
+}
+
+/** A picture that is still to be fitted to its canvas. */
+export interface Drawing {
+  /** The model's own. */
+  raw: Media;
+  /** Calls `redraws` as soon as it is known that the model's own is another picture than the one to come. */
+  fit(redraws: () => void): Promise<FittedImage>;
 }
 
 export type StoredImage = Omit<FinishedImage, 'usage' | 'warnings'>;
@@ -64,22 +82,33 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       const expiresAt = clock.now() + (isPublic ? publicMs : INLINE_KEPT_MS);
       return { stem: isPublic ? newPublicStem(expiresAt) : newFileStem(), expiresAt, public: isPublic };
     },
-    async store(place, { raw, fitted }, signal) {
+    async store(place, { raw, fit }, signal) {
       const prefix = place.public ? 'img' : 'inline';
-      const name = fileName(prefix, place.stem, fitted.contentType);
-      // Nobody is told the way to the model's own picture where there are no public files.
-      const keepsRaw = place.public && !fitted.untouched;
-      const rawName = keepsRaw ? fileName(prefix, `${place.stem}_raw`, raw.contentType) : name;
-      // At once, and neither is left alone: what the one waits for at the disk does for the other too.
-      const [written, writtenRaw] = await Promise.allSettled([
-        write(name, fitted, place, signal),
-        keepsRaw && write(rawName, raw, place, signal),
-      ]);
-      if (writtenRaw.status === 'rejected') throw writtenRaw.reason;
-      if (written.status === 'rejected') throw written.reason;
-      const source = written.value;
-      const { contentType, width, height, bytes } = fitted;
-      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
+      const nameOfRaw = () => fileName(prefix, `${place.stem}_raw`, raw.contentType);
+      let writingRaw: Promise<FileSource> | undefined;
+      // While the picture is drawn anew: then the disk has to be waited for once.
+      const writeRaw = async () => write(nameOfRaw(), raw, place, signal);
+      const fitting = fit(() => {
+        // Nobody is told the way to the model's own picture where there are no public files.
+        if (!place.public) return;
+        writingRaw = writeRaw();
+        // Its failure is told of below.
+        writingRaw.catch(() => undefined);
+      });
+      try {
+        const fitted = await fitting;
+        const name = fileName(prefix, place.stem, fitted.contentType);
+        const source = await write(name, fitted, place, signal);
+        await writingRaw;
+        const { contentType, width, height, bytes } = fitted;
+        const rawName = writingRaw ? nameOfRaw() : name;
+        return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
+      } catch (error) {
+        // Neither is left alone; where this cannot be removed, it expires.
+        const written = await writingRaw?.catch(() => undefined);
+        if (written) await storage.delete(nameOfRaw()).catch(() => undefined);
+        throw error;
+      }
     },
     async open(name) {
       const expiresAt = expiryOf(name);

@@ -2,6 +2,7 @@ import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/audio-provider.js';
 import { GatewayError } from '../errors.js';
+import { inSpan } from '../services/work-scope.js';
 import type { Container } from './container.js';
 import { runFfmpeg } from './ffmpeg-process.js';
 import type { ConversionReport } from './ffmpeg-report.js';
@@ -125,7 +126,7 @@ export function createFfmpeg(path: string): Ffmpeg {
 function createQueue(atATime: number) {
   const limit = pLimit(atATime);
   return async (run: () => Promise<ConversionReport>): Promise<ConversionReport> => {
-    if (limit.pendingCount < MAX_WAITING) return limit(run);
+    if (limit.pendingCount < MAX_WAITING) return limit(() => inSpan({ name: 'ffmpeg' }, run));
     throw new GatewayError('queue_full', 'Too many sounds are waiting to be converted.');
   };
 }

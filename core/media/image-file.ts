@@ -3,6 +3,7 @@ import type { Sharp } from 'sharp';
 import type { ImageSize } from '../contracts/image-provider.js';
 import type { Media } from '../contracts/media.js';
 import { GatewayError } from '../errors.js';
+import { inSpan } from '../services/work-scope.js';
 import { checkHeader, checkImage, MAX_REFERENCE_PIXELS } from './image-check.js';
 import { explainDecoding, ofModel } from './image-failure.js';
 import type { ImageHeader } from './image-header.js';
@@ -19,6 +20,8 @@ export interface Canvas {
   format?: OutputFormat;
   /** 0 to 100, for JPEG and WebP that have to be encoded anew. Default 92. */
   quality?: number;
+  /** Called where the bytes will not stay as they are, once they have been decoded to their end and before the rest of the work. */
+  redraws?(): void;
   signal: AbortSignal;
 }
 
@@ -74,7 +77,7 @@ export function createImageFiles(): ImageFiles {
     }
     const result = await limit(async () => {
       signal.throwIfAborted();
-      return work(await loadSharp());
+      return inSpan({ name: 'image pass' }, async () => work(await loadSharp()));
     });
     signal.throwIfAborted();
     return result;
@@ -166,6 +169,7 @@ async function fit(opened: () => Sharp, { media, header, canvas }: Fitting): Pro
   if (fits && format === header.type) {
     return { bytes: media.bytes, contentType: IMAGE_CONTENT_TYPES[format], width, height, untouched: true };
   }
+  canvas.redraws?.();
   image.resize(width, height, { fit: 'cover', position: 'centre' }).toColourspace('srgb');
   return { ...(await encodeAs(image, format, canvas.quality)), width, height, untouched: false };
 }

@@ -13,6 +13,7 @@ import { removeLeftProfiles } from './browser-profile.js';
 import { createBrowserSupply } from './browser-supply.js';
 import { readProxyUrl } from './egress-proxy.js';
 import { type ForwardProxy, startForwardProxy } from './forward-proxy.js';
+import { leaveScope } from './work-scope.js';
 
 export interface BrowserServiceOptions {
   /** The browser to run. Asked at the first visit, and again for every browser that is started. */
@@ -56,7 +57,8 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
   const limit = pLimit(options.maxPages ?? MAX_PAGES);
   const closing = new AbortController();
   const supply = createBrowserSupply({
-    start,
+    // It outlives the visit that it is started for.
+    start: () => leaveScope(start),
     visitsPerBrowser: options.visitsPerBrowser ?? VISITS_PER_BROWSER,
     idleMs: options.idleMs ?? IDLE_MS,
   });

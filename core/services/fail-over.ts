@@ -1,8 +1,10 @@
-import type { CircuitBreakerPolicy } from 'cockatiel';
+import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
+import type { UpstreamState } from '../contracts/meter.js';
 import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { createRetryBudget } from './retry-budget.js';
 import { createWeightedTurns } from './weighted-turns.js';
+import { inSpan } from './work-scope.js';
 
 /** What follows from a try that failed. */
 export interface TryConsequence {
@@ -64,6 +66,8 @@ export interface FailOver<Upstream> {
    * signal's reason.
    */
   run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result>;
+  /** In their order, named `upstreams.0` and so on. */
+  states(): UpstreamState[];
 }
 
 const MIN_TRIES = 3;
@@ -76,8 +80,12 @@ const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
 interface Circuit<Upstream> {
   upstream: Upstream;
   breaker: CircuitBreakerPolicy;
+  /** What the breaker goes by. */
+  inARow: ConsecutiveBreaker;
   /** Monotonic milliseconds; set where the upstream asked everybody to wait. */
   limitedUntil: number;
+  tries: number;
+  failures: number;
 }
 
 /** Loads cockatiel; the only place that does. */
@@ -92,25 +100,34 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     const halfOpenAfter = new cockatiel.DelegateBackoff(({ attempt }: { attempt: number }) =>
       Math.min(restMs * 2 ** (attempt - 1), restMs * LONGEST_REST),
     );
-    const breaker = new cockatiel.ConsecutiveBreaker(FAILURES_BEFORE_REST);
-    return { upstream, breaker: cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker }), limitedUntil: 0 };
+    const inARow = new cockatiel.ConsecutiveBreaker(FAILURES_BEFORE_REST);
+    const breaker = cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker: inARow });
+    return { upstream, breaker, inARow, limitedUntil: 0, tries: 0, failures: 0 };
   });
+  const isWell = ({ breaker }: Circuit<Upstream>) => breaker.state === cockatiel.CircuitState.Closed;
+
+  /** A breaker that was passed by is told of a failure. */
+  async function tell(circuit: Circuit<Upstream>, failure: unknown): Promise<void> {
+    if (isWell(circuit)) await circuit.breaker.execute(() => Promise.reject(failure)).catch(() => undefined);
+  }
 
   async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
     const { budgetMs, longestWaitMs = budgetMs, signal, suits, work } = call;
     const end = clock.monotonic() + budgetMs;
     retries?.earn();
-    let candidates = circuits.filter(({ upstream }) => suits?.(upstream) ?? true);
+    let candidates: readonly Circuit<Upstream>[] = suits
+      ? circuits.filter(({ upstream }) => suits(upstream))
+      : circuits;
     const most = Math.max(MIN_TRIES, candidates.length);
-    const notBefore = new Map<Circuit<Upstream>, number>();
-    let delays = backOff.next();
+    let notBefore: Map<Circuit<Upstream>, number> | undefined;
+    let delays: ReturnType<typeof backOff.next> | undefined;
     let last: GatewayError | undefined;
 
     for (let tries = 0; tries < most; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
-      const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore.get(circuit) ?? 0);
-      const soonest = Math.min(...candidates.map(readyAt));
+      const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore?.get(circuit) ?? 0);
+      const soonest = candidates.reduce((earliest, one) => Math.min(earliest, readyAt(one)), Number.POSITIVE_INFINITY);
       const ready = candidates.filter((circuit) => readyAt(circuit) === soonest);
       const chosen = turns ? turns.next(ready) : ready[0];
       if (!chosen) break;
@@ -126,21 +143,36 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         candidates = candidates.filter((circuit) => circuit !== chosen);
         continue;
       }
+      const passesBy = isWell(chosen);
       try {
-        return await chosen.breaker.execute(() => work(chosen.upstream, end - clock.monotonic()));
+        const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
+        const ask = () => {
+          chosen.tries += 1;
+          return inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
+        };
+        // Going through a breaker takes longer than all else here, and one that is closed lets everything through.
+        if (!passesBy) return await chosen.breaker.execute(ask);
+        const result = await ask();
+        chosen.inARow.success();
+        return result;
       } catch (error) {
+        if (passesBy) await tell(chosen, error);
         if (cockatiel.isBrokenCircuitError(error)) {
           candidates = candidates.filter((circuit) => circuit !== chosen);
           continue;
         }
         if (!(error instanceof TryFailure)) throw error;
         last = error.error;
-        const { again } = error.consequence;
+        const { again, counts } = error.consequence;
+        // What is left to nobody else and held against nobody is the caller's fault.
+        if (again !== 'nowhere' || counts) chosen.failures += 1;
         if (again === 'nowhere') break;
         tries++;
         if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
         if (again === 'here') candidates = [chosen];
         const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
+        delays ??= backOff.next();
+        notBefore ??= new Map();
         // At least a millisecond, so that an upstream that has not failed this call goes first.
         notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delays.duration));
         // Other calls look again before long: an hour asked for by mistake shall not be an hour without images.
@@ -151,7 +183,17 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     throw last ?? resting(restMs);
   }
 
-  return { run };
+  function states(): UpstreamState[] {
+    const now = clock.monotonic();
+    return circuits.map(({ breaker, limitedUntil, tries, failures }, index) => ({
+      name: `upstreams.${index}`,
+      resting: breaker.state === cockatiel.CircuitState.Open || limitedUntil > now,
+      tries,
+      failures,
+    }));
+  }
+
+  return { run, states };
 }
 
 function limited(waitMs: number): GatewayError {

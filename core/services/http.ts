@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { AddressGuard } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers } from './egress-dispatcher.js';
 import { readProxyUrl } from './egress-proxy.js';
-import { readResponse, readStream } from './http-answer.js';
+import { type Answer, readResponse, readStream } from './http-answer.js';
 import { sendRequest } from './http-exchange.js';
 import { httpFailure } from './http-failure.js';
 import { RequestLife, RequestLives } from './request-life.js';
@@ -64,17 +64,18 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
             life.finish();
           }
         },
-        async stream(request) {
+        stream(request) {
           const life = start(request);
-          try {
-            const answer = await sendRequest({ request, limits, life, guard, open });
+          const opened = (answer: Answer) => {
             if (request.idleMs !== undefined) life.allowSilence(request.idleMs);
             return readStream(answer, life);
-          } catch (error) {
+          };
+          const failed = (error: unknown): never => {
             const failure = httpFailure(error, life);
             life.finish();
             throw failure;
-          }
+          };
+          return sendRequest({ request, limits, life, guard, open }).then(opened, failed);
         },
       };
     },

@@ -6,6 +6,7 @@ import { withDeadline } from '../deadline.js';
 import { silentLogger } from './absent.js';
 import { describeError } from './log-error.js';
 import { createRedaction } from './log-redaction.js';
+import { currentScope, type WorkScope } from './work-scope.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -30,6 +31,7 @@ type Level = keyof Logger;
 /** The only fields that are written, in the order of a line; what else a caller passes is dropped. */
 const FIELDS = {
   requestId: 'string',
+  jobId: 'string',
   entry: 'string',
   platform: 'string',
   rung: 'string',
@@ -45,6 +47,8 @@ const FIELDS = {
   attempt: 'number',
   count: 'number',
   member: 'string',
+  traceId: 'string',
+  spanId: 'string',
 } as const satisfies Record<keyof Omit<LogFields, 'error'>, 'string' | 'number'>;
 
 const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'number'][];
@@ -52,8 +56,10 @@ const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'n
 const RANKS: Readonly<Record<Level, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 const MAX_TEXT = 300;
-/** Characters. */
-const BATCH_LENGTH = 12 * 1024;
+/** Characters; each batch wakes a thread, which takes longer than writing it. */
+const BATCH_LENGTH = 48 * 1024;
+/** Bytes that are handed to the system at once: a batch, also where its characters take several. */
+const MOST_WRITTEN = 64 * 1024;
 const BATCH_MS = 500;
 const CLOSE_MS = 2000;
 
@@ -66,7 +72,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
   if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
   const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
-  const sink = pino.destination({ dest: descriptor, sync: false });
+  const sink = pino.destination({ dest: descriptor, sync: false, maxWrite: MOST_WRITTEN });
   let readerGone = false;
   // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
   sink.on('error', (error: NodeJS.ErrnoException) => {
@@ -92,7 +98,10 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
     const write = (at: Level) => {
       if (RANKS[at] < least) return () => {};
       return (message: string, fields?: LogFields) => {
-        if (!closing) add(compose(at, message, bound ? { ...bound, ...fields } : (fields ?? {})));
+        if (closing) return;
+        const scope = currentScope();
+        const known = scope || bound ? { ...(scope && fieldsOf(scope)), ...bound, ...fields } : fields;
+        add(compose(at, message, known ?? {}));
       };
     };
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
@@ -140,6 +149,14 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
       closing ??= end();
       return closing;
     },
+  };
+}
+
+function fieldsOf({ requestId, jobId, span }: WorkScope): LogFields {
+  return {
+    ...(requestId !== undefined && { requestId }),
+    ...(jobId !== undefined && { jobId }),
+    ...(span && { traceId: span.traceId, spanId: span.spanId }),
   };
 }
 

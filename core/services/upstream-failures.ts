@@ -3,6 +3,7 @@ import { GatewayError, isGatewayError } from '../errors.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-failure.js';
 import { retryAfterSeconds, type UpstreamRefusal } from './upstream-refusal.js';
+import { currentScope } from './work-scope.js';
 
 /**
  * What may follow where nobody knows whether the work was done. It may have been, and be paid for: then only an upstream that
@@ -88,14 +89,11 @@ export interface LoggedTry {
  * One try of an upstream, with a line in the log where it fails.
  * @throws TryFailure, also for what `ask` threw as a GatewayError; whatever else `ask` threw.
  */
-export async function tryUpstream<Result>(
-  { logger, clock, model, member, signal, lost }: LoggedTry,
-  ask: () => Promise<Result>,
-): Promise<Result> {
+export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>): Promise<Result> {
+  const { logger, clock, model, member, signal, lost } = tried;
   const begun = clock.monotonic();
-  try {
-    return await ask();
-  } catch (thrown) {
+  currentScope()?.span?.set({ 'gen_ai.request.model': model, 'mediagate.member': member });
+  return ask().catch((thrown: unknown) => {
     const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
     if (failure instanceof TryFailure) {
       const { error, consequence } = failure;
@@ -113,5 +111,5 @@ export async function tryUpstream<Result>(
       });
     }
     throw failure;
-  }
+  });
 }

@@ -11,8 +11,8 @@ export function createWeightedTurns<Item>(weightOf: (item: Item) => number): Wei
 
   return {
     next(items) {
-      const [only, ...others] = items;
-      if (others.length === 0) return only;
+      const [only] = items;
+      if (items.length <= 1) return only;
       const weighed = items.filter((item) => weightOf(item) > 0);
       const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
       let chosen = only;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../contracts/services.js';
 import { findAccount, lockAccount, toAccountPlan, toAccountRecord } from './account-table.js';
 import type { AccountPlan, Accounts } from './accounts.js';
 import { writeAudit } from './audit-sql.js';
@@ -11,12 +10,10 @@ import { isKept } from './storable-text.js';
 export interface AccountsOptions {
   database: Database;
   times: JobClock;
-  /** What nodes look for changed keys by. */
-  clock: Clock;
 }
 
 /** Accounts in SQL. */
-export function createAccounts({ database, times, clock }: AccountsOptions): Accounts {
+export function createAccounts({ database, times }: AccountsOptions): Accounts {
   const { engine } = database;
   return {
     async find(id) {
@@ -29,7 +26,7 @@ export function createAccounts({ database, times, clock }: AccountsOptions): Acc
       database.transaction(async (transaction) => {
         const account = await lockAccount(transaction, engine, accountId);
         const at = await times.read(transaction);
-        const change = { transaction, engine, account, at, changedAt: clock.now() };
+        const change = { transaction, engine, account, at };
         const granted = await grantPlan({ ...change, id: `grant_${randomUUID()}`, terms });
         const line = { subject: accountId, at, actor, action: 'plan.granted', to: terms.planId, note } as const;
         await writeAudit(transaction, line);

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { Admission, AdmissionRequest } from './admissions.js';
 import { refusalOf, reserve } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
-import { createOpenWindows } from './open-windows.js';
+import { openWindows } from './open-windows.js';
 import type { ReservationsTable, Tables } from './schema.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
@@ -36,12 +36,15 @@ export async function admitGroup(
 ): Promise<(Admission | GatewayError)[]> {
   const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
   const budgets = budgetIds.length > 0 ? await budgetTable.lock(transaction, budgetIds) : undefined;
-  const windows = createOpenWindows(transaction, slots);
+  const windows = await openWindows(
+    transaction,
+    slots,
+    wishes.map(({ slot }) => slot),
+  );
   const reservations: ReservationRow[] = [];
 
   async function take(slot: SlotRequest): Promise<SlotAnswer> {
-    const window = await windows.open(slot);
-    return window.ask({ slots: slot.slots, limit: slot.limit, take: true });
+    return windows.of(slot).ask({ slots: slot.slots, limit: slot.limit, take: true });
   }
 
   async function judge({ keyId, accountId, route, model, slot, reserve: wanted }: AdmissionWish) {

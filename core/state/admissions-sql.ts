@@ -3,7 +3,7 @@ import type { Clock, Logger } from '../contracts/services.js';
 import { isGatewayError } from '../errors.js';
 import { type AdmissionWish, admitGroup } from './admission-group.js';
 import { createAdmissionLeases } from './admission-leases.js';
-import type { Admission, Admissions } from './admissions.js';
+import type { Admission, AdmissionRequest, Admissions } from './admissions.js';
 import { createBudgetTable } from './budget-table.js';
 import type { Database } from './database.js';
 import { createJobClock } from './job-clock.js';
@@ -98,22 +98,29 @@ export function createAdmissions({
     logger,
   });
 
+  async function admitReserving(
+    request: AdmissionRequest,
+    reserve: NonNullable<AdmissionRequest['reserve']>,
+  ): Promise<Admission> {
+    const id = randomUUID();
+    // Before the database has it: what is there and not held here is given back.
+    held.add(id);
+    try {
+      const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+      if (admission.reservation === undefined) held.delete(id);
+      return admission;
+    } catch (error) {
+      held.delete(id);
+      if (!isGatewayError(error) || error.code !== 'insufficient_quota') leases.doubt();
+      throw error;
+    }
+  }
+
   return {
-    async admit(request) {
+    admit(request) {
       const { keyId, slot, reserve } = request;
-      if (!reserve) return slot ? lanes.submit(keyId, { ...request, reserve }) : {};
-      const id = randomUUID();
-      // Before the database has it: what is there and not held here is given back.
-      held.add(id);
-      try {
-        const admission = await lanes.submit(keyId, { ...request, reserve: { ...reserve, id } });
-        if (admission.reservation === undefined) held.delete(id);
-        return admission;
-      } catch (error) {
-        held.delete(id);
-        if (!isGatewayError(error) || error.code !== 'insufficient_quota') leases.doubt();
-        throw error;
-      }
+      if (reserve) return admitReserving(request, reserve);
+      return slot ? lanes.submit(keyId, { ...request, reserve }) : Promise.resolve({});
     },
     settle: (settlement) => writing.push(settlement),
     flush: () => writing.flush(),

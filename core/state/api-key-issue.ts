@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kysely';
-import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
 import { type ApiKeyRow, isGood, soonerOf, toKeyRecord } from './api-key-rows.js';
@@ -8,23 +7,24 @@ import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from './api-ke
 import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import { forgetEndedKeys } from './ended-keys.js';
+import type { JobClock } from './job-clock.js';
 import { grantPlan } from './plan-grants.js';
 import type { Tables } from './schema.js';
 
 /** Keys that go by the plan of their account. */
-export function createKeyIssue({ engine, transaction: run }: Database, clock: Clock) {
+export function createKeyIssue({ engine, transaction: run }: Database, times: JobClock) {
   return {
     issue: ({ accountId, key, otherwise, maxKeys }: KeyIssue): Promise<ApiKeyRecord> =>
       run(async (transaction) => {
         let account = await lockAccount(transaction, engine, accountId);
         refuseSuspended(account);
-        const now = Math.floor(clock.now());
+        const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
         const good = known.filter((row) => isGood(row, now));
         if (good.filter(({ replaced_by }) => replaced_by === null).length >= maxKeys) throw tooMany(maxKeys);
         await forgetEndedKeys(transaction, known, now);
         if (!hasPlan(account, now)) {
-          const granting = { transaction, engine, account, at: now, changedAt: now, id: `grant_${randomUUID()}` };
+          const granting = { transaction, engine, account, at: now, id: `grant_${randomUUID()}` };
           account = await grantPlan({ ...granting, terms: otherwise, resumes: true });
           const { planId } = otherwise;
           const line = { subject: accountId, at: now, action: 'plan.granted', to: planId } as const;
@@ -36,7 +36,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, clock: Cl
     rotate: ({ accountId, id, successor, overlapMs }: KeyRotation): Promise<ApiKeyRecord> =>
       run(async (transaction) => {
         refuseSuspended(await lockAccount(transaction, engine, accountId));
-        const now = Math.floor(clock.now());
+        const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
         const good = known.filter((row) => isGood(row, now));
         const old = good.find((row) => row.id === id);

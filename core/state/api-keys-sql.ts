@@ -1,22 +1,33 @@
-import type { Clock } from '../contracts/services.js';
 import { createKeyIssue } from './api-key-issue.js';
 import { toKeyRecord, toKeyRow } from './api-key-rows.js';
-import type { ApiKeys } from './api-keys.js';
+import { createUseStatement } from './api-key-uses.js';
+import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 import type { Database } from './database.js';
+import type { JobClock } from './job-clock.js';
 import { isKept } from './storable-text.js';
 
+const PAGE = 5_000;
+
 /** API keys in SQL. */
-export function createApiKeys(database: Database, clock: Clock): ApiKeys {
+export function createApiKeys(database: Database, times: JobClock): ApiKeys {
+  const writeUses = createUseStatement(database);
   return {
     async insert(record) {
-      const row = { ...toKeyRow(record), changed_at: clock.now() };
+      const row = { ...toKeyRow(record), changed_at: times.now };
       await database.run((queries) => queries.insertInto('api_keys').values(row).execute());
     },
     async list() {
-      const rows = await database.run((queries) =>
-        queries.selectFrom('api_keys').selectAll().orderBy('created_at').orderBy('id').execute(),
-      );
-      return rows.map(toKeyRecord);
+      const records: ApiKeyRecord[] = [];
+      // In pages, each of which is read in time, and between which this process does something else.
+      for (let full = true; full; ) {
+        const after = records.at(-1)?.id ?? '';
+        const rows = await database.run((queries) =>
+          queries.selectFrom('api_keys').selectAll().where('id', '>', after).orderBy('id').limit(PAGE).execute(),
+        );
+        for (const row of rows) records.push(toKeyRecord(row));
+        full = rows.length === PAGE;
+      }
+      return records.sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
     },
     async find(id) {
       const row = await database.run((queries) =>
@@ -42,10 +53,11 @@ export function createApiKeys(database: Database, clock: Clock): ApiKeys {
       );
       return rows.map(toKeyRecord);
     },
-    ...createKeyIssue(database, clock),
+    now: () => database.run((queries) => times.read(queries)),
+    ...createKeyIssue(database, times),
     async revoke(id, at, accountId) {
       if (!isKept(id)) return false;
-      const change = { revoked_at: at, changed_at: clock.now() };
+      const change = { revoked_at: at, changed_at: times.now };
       const { numUpdatedRows } = await database.run((queries) => {
         const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revoked_at', 'is', null);
         const owned = accountId === undefined ? keys : keys.where('account_id', '=', accountId);
@@ -58,14 +70,7 @@ export function createApiKeys(database: Database, clock: Clock): ApiKeys {
       // Nodes lock the rows in one order, so that two that write at once do not wait for each other in a ring.
       const ordered = [...uses].sort(([left], [right]) => (left < right ? -1 : 1));
       await database.transaction(async (transaction) => {
-        for (const [id, at] of ordered) {
-          await transaction
-            .updateTable('api_keys')
-            .set({ last_used_at: at })
-            .where('id', '=', id)
-            .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', at)]))
-            .execute();
-        }
+        await writeUses(transaction, ordered);
       });
     },
   };

@@ -65,6 +65,8 @@ export interface ApiKeys {
   find(id: string): Promise<ApiKeyRecord | undefined>;
   /** Changed at or after `since` (created, revoked, altered): how a node keeps its table in memory up to date. */
   changedSince(since: number): Promise<readonly ApiKeyRecord[]>;
+  /** The time that changes are noted by: one clock for all nodes. */
+  now(): Promise<number>;
   /**
    * All of an account, oldest first. Of those that are no longer good and that the ledger does not need any more, the 20
    * latest are kept once another is made.

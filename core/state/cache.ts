@@ -23,6 +23,8 @@ export interface CacheSettings {
 }
 
 export interface ClosableCache extends Cache {
+  /** @throws what the store says, or Error where it says nothing in time. */
+  ping(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,6 +57,15 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
 
   async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     if (closed || performance.now() < restUntil) return undefined;
+    try {
+      return await inTime(work);
+    } catch (error) {
+      report(error);
+      return undefined;
+    }
+  }
+
+  async function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const tooLong = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
@@ -64,9 +75,6 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     });
     try {
       return await Promise.race([work(), tooLong]);
-    } catch (error) {
-      report(error);
-      return undefined;
     } finally {
       clearTimeout(timer);
     }
@@ -80,6 +88,9 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     },
     async delete(key) {
       await attempt(() => keyv.delete(key));
+    },
+    async ping() {
+      await inTime(() => keyv.get('ping'));
     },
     async close() {
       closed = true;

@@ -30,6 +30,16 @@ export function databaseAway(cause?: unknown): GatewayError {
   return new GatewayError('upstream_unavailable', 'The database did not answer.', { cause });
 }
 
+/** Whether another process holds the lock of a SQLite database. */
+export function isSqliteLock(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    /^SQLITE_(BUSY|LOCKED)/.test(error.code)
+  );
+}
+
 /** Turns failures of the database's surroundings into `upstream_unavailable`; anything else is a fault and stays as it is. */
 export function translateDatabaseError(error: unknown): unknown {
   if (isGatewayError(error) || !(error instanceof Error)) return error;

@@ -1,6 +1,9 @@
+import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
+import { startRounds } from './rounds.js';
+import { createStatementNames, type StatementNames } from './statement-names.js';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; never logged. */
@@ -18,6 +21,7 @@ const BIGINT = 20;
 /** A pool that outlives its server: connections come and go, the process does not notice until it asks something. */
 export async function openPostgres({ url, connections, statementMs }: PostgresOptions): Promise<Dialect> {
   const { default: driver } = await import('pg');
+  const nameOf = createStatementNames();
   const pool = new driver.Pool({
     connectionString: url,
     max: connections,
@@ -36,7 +40,7 @@ export async function openPostgres({ url, connections, statementMs }: PostgresOp
   pool.on('connect', (client) => client.on('error', () => undefined));
   return new PostgresDialect({
     pool: {
-      connect: async () => lend(await pool.connect()),
+      connect: async () => lend(await pool.connect(), nameOf),
       end: () => pool.end(),
       options: {},
     },
@@ -49,12 +53,12 @@ function numbersForBigints({ types }: typeof pg): pg.CustomTypesConfig['getTypeP
 }
 
 /** A connection that failed to answer once is not used again: its late answers would hold up whoever gets it next. */
-function lend(client: pg.PoolClient): PostgresPoolClient {
+function lend(client: pg.PoolClient, nameOf: StatementNames): PostgresPoolClient {
   let lost: { error: unknown } | undefined;
   async function query(sql: string, parameters: readonly unknown[]): Promise<unknown> {
     if (lost) throw lost.error;
     try {
-      return await client.query(sql, [...parameters]);
+      return await client.query({ name: nameOf(sql), text: sql, values: [...parameters] });
     } catch (error) {
       if (!isAnswer(error)) lost = { error };
       throw error;
@@ -81,23 +85,29 @@ export interface ListenOptions {
   connected(): void;
   /** The connection was lost or could not be made; it is tried again. */
   failed(error: unknown): void;
+  /** Milliseconds between two questions whether the connection is there. Default 5,000. */
+  beatMs?: number;
 }
 
 export interface Listening {
   stop(): Promise<void>;
 }
 
+/** So often a connection that only listens is asked whether it still does: one that was dropped on the way says nothing. */
+const BEAT_MS = 5_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 
 /** Listens on a connection of its own until told to stop, however often the server goes away meanwhile. */
-export function listenPostgres({ url, channel, heard, connected, failed }: ListenOptions): Listening {
+export function listenPostgres({ url, channel, heard, connected, failed, beatMs = BEAT_MS }: ListenOptions): Listening {
   const stopping = new AbortController();
   const { signal } = stopping;
 
   /** Rejects where the connection could not be made, resolves when it has ended. */
   async function listenOnce({ Client }: typeof pg): Promise<void> {
+    const socket = new Socket();
     const client = new Client({
+      stream: () => socket,
       connectionString: url,
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: CONNECT_MS,
@@ -109,7 +119,12 @@ export function listenPostgres({ url, channel, heard, connected, failed }: Liste
     });
     client.on('error', failed);
     client.on('notification', ({ payload = '' }) => heard(payload));
-    const end = () => client.end().catch(failed);
+    const end = async () => {
+      // A server that has gone silent does not say goodbye.
+      const timer = setTimeout(() => socket.destroy(), CONNECT_MS);
+      await client.end().catch(failed);
+      clearTimeout(timer);
+    };
     try {
       await client.connect();
       await client.query(`listen ${Client.prototype.escapeIdentifier(channel)}`);
@@ -120,7 +135,10 @@ export function listenPostgres({ url, channel, heard, connected, failed }: Liste
     connected();
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
+    const work = async () => void (await client.query('select 1'));
+    const beats = startRounds({ intervalMs: beatMs, work, report: end });
     await ended;
+    await beats.stop();
     signal.removeEventListener('abort', end);
   }
 

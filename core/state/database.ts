@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import { GatewayError } from '../errors.js';
+import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
-import { migrations } from './migrations/index.js';
 import type { Tables } from './schema.js';
+import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -14,13 +14,17 @@ export type Engine = 'sqlite' | 'postgres';
 /** Longer than an engine's own patience with a lock or a statement, so that its reason becomes the cause. */
 export const DATABASE_PATIENCE_MS = 2_400;
 const STATEMENT_MS = 2_000;
-/** A migration may rewrite a table, or wait for another process that does. */
-const MIGRATION_STATEMENT_MS = 600_000;
 const CONNECTIONS = 10;
+/** Of SQLite, in the data folder. */
+export const DATABASE_FILE = 'state.sqlite';
 
 export interface DatabaseSettings {
   dataDir: string;
   databaseUrl?: string;
+  /** Milliseconds that a statement may take on PostgreSQL. Default 2,000. */
+  statementMs?: number;
+  /** To a server, at most. Default 10. */
+  connections?: number;
 }
 
 export interface Patience {
@@ -37,6 +41,12 @@ export interface TransactionOptions extends Patience {
   survives?: 'process-end' | 'power-cut';
 }
 
+/** Of a transaction; `late` is committed as well, though whoever asked for it had been told by then that it failed. */
+export type Ending = 'committed' | 'late' | 'failed';
+
+/** Has somebody told how the transaction ended, before whoever asked for it goes on. What is told must not throw. */
+export type OnEnd = (listener: (ending: Ending) => void) => void;
+
 /**
  * The SQL database, whichever it is. Every call ends in time; where the database is away, locked or full it throws
  * GatewayError `upstream_unavailable`.
@@ -49,7 +59,7 @@ export interface Database {
   run<Result>(work: (queries: Kysely<Tables>) => Promise<Result>, patience?: Patience): Promise<Result>;
   /** Rolled back where `work` throws, or where the caller has been told by then that it failed. */
   transaction<Result>(
-    work: (transaction: Transaction<Tables>) => Promise<Result>,
+    work: (transaction: Transaction<Tables>, onEnd: OnEnd) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
   ping(): Promise<void>;
@@ -58,22 +68,45 @@ export interface Database {
 
 /**
  * Connects and brings the schema up to date.
- * @throws GatewayError `invalid_value` for a URL of another kind, `upstream_unavailable`.
+ * @throws GatewayError `invalid_value` for a URL of another kind or a schema that this release cannot use,
+ * `upstream_unavailable`.
  */
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   try {
     return settings.databaseUrl === undefined
       ? await openFile(settings.dataDir)
-      : await openServer(settings.databaseUrl);
+      : await openServer(settings.databaseUrl, settings);
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+}
+
+/**
+ * A connection with more patience than requests have, for looking at the schema and for changing it. SQLite's file is made
+ * where it is absent.
+ * @throws What `openDatabase` throws, and what `work` throws.
+ */
+export async function withSchema<Result>(
+  { dataDir, databaseUrl }: DatabaseSettings,
+  work: (queries: Kysely<Tables>) => Promise<Result>,
+): Promise<Result> {
+  try {
+    const queries =
+      databaseUrl === undefined
+        ? await connectFile(dataDir)
+        : await connectServer(databaseUrl, { connections: 1, statementMs: MIGRATION_STATEMENT_MS });
+    try {
+      return await work(queries);
+    } finally {
+      await queries.destroy();
+    }
   } catch (error) {
     throw translateDatabaseError(error);
   }
 }
 
 async function openFile(dataDir: string): Promise<Database> {
-  const { openSqlite } = await import('./database-sqlite.js');
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const queries = connect(await openSqlite(path.join(dataDir, 'state.sqlite')));
+  const queries = await connectFile(dataDir);
   try {
     await migrate(queries);
   } catch (error) {
@@ -83,32 +116,32 @@ async function openFile(dataDir: string): Promise<Database> {
   return createDatabase('sqlite', queries);
 }
 
-async function openServer(url: string): Promise<Database> {
+async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
+  const { statementMs = STATEMENT_MS, connections = CONNECTIONS } = settings;
+  await withSchema(settings, migrate);
+  return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }));
+}
+
+async function connectFile(dataDir: string): Promise<Kysely<Tables>> {
+  const { openSqlite } = await import('./database-sqlite.js');
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  return connect(await openSqlite(path.join(dataDir, DATABASE_FILE)));
+}
+
+async function connectServer(
+  url: string,
+  limits: { connections: number; statementMs: number },
+): Promise<Kysely<Tables>> {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     const message = 'The database URL must start with postgres:// or postgresql://.';
     throw new GatewayError('invalid_value', message, { param: 'databaseUrl' });
   }
   const { openPostgres } = await import('./database-postgres.js');
-  const patient = connect(await openPostgres({ url, connections: 1, statementMs: MIGRATION_STATEMENT_MS }));
-  try {
-    await migrate(patient);
-  } finally {
-    await patient.destroy();
-  }
-  return createDatabase(
-    'postgres',
-    connect(await openPostgres({ url, connections: CONNECTIONS, statementMs: STATEMENT_MS })),
-  );
+  return connect(await openPostgres({ url, ...limits }));
 }
 
 function connect(dialect: Dialect): Kysely<Tables> {
   return new Kysely<Tables>({ dialect });
-}
-
-async function migrate(queries: Kysely<Tables>): Promise<void> {
-  const migrator = new Migrator({ db: queries, provider: { getMigrations: async () => ({ ...migrations }) } });
-  const { error } = await migrator.migrateToLatest();
-  if (error) throw error;
 }
 
 /** SQLite writes as always, but lets the operating system choose when that reaches the disk. */
@@ -126,9 +159,14 @@ function unsynced<Result>(
   });
 }
 
+/** Asked, and not answered yet. */
+interface Active extends Placed {
+  result: Promise<unknown>;
+}
+
 function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
   let closing: Promise<void> | undefined;
-  const active = new Set<Promise<unknown>>();
+  const active = new PlacedList<Active>();
 
   /** Answers in time even where the work does not; what it does later is rolled back or nobody's concern. */
   async function answer<Result>(
@@ -146,8 +184,9 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
       }, patienceMs);
     });
     const result = work(told.signal);
-    active.add(result);
-    const forget = () => active.delete(result);
+    const running = { place: 0, result };
+    active.add(running);
+    const forget = () => active.delete(running);
     result.then(forget, forget);
     try {
       return await Promise.race([result, tooLong]);
@@ -162,7 +201,9 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
     // Nothing that is still to come can last longer; a server that has gone silent is not waited for.
     const patience = new AbortController();
     const tooLong = sleep(DATABASE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(active), tooLong]);
+    const results: Promise<unknown>[] = [];
+    active.visit(({ result }) => results.push(result));
+    await Promise.race([Promise.allSettled(results), tooLong]);
     patience.abort();
     await queries.destroy();
   }
@@ -173,13 +214,23 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
     run: (work, patience) => answer(async () => work(queries), patience),
     transaction: (work, options) =>
       answer(async (signal) => {
+        const listeners: ((ending: Ending) => void)[] = [];
+        const onEnd: OnEnd = (listener) => listeners.push(listener);
         const begin = (connection: Kysely<Tables>) =>
           connection.transaction().execute(async (transaction) => {
-            const result = await work(transaction);
+            const result = await work(transaction, onEnd);
             signal.throwIfAborted();
             return result;
           });
-        return engine === 'sqlite' && options?.survives === 'process-end' ? unsynced(queries, begin) : begin(queries);
+        const later = engine === 'sqlite' && options?.survives === 'process-end';
+        let ending: Ending = 'failed';
+        try {
+          const result = await (later ? unsynced(queries, begin) : begin(queries));
+          ending = signal.aborted ? 'late' : 'committed';
+          return result;
+        } finally {
+          for (const listener of listeners) listener(ending);
+        }
       }, options),
     async ping() {
       await answer(async () => sql`select 1`.execute(queries), { patienceMs: STATEMENT_MS });

@@ -6,12 +6,12 @@ import { createPumps } from './job-pump.js';
 const POLL_MS = 1_000;
 
 /** Work is heard of in this process at once, and of other processes by looking every second. */
-export function createEmbeddedDispatcher(): Dispatcher {
+export function createEmbeddedDispatcher(pollMs = POLL_MS): Dispatcher {
   const { add, ended } = createEndWatchers();
   return {
     announce: async () => undefined,
     announceEnds: async () => undefined,
-    ...createPumps(POLL_MS),
+    ...createPumps(pollMs),
     ended,
     watchEnds: add,
   };

@@ -16,9 +16,9 @@ const POLL_MS = 5_000;
  * its rows would have to be kept in step with the jobs over every crash.
  * @param url `postgres://…`; never logged.
  */
-export function createPostgresDispatcher(url: string): Dispatcher {
+export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
   const self = randomUUID();
-  const pumps = createPumps(POLL_MS);
+  const pumps = createPumps(pollMs);
   const watchers = createEndWatchers();
   let listening: Listening | undefined;
 

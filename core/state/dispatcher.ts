@@ -2,19 +2,11 @@ import type { Transaction } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 
-/** A run that has begun. */
-export interface StartedRun {
-  /** Resolves when its slot is free again; never rejects. */
-  ended: Promise<void>;
-}
-
 /** Workers that want to be told of work. */
 export interface JobService {
   kind: JobKind;
-  /** Runs at the same time. */
-  concurrency: number;
-  /** Claims the queued jobs whose turn it is, so many or all there are, and begins to run them. Throws GatewayError. */
-  start(most: number): Promise<StartedRun[]>;
+  /** Begins to run the queued jobs whose turn it is, as many as there are free slots. Throws GatewayError. */
+  start(): Promise<void>;
   /** Told what failed, `start` or the way to the database; the dispatcher goes on by itself. */
   report(error: unknown): void;
 }
@@ -22,6 +14,11 @@ export interface JobService {
 export interface Serving {
   /** Nothing is called any more once this has resolved. Does not wait for runs. */
   stop(): Promise<void>;
+}
+
+export interface Served extends Serving {
+  /** There may be work, or a free slot. */
+  wake(): void;
 }
 
 /** Somebody who wants to be told of jobs that ended. */
@@ -42,7 +39,7 @@ export interface Dispatcher {
   announce(transaction: Transaction<Tables>, kind: JobKind): Promise<void>;
   /** After that transaction: workers of this very process need not wait for the word to come around. */
   wake(kind: JobKind): void;
-  serve(service: JobService): Serving;
+  serve(service: JobService): Served;
   /** Within the transaction that ends the jobs. */
   announceEnds(transaction: Transaction<Tables>, ids: readonly string[]): Promise<void>;
   /** After that transaction, for those who watch in this process. */

@@ -11,7 +11,7 @@ import { createFolderSync } from './folder-sync.js';
 import type { Files } from './index.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
-const NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
+export const FILE_NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
 const CONTENT_TYPE = /^[\x20-\x7e]{1,255}$/;
 const CHUNK_BYTES = 64 * 1024;
 const SWEEP_MS = 3_600_000;
@@ -23,7 +23,7 @@ export interface DiskFiles extends Files {
   /** Clears up now. */
   sweep(): Promise<void>;
   /** Ends the hourly sweep. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface DiskFiles extends Files {
  */
 export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const sync = createFolderSync(folder);
+  const names = createFolderSync(folder);
   const sweep = () => sweepFiles(folder, clock.now());
   await sweep();
   // What cannot be removed now is tried again in an hour; nobody waits for it, and reading goes by the clock.
@@ -85,15 +85,19 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         throw new GatewayError('invalid_value', 'That is not a media type.', { param: 'contentType' });
       }
       const incoming = path.join(folder, `${INCOMING}${randomUUID()}`);
+      let handle: FileHandle | undefined;
       try {
-        await writeWhole(incoming, file, clock.now());
+        handle = await open(incoming, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+        await writeWhole(handle, file, clock.now());
         await rename(incoming, target);
       } catch (error) {
-        await unlink(incoming).catch(() => undefined); // Best effort: the sweep at the next start gets what remains.
+        // Best effort, both: the sweep at the next start gets what remains.
+        await handle?.close().catch(() => undefined);
+        await unlink(incoming).catch(() => undefined);
         throw diskFailure(error);
       }
       // A rename survives a power cut only when the folder has been synced as well.
-      await sync();
+      await Promise.all([names.sync(), handle.close()]);
       return 'local_cache';
     },
     async read(name, range) {
@@ -114,34 +118,38 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         if (isSystemError(error, 'ENOENT')) return;
         throw diskFailure(error);
       }
-      await sync();
+      await names.sync();
     },
-    names: async () => (await readdir(folder)).filter((name) => NAME.test(name)),
+    names: async () => (await readdir(folder)).filter((name) => FILE_NAME.test(name)),
     sweep,
     ping: () => access(folder),
-    close: () => clearInterval(timer),
+    // Nobody else is to get them.
+    awaiting: async () => 0,
+    close() {
+      clearInterval(timer);
+      return names.close();
+    },
   };
 }
 
-async function writeWhole(target: string, { body, contentType, expiresAt }: StoredFile, now: number): Promise<void> {
-  const handle = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-  try {
-    const hash = createHash('sha256');
-    const whole = body instanceof Uint8Array ? body : new Uint8Array();
-    let size = whole.byteLength;
-    hash.update(whole);
-    for await (const chunk of body instanceof Uint8Array ? [] : body) {
-      hash.update(chunk);
-      await handle.writeFile(chunk);
-      size += chunk.byteLength;
-    }
-    const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
-    await writeBoth(handle, whole, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
-    // The time lets the sweep pass over what is not due without opening it; where a power cut took it, the sweep looks.
-    await Promise.all([expiresAt && handle.utimes(expiresAt, expiresAt), handle.sync()]);
-  } finally {
-    await handle.close();
+async function writeWhole(
+  handle: FileHandle,
+  { body, contentType, expiresAt }: StoredFile,
+  now: number,
+): Promise<void> {
+  const hash = createHash('sha256');
+  const whole = body instanceof Uint8Array ? body : new Uint8Array();
+  let size = whole.byteLength;
+  hash.update(whole);
+  for await (const chunk of body instanceof Uint8Array ? [] : body) {
+    hash.update(chunk);
+    await handle.writeFile(chunk);
+    size += chunk.byteLength;
   }
+  const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
+  await writeBoth(handle, whole, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
+  // The time lets the sweep pass over what is not due without opening it; where a power cut took it, the sweep looks.
+  await Promise.all([expiresAt && handle.utimes(expiresAt, expiresAt), handle.sync()]);
 }
 
 /** In one go: each way to the disk and back costs as much as a small file. */
@@ -154,7 +162,7 @@ async function writeBoth(handle: FileHandle, content: Uint8Array, trailer: Uint8
 }
 
 function pathOf(folder: string, name: string): string {
-  if (!NAME.test(name))
+  if (!FILE_NAME.test(name))
     throw new GatewayError('invalid_value', 'That is not a file name of this storage.', { param: 'name' });
   return path.join(folder, name);
 }

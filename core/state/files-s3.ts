@@ -114,6 +114,7 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
       }
       return asked.answer;
     },
+    awaiting: async () => (await local.names()).length,
     async sweep() {
       await sweepObjects(store, clock.now());
     },

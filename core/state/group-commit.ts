@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely';
 import { GatewayError, isGatewayError } from '../errors.js';
-import { DATABASE_PATIENCE_MS, type Database, type TransactionOptions } from './database.js';
+import { DATABASE_PATIENCE_MS, type Database, type OnEnd, type TransactionOptions } from './database.js';
 import { databaseAway } from './database-errors.js';
 import type { Tables } from './schema.js';
 
@@ -9,6 +9,9 @@ const MAX_WAITING = 10_000;
 /** Items of one transaction, unless said otherwise. */
 const MAX_GROUP = 100;
 const LEAST_PATIENCE_MS = 50;
+/** Where so many shared a transaction, more are on their way, and the next one is begun a little later for them. */
+const CROWD = 4;
+const GATHER_MS = 1;
 
 export interface GroupCommit<Item, Answer> {
   /** Resolves when the transaction with the item in it has committed. */
@@ -21,7 +24,13 @@ export interface GroupCommitOptions<Item, Answer> {
   most?: number;
   survives?: TransactionOptions['survives'];
   /** Answers in the order of the items. An error is the refusal of one item, thrown to whoever submitted that. */
-  work(transaction: Transaction<Tables>, items: readonly Item[]): Promise<readonly (Answer | GatewayError)[]>;
+  work(
+    transaction: Transaction<Tables>,
+    items: readonly Item[],
+    onEnd: OnEnd,
+  ): Promise<readonly (Answer | GatewayError)[]>;
+  /** Told of each transaction that has committed: its items, and the milliseconds it took. Default: nobody is. */
+  committed?(items: readonly Item[], ms: number): void;
 }
 
 interface Waiter<Item, Answer> {
@@ -32,18 +41,29 @@ interface Waiter<Item, Answer> {
   reject(error: unknown): void;
 }
 
-/** What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. */
+/**
+ * What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. Few that come at a
+ * time are not kept waiting; where many come, waiting a moment makes the groups larger.
+ */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { database, most = MAX_GROUP, survives, work } = options;
+  const { database, most = MAX_GROUP, survives, work, committed } = options;
   let waiting: Waiter<Item, Answer>[] = [];
   let running = false;
+  let crowded = false;
+
+  function begin(): void {
+    running = true;
+    if (crowded && waiting.length < most) setTimeout(flush, GATHER_MS);
+    // Not at once: what is read from sockets in this turn of the event loop comes along.
+    else setImmediate(flush);
+  }
 
   async function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      const group = nextGroup();
-      if (group.length > 0) await answer(group);
-    }
+    const group = nextGroup();
+    crowded = group.length >= CROWD;
+    if (group.length > 0) await answer(group);
     running = false;
+    if (waiting.length > 0) begin();
   }
 
   /** Without those who have waited so long that they are to be told so. */
@@ -63,10 +83,12 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     const patienceMs = Math.max(LEAST_PATIENCE_MS, DATABASE_PATIENCE_MS - (performance.now() - oldest));
     try {
       const items = group.map(({ item }) => item);
-      const answers = await database.transaction((transaction) => work(transaction, items), {
+      const begun = performance.now();
+      const answers = await database.transaction((transaction, onEnd) => work(transaction, items, onEnd), {
         patienceMs,
         survives,
       });
+      committed?.(items, performance.now() - begun);
       for (const [index, waiter] of group.entries()) {
         const given = answers[index] as Answer | GatewayError;
         if (isGatewayError(given)) waiter.reject(given);
@@ -89,10 +111,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
       }
       return new Promise((resolve, reject) => {
         waiting.push({ item, since: performance.now(), resolve, reject });
-        if (running) return;
-        running = true;
-        // Not at once: what is read from sockets in this turn of the event loop comes along.
-        setImmediate(flush);
+        if (!running) begin();
       });
     },
   };

@@ -1,5 +1,6 @@
 import path from 'node:path';
-import type { Cache, Clock, Logger, Storage } from '../contracts/services.js';
+import type { Meter } from '../contracts/meter.js';
+import type { Cache, Clock, Logger, Storage, Tracer } from '../contracts/services.js';
 import type { AccountState } from './account-state.js';
 import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
@@ -14,6 +15,8 @@ export interface StateSettings {
   dataDir: string;
   /** `postgres://…` moves the SQL state there. Default: SQLite in dataDir. */
   databaseUrl?: string;
+  /** Connections to PostgreSQL at most, besides the one that listens. Default 10. */
+  databaseConnections?: number;
   /**
    * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` moves files there; `dataDir/files` keeps what that store
    * has not got yet. Default: all of them are in `dataDir/files`.
@@ -29,15 +32,26 @@ export interface StateSettings {
   windowClock?: Clock;
   /** Milliseconds after which a job whose worker shows no life is given to another. Default 15,000. Given by tests. */
   jobLeaseMs?: number;
+  /**
+   * Milliseconds after which nodes look by themselves for jobs, and for ends of jobs, that they did not hear of. Default: 1,000 on
+   * SQLite, where other processes say nothing; on PostgreSQL 5,000, and 1,000 for ends. Given by tests.
+   */
+  jobPollMs?: number;
   /** Milliseconds after which what a process without a sign of life reserved is settled. Default 15,000. Given by tests. */
   reservationLeaseMs?: number;
   logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
 }
 
 /** Files alone. */
 export interface Files extends Storage {
   /** Resolves where the folder or the object store answers; the store is asked at most every 15 s. */
   ping(): Promise<void>;
+  /** Files that the object store has not got yet. */
+  awaiting(): Promise<number>;
   /** Ends what is under way; what an object store has not got yet stays in the data folder. Idempotent. */
   close(): void | Promise<void>;
 }
@@ -58,6 +72,10 @@ export interface State extends AccountState {
   ping(): Promise<void>;
   /** Resolves where what keeps the files answers; an object store is asked at most every 15 s. */
   pingFiles(): Promise<void>;
+  /** Files that an object store has not got yet; 0 where there is none. */
+  filesAwaiting(): Promise<number>;
+  /** Resolves where the cache answers in time. */
+  pingCache(): Promise<void>;
   /** Stops the workers of jobs, finishes what was begun, writes what was settled, then lets go of databases and sockets. Idempotent. */
   close(): Promise<void>;
 }

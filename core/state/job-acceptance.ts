@@ -6,9 +6,9 @@ import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobTable } from './job-table.js';
-import { createTurns, type TurnStatements } from './job-turns.js';
+import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
-import { createOpenWindows } from './open-windows.js';
+import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
@@ -20,17 +20,20 @@ export interface Candidate extends Acceptance {
   /** JSON. */
   summary: string;
   input: string;
+  /** Of the span that accepts. */
+  traceparent?: string;
   dedupeHash?: string;
   keyHash?: KeyHash;
 }
 
-export function toCandidate(acceptance: Acceptance, take: boolean): Candidate {
+export function toCandidate(acceptance: Acceptance, take: boolean, traceparent?: string): Candidate {
   const { job, idempotency } = acceptance;
   return {
     ...acceptance,
     take,
     summary: toJson(job.summary),
     input: toJson(job.input),
+    ...(traceparent !== undefined && { traceparent }),
     ...(job.dedupeKey !== undefined && { dedupeHash: hashText(job.dedupeKey) }),
     ...(idempotency && { keyHash: hashKey(idempotency) }),
   };
@@ -64,8 +67,18 @@ export async function acceptGroup(
   const joinable = await table.findJoinable(transaction, kind, dedupeHashes);
   const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
   const used = await readUsed(transaction, kind, day, accounts);
-  const turns = createTurns(transaction, turnStatements);
-  const windows = createOpenWindows(transaction, slots);
+  const isKnown = ({ keyHash }: Candidate) => keyHash?.replay === true && remembered.has(keyHash.hash);
+  const fresh = candidates.filter((candidate) => !isKnown(candidate));
+  const turns = await openTurns(
+    transaction,
+    turnStatements,
+    fresh.map(({ job }) => job.keyId ?? ''),
+  );
+  const windows = await openWindows(
+    transaction,
+    slots,
+    fresh.map(({ slot }) => slot),
+  );
 
   const rows: JobRow[] = [];
   const owners: JobOwnersTable[] = [];
@@ -78,7 +91,7 @@ export async function acceptGroup(
       if (known.fingerprint !== keyHash?.fingerprint) return keyReused();
       return { job: toJobRecord(known.job), replayed: true, active };
     }
-    const window = slot && (await windows.open(slot));
+    const window = slot && windows.of(slot);
     const answer = slot && (await window?.ask({ ...slot, take: false }));
     if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
@@ -88,7 +101,7 @@ export async function acceptGroup(
     if (!take) return { ...(answer && { slot: answer }), replayed: false, active };
 
     const taken = slot && (await window?.ask({ ...slot, take: true }));
-    const row: ShownRow = joined ?? (await write(candidate));
+    const row: ShownRow = joined ?? write(candidate);
     if (!joined && quota) used.set(job.accountId, usedToday + 1);
     if (!joined) active += 1;
     if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
@@ -101,7 +114,7 @@ export async function acceptGroup(
     return { ...(taken && { slot: taken }), job: toJobRecord(row), replayed: false, active };
   }
 
-  async function write({ job, quota, summary, input, dedupeHash }: Candidate): Promise<JobRow> {
+  function write({ job, quota, summary, input, dedupeHash, traceparent }: Candidate): JobRow {
     const id = newJobId(kind);
     const keyId = job.keyId ?? '';
     const row: JobRow = {
@@ -110,7 +123,7 @@ export async function acceptGroup(
       // Behind those of older jobs, so that an index of them grows at its end.
       dedupe_hash: dedupeHash ?? `${at} ${id}`,
       state: 'queued',
-      place: await turns.next(keyId),
+      place: turns.next(keyId),
       summary,
       input,
       key_id: keyId,
@@ -125,6 +138,8 @@ export async function acceptGroup(
       finished_at: null,
       result: null,
       error: null,
+      request_id: job.requestId ?? null,
+      traceparent: traceparent ?? null,
     };
     rows.push(row);
     return row;

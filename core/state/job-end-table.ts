@@ -1,6 +1,6 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
 import { countUse, dayOf } from './daily-quotas.js';
-import type { Engine } from './database.js';
+import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { routeOfJobs } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
@@ -8,7 +8,9 @@ import type { RunKey } from './job-run-table.js';
 import { ownedBy } from './job-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
+import { createRowInsert } from './row-insert.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
+import { filled, first } from './statements.js';
 import { knownCounts } from './usage-counts.js';
 import type { UsageTable } from './usage-table.js';
 import { createTotals } from './usage-totals.js';
@@ -37,22 +39,38 @@ export interface Expiry {
 export type JobEndTable = ReturnType<typeof createJobEndTable>;
 
 /** The statements that end jobs. Each ends a job that has not ended, so whatever goes with that happens once. */
-export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: UsageTable) {
+export function createJobEndTable(
+  { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
+  clock: JobClock,
+  usageTable: UsageTable,
+) {
+  const insertCharges = createRowInsert({ queries: compiler, table: 'ledger', sample: CHARGE });
+  const complete = compileFinish('result');
+  const fail = compileFinish('error');
+
+  /** Each run ends by one of these. */
+  function compileFinish(outcome: 'result' | 'error'): CompiledQuery<Ended> {
+    return compiler
+      .updateTable('jobs')
+      .set({
+        [outcome]: '',
+        state: sql.lit(outcome === 'result' ? 'completed' : 'failed'),
+        runner: sql.lit(null),
+        input: sql.lit(ENDED.input),
+        finished_at: clock.now,
+      })
+      .where('id', '=', '')
+      .where('attempts', '=', 0)
+      .where(RUNNING)
+      .returning(RETURNED)
+      .compile();
+  }
+
   return {
     /** Undefined where the run was no longer the job's. */
-    finish(queries: Kysely<Tables>, { id, attempts }: RunKey, outcome: Outcome): Promise<Ended | undefined> {
-      const values =
-        'result' in outcome
-          ? ({ state: 'completed', result: outcome.result } as const)
-          : ({ state: 'failed', error: outcome.error } as const);
-      return queries
-        .updateTable('jobs')
-        .set({ ...values, ...ENDED, finished_at: clock.now })
-        .where('id', '=', id)
-        .where('attempts', '=', attempts)
-        .where(RUNNING)
-        .returning(RETURNED)
-        .executeTakeFirst();
+    async finish(queries: Kysely<Tables>, { id, attempts }: RunKey, outcome: Outcome): Promise<Ended | undefined> {
+      const [statement, json] = 'result' in outcome ? [complete, outcome.result] : [fail, outcome.error];
+      return first(await queries.executeQuery(filled(statement, [json, ...clock.parameters(), id, attempts])));
     },
 
     cancel(
@@ -105,13 +123,24 @@ export function createJobEndTable(engine: Engine, clock: JobClock, usageTable: U
       charges: readonly (readonly [Ended, Charge])[],
     ): Promise<void> {
       if (charges.length === 0) return;
-      await transaction.insertInto('ledger').values(charges.map(toLedgerRow)).execute();
+      await insertCharges(transaction, charges.map(toLedgerRow));
       const totals = createTotals();
       for (const charge of charges) totals.addTotal(toTotalsRow(charge));
       await usageTable.addTotals(transaction, totals);
     },
   };
 }
+
+const CHARGE: LedgerTable = {
+  job_id: '',
+  kind: 'image',
+  account_id: '',
+  key_id: '',
+  model: '',
+  units: 0,
+  usage: null,
+  at: 0,
+};
 
 function toLedgerRow([{ id, kind, account_id, key_id, finished_at }, charge]: readonly [Ended, Charge]): LedgerTable {
   const { model, units, usage } = charge;

@@ -1,8 +1,9 @@
 import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
-import type { Database } from './database.js';
+import type { Database, OnEnd } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createGroupCommit } from './group-commit.js';
+import type { JobClaims } from './job-claims.js';
 import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
 import { type ShownRow, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
@@ -14,8 +15,8 @@ const EXPIRED_ROWS = 500;
 
 /** All ways in which jobs end. In one transaction with each end goes what belongs to it: the charge, or the quota given back. */
 export interface JobEnds {
-  /** False where the run was no longer the job's. */
-  finish(run: RunKey, outcome: Outcome): Promise<boolean>;
+  /** Has its slot filled in the same transaction. False where the run was no longer the job's; then the slot is left alone. */
+  finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
   /** @throws GatewayError `job_already_terminal`. */
   cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
   /** Ends a run whose process is gone, for good or until it is run again. False where it shows life. */
@@ -36,9 +37,14 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
   interface Finish {
     run: RunKey;
     outcome: Outcome;
+    claims: JobClaims;
   }
 
-  async function finishGroup(transaction: Transaction<Tables>, finishes: readonly Finish[]): Promise<boolean[]> {
+  async function finishGroup(
+    transaction: Transaction<Tables>,
+    finishes: readonly Finish[],
+    onEnd: OnEnd,
+  ): Promise<boolean[]> {
     const charges: [Ended, Charge][] = [];
     const failed: Ended[] = [];
     const done = new Set<Finish>();
@@ -56,6 +62,9 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
     await endTable.giveQuotaBack(transaction, failed);
     const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
     await dispatcher.announceEnds(transaction, ids);
+    for (const [claims, ended] of Map.groupBy(done, (finish) => finish.claims)) {
+      await claims.claimNext(transaction, { onEnd, ended: ended.map(({ run }) => run) });
+    }
     return finishes.map((finish) => done.has(finish));
   }
 
@@ -71,8 +80,8 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
   }
 
   return {
-    async finish(run, outcome) {
-      const done = await finishing.submit({ run, outcome });
+    async finish(run, outcome, claims) {
+      const done = await finishing.submit({ run, outcome, claims });
       if (done) dispatcher.ended(run.id);
       return done;
     },

@@ -1,8 +1,10 @@
+import type { Meter } from '../contracts/meter.js';
 import type { Logger } from '../contracts/services.js';
 import { createBeats } from './beats.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunSeen } from './job-run-table.js';
+import { namesOf } from './job-scope.js';
 import type { Sweeper } from './job-sweep.js';
 import type { Run } from './job-workers.js';
 import type { JobKind } from './jobs.js';
@@ -31,6 +33,7 @@ export interface LeaseWatchOptions {
   runs: ReadonlyMap<string, Run>;
   report(error: unknown): void;
   logger: Logger;
+  meter?: Meter;
 }
 
 export interface LeaseWatch {
@@ -41,8 +44,21 @@ export interface LeaseWatch {
 
 /** Keeps the leases of this runner, ends those of the dead and of jobs that waited too long, and has old rows swept. */
 export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
-  const { kind, maxAttempts, maxQueuedMs, leaseMs, database, runTable, ends, sweeper, runner, runs, report, logger } =
-    options;
+  const {
+    kind,
+    maxAttempts,
+    maxQueuedMs,
+    leaseMs,
+    database,
+    runTable,
+    ends,
+    sweeper,
+    runner,
+    runs,
+    report,
+    logger,
+    meter,
+  } = options;
   const intervalMs = leaseMs / 3;
   const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
   const beats = createBeats(leaseMs);
@@ -68,7 +84,8 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   function lose({ row, abort, settling }: Run): void {
     // Where the work is over there is nothing to abort, and its row may have been finished a moment ago.
     if (settling || abort.signal.aborted) return;
-    logger.warn('a background job lost its lease and is aborted', { id: row.id, attempt: row.attempts });
+    meter?.leaseLost({ kind });
+    logger.warn('a background job lost its lease and is aborted', { ...namesOf(row), attempt: row.attempts });
     abort.abort(new Error('The lease of the job was lost.'));
   }
 
@@ -84,8 +101,9 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   async function cutOff(run: RunSeen): Promise<void> {
     const fails = run.cutOffs + 1 >= maxAttempts;
     if (!(await ends.cutOff(kind, run, fails))) return;
+    meter?.jobCutOff({ kind, fails });
     const message = `a background job was cut off and ${fails ? 'has failed' : 'will run again'}`;
-    logger.warn(message, { id: run.id, attempt: run.attempts });
+    logger.warn(message, { ...namesOf(run), attempt: run.attempts });
   }
 
   async function expire(): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobService, Serving } from './dispatcher.js';
+import type { JobService, Served } from './dispatcher.js';
 import type { JobKind } from './jobs.js';
 
 const FIRST_RETRY_MS = 100;
@@ -9,14 +9,14 @@ const LAST_RETRY_MS = 5_000;
 export interface Pumps {
   /** Default: those of every kind. */
   wake(kind?: JobKind): void;
-  serve(service: JobService): Serving;
+  serve(service: JobService): Served;
   /** Stops all. */
   close(): Promise<void>;
 }
 
 /** @param pollMs How long a pump rests at most before it looks for jobs by itself. */
 export function createPumps(pollMs: number): Pumps {
-  const pumps = new Map<Pump, JobKind>();
+  const pumps = new Map<Served, JobKind>();
   return {
     wake(kind) {
       for (const [pump, served] of pumps) if (kind === undefined || kind === served) pump.wake();
@@ -25,6 +25,7 @@ export function createPumps(pollMs: number): Pumps {
       const pump = startPump(service, pollMs);
       pumps.set(pump, service.kind);
       return {
+        wake: pump.wake,
         async stop() {
           pumps.delete(pump);
           await pump.stop();
@@ -37,39 +38,16 @@ export function createPumps(pollMs: number): Pumps {
   };
 }
 
-interface Pump extends Serving {
-  wake(): void;
-}
-
-/**
- * Begins jobs until there is none or all slots are taken; then again at each wake-up, each end
- * of a run, and every `pollMs`.
- */
-function startPump({ concurrency, start, report }: JobService, pollMs: number): Pump {
+/** Has jobs begun at once, at each wake-up, and every `pollMs`. */
+function startPump({ start, report }: JobService, pollMs: number): Served {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let running = 0;
   let woken = false;
   let rouse: () => void = () => undefined;
 
   function wake(): void {
     woken = true;
     rouse();
-  }
-
-  async function fill(): Promise<void> {
-    while (running < concurrency && !signal.aborted) {
-      const free = concurrency - running;
-      const runs = await start(free);
-      running += runs.length;
-      for (const { ended } of runs) {
-        ended.then(() => {
-          running -= 1;
-          wake();
-        });
-      }
-      if (runs.length < free) return;
-    }
   }
 
   /** Until somebody wakes the pump, at most `pollMs`. */
@@ -88,7 +66,7 @@ function startPump({ concurrency, start, report }: JobService, pollMs: number): 
     while (!signal.aborted) {
       woken = false;
       try {
-        await fill();
+        await start();
         retryMs = FIRST_RETRY_MS;
         if (!woken && !signal.aborted) await rest();
       } catch (error) {

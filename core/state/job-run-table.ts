@@ -21,6 +21,8 @@ export interface RunSeen extends RunKey {
   beat: number;
   runner: string;
   cutOffs: number;
+  /** Of the request that accepted the job. */
+  request_id: string | null;
 }
 
 export interface ClaimWish {
@@ -41,6 +43,18 @@ export function createJobRunTable(
 ) {
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
+  const anyQueued = { extraction: compileAnyQueued('extraction'), image: compileAnyQueued('image') };
+
+  function compileAnyQueued(kind: JobKind): CompiledQuery<{ place: number }> {
+    return compiler
+      .selectFrom('jobs')
+      .select('place')
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .where(QUEUED)
+      .limit(ONE)
+      .compile();
+  }
 
   /** Each form once; see statements.ts. */
   function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
@@ -88,6 +102,14 @@ export function createJobRunTable(
   }
 
   return {
+    /**
+     * Whether there may be a job to claim. A job wakes the workers of all nodes, most of which come too late for it: they
+     * are not to stand in line for the lock of those who claim.
+     */
+    async mayClaim(queries: Queries, kind: JobKind): Promise<boolean> {
+      return !postgres || first(await queries.executeQuery(anyQueued[kind])) !== undefined;
+    },
+
     /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
     async lockClaims(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
       if (!postgres) return;
@@ -119,7 +141,7 @@ export function createJobRunTable(
     async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {
       const rows = await queries
         .selectFrom('jobs')
-        .select(['id', 'attempts', 'beat', 'runner', 'cut_offs'])
+        .select(['id', 'attempts', 'beat', 'runner', 'cut_offs', 'request_id'])
         .where('kind', '=', kind)
         .where(RUNNING)
         .$narrowType<{ runner: string }>()
@@ -128,12 +150,13 @@ export function createJobRunTable(
     },
 
     /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
-    async giveBack(queries: Queries, { id, attempts }: RunKey): Promise<boolean> {
+    async giveBack(queries: Queries, { id, attempts, runner }: RunKey & Pick<JobRow, 'runner'>): Promise<boolean> {
       const { numUpdatedRows } = await queries
         .updateTable('jobs')
         .set({ state: 'queued', runner: null })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
+        .where('runner', '=', runner)
         .where(RUNNING)
         .executeTakeFirstOrThrow();
       return numUpdatedRows > 0n;

@@ -29,7 +29,7 @@ export function createSweeper({ kind, database, table, clock }: SweeperOptions):
       const deleted = await database.run(async (queries) => {
         const at = await clock.read(queries);
         await forgetOldDays(queries, at);
-        return [await table.deleteKept(queries, kind, ROWS), await forgetExpired(queries, at, ROWS)];
+        return [await table.deleteKept(queries, kind, at, ROWS), await forgetExpired(queries, at, ROWS)];
       });
       // A full batch means that there are more: the next round goes on.
       if (deleted.every((count) => count < ROWS)) sweptAt = performance.now();

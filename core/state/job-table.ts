@@ -71,13 +71,20 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
       const rows = await queries
         .selectFrom('jobs')
-        .select(({ fn }) => ['kind', 'state', fn.countAll<number>().as('count')])
+        .select(({ fn }) => [
+          'kind',
+          'state',
+          fn.countAll<number>().as('count'),
+          sql<number>`${clock.now} - min(created_at)`.as('oldest_ms'),
+        ])
         .where(ACTIVE)
         .groupBy(['kind', 'state'])
         .execute();
-      const counts = { extraction: { queued: 0, running: 0 }, image: { queued: 0, running: 0 } };
-      for (const { kind, state, count } of rows) {
+      const none = { queued: 0, running: 0, oldestQueuedMs: 0 };
+      const counts = { extraction: { ...none }, image: { ...none } };
+      for (const { kind, state, count, oldest_ms } of rows) {
         if (state === 'queued' || state === 'running') counts[kind][state] = count;
+        if (state === 'queued') counts[kind].oldestQueuedMs = Math.max(0, oldest_ms);
       }
       return counts;
     },
@@ -154,15 +161,18 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
       return before;
     },
 
-    /** Deletes jobs of a kind that have been finished for long enough, with their owners; how many. */
-    async deleteKept(queries: Queries, kind: JobKind, limit: number): Promise<number> {
+    /**
+     * Deletes jobs of a kind that have been finished for long enough, with their owners; how many.
+     * @param at The time now. PostgreSQL takes no index for what is compared with a clock that goes on.
+     */
+    async deleteKept(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
       const { numDeletedRows } = await queries
         .deleteFrom('jobs')
         .where('id', 'in', (old) =>
           old
             .selectFrom('jobs')
             .select('id')
-            .where('finished_at', '<=', sql<number>`${clock.now} - ${sql.lit(keptMs(kind))}`)
+            .where('finished_at', '<=', at - keptMs(kind))
             .where('kind', '=', kind)
             .limit(limit),
         )
@@ -192,4 +202,6 @@ const SAMPLE: Required<JobRow> = {
   finished_at: 0,
   result: '',
   error: '',
+  request_id: '',
+  traceparent: '',
 };

@@ -1,7 +1,7 @@
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
-import { filled, first } from './statements.js';
+import { createListStatement, first } from './statements.js';
 
 /*
  * How keys take turns. Queued jobs run in the order of their places, those of one place by age. The jobs of one key have
@@ -22,42 +22,50 @@ export const ONE = sql.lit(1);
 
 /** Gives places to jobs of one kind, within the transaction that accepts them. */
 export interface Turns {
-  next(keyId: string): Promise<number>;
+  /** @param keyId One of those that were named. */
+  next(keyId: string): number;
 }
 
 export type TurnStatements = ReturnType<typeof compileTurnStatements>;
 
-/** Run for each job that is accepted, so built once; see statements.ts. */
+/** Run for each group of jobs that is accepted, so built once; see statements.ts. */
 export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
   const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', sql.lit(kind)).where(ACTIVE);
   return {
     firstQueued: active().where(QUEUED).orderBy('place').limit(ONE).compile(),
     lastActive: active().orderBy('place', 'desc').limit(ONE).compile(),
-    lastOfKey: active().where('key_id', 'in', ['']).orderBy('place', 'desc').limit(ONE).compile(),
+    // Key by key at the end of the index: a key may have many jobs.
+    lastOfKeys: createListStatement((length) => {
+      const keys = sql.join(Array.from({ length }, () => sql`(${''})`));
+      return sql<{ key_id: string; place: number | null }>`with wanted (key_id) as (values ${keys})
+        select key_id, (
+          select place from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs.key_id = wanted.key_id
+          order by place desc limit ${ONE}) as place
+        from wanted`.compile(queries);
+    }),
   };
 }
 
-export function createTurns(queries: Kysely<Tables>, statements: TurnStatements): Turns {
-  const last = new Map<string, number>();
-  let front: number | undefined;
-
+/** Reads where the queue stands, and these keys in it. */
+export async function openTurns(
+  queries: Kysely<Tables>,
+  statements: TurnStatements,
+  keyIds: readonly string[],
+): Promise<Turns> {
   async function readPlace(query: CompiledQuery<{ place: number }>): Promise<number | undefined> {
     return first(await queries.executeQuery(query))?.place;
   }
 
-  /** The place of the next job to run; where none waits, of the youngest that runs. */
-  async function readFront(): Promise<number> {
-    return (await readPlace(statements.firstQueued)) ?? (await readPlace(statements.lastActive)) ?? 1;
-  }
-
-  async function readLast(keyId: string): Promise<number> {
-    return (await readPlace(filled(statements.lastOfKey, [keyId]))) ?? 0;
-  }
-
+  // The place of the next job to run; where none waits, of the youngest that runs.
+  const front = (await readPlace(statements.firstQueued)) ?? (await readPlace(statements.lastActive)) ?? 1;
+  const rows = await statements.lastOfKeys(
+    queries,
+    [...new Set(keyIds)].map((keyId) => [keyId]),
+  );
+  const last = new Map(rows.map(({ key_id, place }) => [key_id, place ?? 0]));
   return {
-    async next(keyId) {
-      front ??= await readFront();
-      const place = Math.max(front, (last.get(keyId) ?? (await readLast(keyId))) + 1);
+    next(keyId) {
+      const place = Math.max(front, (last.get(keyId) ?? 0) + 1);
       last.set(keyId, place);
       return place;
     },

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import type { JobTable } from './job-table.js';
@@ -24,17 +23,19 @@ export interface JobWaitsOptions {
   database: Database;
   table: JobTable;
   dispatcher: Dispatcher;
+  /** Default 1,000. */
+  pollMs?: number;
   report(error: unknown): void;
 }
 
-export function createJobWaits({ database, table, dispatcher, report }: JobWaitsOptions): JobWaits {
-  const waiting = new Map<string, Set<AbortController>>();
+export function createJobWaits({ database, table, dispatcher, pollMs = LOOK_MS, report }: JobWaitsOptions): JobWaits {
+  const waiting = new Map<string, Set<() => void>>();
   let watching: Serving | undefined;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
 
   function wake(id: string): void {
-    for (const ended of waiting.get(id) ?? []) ended.abort();
+    for (const end of waiting.get(id) ?? []) end();
   }
 
   async function look(): Promise<void> {
@@ -56,18 +57,27 @@ export function createJobWaits({ database, table, dispatcher, report }: JobWaits
   return {
     begin(id) {
       watching ??= dispatcher.watchEnds({ ended: wake, missed: lookNow, report });
-      timer ??= setInterval(lookNow, LOOK_MS);
-      const ended = new AbortController();
+      timer ??= setInterval(lookNow, pollMs);
+      const { promise: over, resolve } = Promise.withResolvers<void>();
+      let hasEnded = false;
+      const end = () => {
+        hasEnded = true;
+        resolve();
+      };
       const others = waiting.get(id) ?? new Set();
-      waiting.set(id, others.add(ended));
+      waiting.set(id, others.add(end));
       return {
         async over(timeoutMs, signal) {
-          const either = signal ? AbortSignal.any([ended.signal, signal]) : ended.signal;
-          await sleep(timeoutMs, undefined, { signal: either }).catch(() => undefined);
-          if (!ended.signal.aborted) signal?.throwIfAborted();
+          const tooLong = setTimeout(resolve, timeoutMs);
+          const enough = () => resolve();
+          signal?.addEventListener('abort', enough);
+          if (!signal?.aborted) await over;
+          signal?.removeEventListener('abort', enough);
+          clearTimeout(tooLong);
+          if (!hasEnded) signal?.throwIfAborted();
         },
         stop() {
-          others.delete(ended);
+          others.delete(end);
           if (others.size === 0) waiting.delete(id);
           if (waiting.size > 0) return;
           clearInterval(timer);

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Transaction } from 'kysely';
-import type { Logger } from '../contracts/services.js';
+import type { JobRunOutcome, Meter } from '../contracts/meter.js';
+import type { Logger, Tracer } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
+import { failureOf, runInScope } from '../services/work-scope.js';
 import type { Database } from './database.js';
-import type { Dispatcher, StartedRun } from './dispatcher.js';
+import type { Dispatcher } from './dispatcher.js';
+import { createJobClaims, type JobClaims } from './job-claims.js';
 import type { Outcome } from './job-end-table.js';
 import type { JobEnds } from './job-ends.js';
 import { createLeaseWatch } from './job-leases.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './job-rows.js';
 import type { JobRunTable } from './job-run-table.js';
+import { namesOf, scopeOf } from './job-scope.js';
 import type { Sweeper } from './job-sweep.js';
 import type { JobRun, JobWorkers, WorkOptions } from './jobs.js';
 import { nameRunner } from './runner.js';
-import type { Tables } from './schema.js';
 
 /** How long runs that were aborted may take to end; what then still runs is left to its lease. */
 const STOP_MS = 5_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-/** Runs that ended with their process, after which a job is suspected of having ended it. */
-const SUSPECT_CUT_OFFS = 2;
 
 export interface WorkersOptions extends WorkOptions {
   database: Database;
@@ -31,6 +31,10 @@ export interface WorkersOptions extends WorkOptions {
   /** Told whenever the database is away. */
   report(error: unknown): void;
   logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
 }
 
 /** A run of this process. */
@@ -43,84 +47,78 @@ export interface Run {
   settling: boolean;
 }
 
-export function startWorkers(options: WorkersOptions): JobWorkers {
+export interface StartedWorkers extends JobWorkers {
+  readonly claims: JobClaims;
+}
+
+interface Ending {
+  outcome: JobRunOutcome;
+  /** Of a failure. */
+  code?: string;
+}
+
+export function startWorkers(options: WorkersOptions): StartedWorkers {
   const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
   const { graceMs = 0 } = options;
-  const { database, sweeper, runTable, ends, dispatcher, report, logger } = options;
-  /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
-  const suspicion = Math.max(1, Math.min(SUSPECT_CUT_OFFS, maxAttempts - 1));
+  const { database, sweeper, runTable, ends, dispatcher, report, logger, tracer, meter } = options;
   const runner = nameRunner();
   const runs = new Map<string, Run>();
   const ending = new Set<Promise<void>>();
   const stopping = new AbortController();
 
-  async function start(most: number): Promise<StartedRun[]> {
+  async function start(): Promise<void> {
     // Before anything younger, what was cut off when this process ended the last time.
     await watch.looked;
-    const renewedAt = performance.now();
-    return (await claim(most)).map((row) => begin(row, renewedAt));
+    if (!stopped) claims.open();
+    await claims.claim();
   }
 
-  async function claim(most: number): Promise<JobRow[]> {
-    let tooLate = false;
-    try {
-      return await database.run(async (queries) => {
-        const rows = await queries.transaction().execute((transaction) => claimGroup(transaction, most));
-        if (tooLate) for (const row of rows) await runTable.giveBack(queries, row);
-        return rows;
-      });
-    } catch (error) {
-      // The database may still come to it, for nobody.
-      tooLate = true;
-      throw error;
-    }
-  }
-
-  async function claimGroup(transaction: Transaction<Tables>, most: number): Promise<JobRow[]> {
-    if (maxPerKey !== undefined) await runTable.lockClaims(transaction, kind);
-    const rows: JobRow[] = [];
-    while (rows.length < most) {
-      // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so
-      // those neighbours are soon no more than beginners, who have runs left when the culprit has none.
-      const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
-      const cutOffsBelow = running.some(({ cut_offs }) => cut_offs >= suspicion) ? suspicion : undefined;
-      const row = await runTable.claim(transaction, { kind, runner, cutOffsBelow, maxPerKey });
-      if (!row) break;
-      rows.push(row);
-    }
-    return rows;
-  }
-
-  function begin(row: JobRow, renewedAt: number): StartedRun {
+  function begin(row: JobRow, renewedAt: number): void {
     const run: Run = { row, abort: new AbortController(), renewedAt, settling: false };
     runs.set(row.id, run);
     if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
-    const ended = perform(run).finally(() => {
-      runs.delete(row.id);
-      ending.delete(ended);
-    });
+    const scope = scopeOf(row, tracer);
+    const { attempts: attempt, created_at, started_at } = row;
+    const waitedMs = attempt === 1 && started_at !== null ? Math.max(0, started_at - created_at) : undefined;
+    meter?.jobBegun({ kind, attempt, waitedMs });
+    const ended = runInScope(scope, () => perform(run))
+      .then(({ outcome, code }) => {
+        meter?.jobRunEnded({ kind, outcome, code, ms: performance.now() - renewedAt });
+        scope.span?.end(outcome === 'completed' ? {} : { failure: code ?? outcome });
+      })
+      .finally(() => {
+        ending.delete(ended);
+        // Its end may have taken it out, and filled its slot.
+        if (runs.get(row.id) !== run) return;
+        runs.delete(row.id);
+        serving.wake();
+      });
     ending.add(ended);
-    return { ended };
   }
 
-  async function perform(run: Run): Promise<void> {
+  async function perform(run: Run): Promise<Ending> {
     const { row, abort } = run;
     let outcome: Outcome | undefined;
+    let code: string | undefined;
+    let refused = () => {};
     try {
       const job = toJobRun(row);
       const result = await runInTime(job, abort);
       const charge = options.charge?.(job, result);
       outcome = { result: toJson(result), ...(charge && { charge }) };
+      refused = () => options.refused?.(job, result);
     } catch (error) {
       // What was aborted from here says nothing of the job, except that it took too long.
       if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
-        if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { id: row.id, error });
+        if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { ...namesOf(row), error });
+        code = failureOf(error);
         outcome = { error: toJson(toFailure(error)) };
       }
     }
     run.settling = true;
     const settled = outcome;
-    await persist(run, () => (settled ? finish(run, settled) : giveBack(run)));
+    const written = await persist(run, () => (settled ? finish(run, settled, refused) : giveBack(run)));
+    return { outcome: written, ...(code !== undefined && { code }) };
   }
 
   async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
@@ -141,41 +139,58 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     }
   }
 
-  async function finish({ row }: Run, outcome: Outcome): Promise<void> {
-    if (await ends.finish(row, outcome)) return;
+  async function finish({ row, abort }: Run, outcome: Outcome, refused: () => void): Promise<JobRunOutcome> {
+    if (await ends.finish(row, outcome, claims)) return 'error' in outcome ? 'failed' : 'completed';
+    refused();
     logger.warn('a background job had ended or was given to another worker; this result is refused', {
-      id: row.id,
+      ...namesOf(row),
       attempt: row.attempts,
     });
+    return isCancelled(abort.signal) ? 'cancelled' : 'refused';
   }
 
-  async function giveBack({ row }: Run): Promise<void> {
+  async function giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
     const given = await database.transaction(async (transaction) => {
       if (!(await runTable.giveBack(transaction, row))) return false;
       await dispatcher.announce(transaction, kind);
       return true;
     });
-    if (given) dispatcher.wake(kind);
+    if (!given) return isCancelled(abort.signal) ? 'cancelled' : 'refused';
+    dispatcher.wake(kind);
+    return 'given_back';
   }
 
   /** As often as it takes while the database is away. Where the workers stop meanwhile, the lease has to do. */
-  async function persist({ row }: Run, write: () => Promise<void>): Promise<void> {
+  async function persist({ row }: Run, write: () => Promise<JobRunOutcome>): Promise<JobRunOutcome> {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
       const last = stopping.signal.aborted;
       try {
         return await write();
       } catch (error) {
         if (!isGatewayError(error)) {
-          logger.error('the end of a background job cannot be written', { id: row.id, error });
-          return;
+          logger.error('the end of a background job cannot be written', { ...namesOf(row), error });
+          return 'lost';
         }
         report(error);
-        if (last) return;
+        if (last) return 'lost';
       }
       await sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
 
+  const claims = createJobClaims({
+    kind,
+    concurrency,
+    maxPerKey,
+    maxAttempts,
+    runner,
+    runs,
+    database,
+    runTable,
+    begin,
+    wake: () => serving.wake(),
+    report,
+  });
   const watch = createLeaseWatch({
     kind,
     maxAttempts,
@@ -189,6 +204,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     runs,
     report,
     logger,
+    meter,
   });
   const watching = dispatcher.watchEnds({
     ended(id) {
@@ -200,10 +216,10 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
     missed: () => undefined,
     report,
   });
-  const serving = dispatcher.serve({ kind, concurrency, start, report });
+  const serving = dispatcher.serve({ kind, start, report });
 
   async function stop(): Promise<void> {
-    const served = serving.stop();
+    const served = Promise.all([serving.stop(), claims.close()]);
     if (graceMs > 0) await within(graceMs, async () => served.then(() => Promise.all(ending)));
     stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     for (const { abort } of runs.values()) abort.abort(stopping.signal.reason);
@@ -216,6 +232,7 @@ export function startWorkers(options: WorkersOptions): JobWorkers {
 
   let stopped: Promise<void> | undefined;
   return {
+    claims,
     stop() {
       stopped ??= stop();
       return stopped;
@@ -229,6 +246,10 @@ async function within(ms: number, work: () => Promise<unknown>): Promise<void> {
   const tooLong = sleep(ms, undefined, { signal: patience.signal }).catch(() => undefined);
   await Promise.race([work(), tooLong]);
   patience.abort();
+}
+
+function isCancelled({ reason }: AbortSignal): boolean {
+  return isGatewayError(reason) && reason.code === 'cancelled';
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,5 +1,7 @@
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Meter } from '../contracts/meter.js';
+import type { Clock, Logger, Tracer } from '../contracts/services.js';
 import { isGatewayError } from '../errors.js';
+import { inSpan } from '../services/work-scope.js';
 import { dayOf, readUsed } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -16,8 +18,8 @@ import { createSweeper } from './job-sweep.js';
 import { createJobTable } from './job-table.js';
 import { compileTurnStatements } from './job-turns.js';
 import { createJobWaits } from './job-waits.js';
-import { startWorkers } from './job-workers.js';
-import type { Accepted, JobKind, JobRecord, Jobs, JobWorkers } from './jobs.js';
+import { type StartedWorkers, startWorkers } from './job-workers.js';
+import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
 import type { SlotTable } from './slots.js';
 import { createUsageTable } from './usage-table.js';
 
@@ -34,7 +36,13 @@ export interface JobsOptions {
   clock?: Clock;
   /** Default 15,000. */
   leaseMs?: number;
+  /** Milliseconds after which those who wait for a job look by themselves. Default 1,000. */
+  pollMs?: number;
   logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
 }
 
 export interface ClosableJobs extends Jobs {
@@ -48,18 +56,21 @@ export function createJobs({
   slots,
   dispatcher,
   leaseMs = LEASE_MS,
+  pollMs,
   logger,
+  tracer,
+  meter,
   ...rest
 }: JobsOptions): ClosableJobs {
   const clock = createJobClock(rest.clock);
   const table = createJobTable(database, clock);
   const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database, clock);
-  const endTable = createJobEndTable(database.engine, clock, createUsageTable(database.queries));
+  const endTable = createJobEndTable(database, clock, createUsageTable(database.queries));
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
-  const waits = createJobWaits({ database, table, dispatcher, report });
+  const waits = createJobWaits({ database, table, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
-  const started = new Set<JobWorkers>();
+  const working = new Map<StartedWorkers, JobKind>();
   let loggedAt = Number.NEGATIVE_INFINITY;
 
   function report(error: unknown): void {
@@ -75,12 +86,17 @@ export function createJobs({
     const options = { kind, table, turnStatements, idempotencyKeys, slots, clock };
     const made = createGroupCommit<Candidate, Accepted>({
       database,
-      async work(transaction, candidates) {
+      async work(transaction, candidates, onEnd) {
         const verdicts = await acceptGroup(transaction, candidates, options);
-        if (verdicts.some((verdict) => !isGatewayError(verdict) && isQueued(verdict)))
-          await dispatcher.announce(transaction, kind);
+        const queued = new Set(verdicts.flatMap((verdict) => (isGatewayError(verdict) ? [] : queuedBy(verdict))));
+        for (const [{ claims }, served] of working) {
+          if (served !== kind || queued.size === 0) continue;
+          for (const { id } of await claims.claimNext(transaction, { onEnd })) queued.delete(id);
+        }
+        if (queued.size > 0) await dispatcher.announce(transaction, kind);
         return verdicts;
       },
+      committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
     });
     accepting.set(kind, made);
     return made;
@@ -93,11 +109,14 @@ export function createJobs({
   }
 
   return {
-    async accept(acceptance) {
+    accept(acceptance) {
       const { kind } = acceptance.job;
-      const accepted = await accepter(kind).submit(toCandidate(acceptance, true));
-      if (isQueued(accepted)) dispatcher.wake(kind);
-      return accepted;
+      const attributes = { 'mediagate.job.kind': kind };
+      return inSpan({ name: `accept ${kind} job`, kind: 'producer', attributes }, async (span) => {
+        const accepted = await accepter(kind).submit(toCandidate(acceptance, true, span?.traceparent));
+        span?.set({ 'mediagate.job.id': accepted.job?.id, 'mediagate.job.replayed': accepted.replayed });
+        return accepted;
+      });
     },
     peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
     find,
@@ -147,25 +166,27 @@ export function createJobs({
         leaseMs,
         report,
         logger,
+        ...(tracer && { tracer }),
+        ...(meter && { meter }),
       });
-      started.add(workers);
+      working.set(workers, options.kind);
       return {
         async stop() {
           await workers.stop();
-          started.delete(workers);
+          working.delete(workers);
         },
       };
     },
     async close() {
       await waits.stop();
-      await Promise.all(Array.from(started, (workers) => workers.stop()));
+      await Promise.all(Array.from(working.keys(), (workers) => workers.stop()));
     },
   };
 }
 
-/** True of a job that was joined, too: another hint costs little. */
-function isQueued({ job, replayed }: Accepted): boolean {
-  return job !== undefined && !replayed;
+/** A job that was joined, too: another look or hint costs little. */
+function queuedBy({ job, replayed }: Accepted): string[] {
+  return job && !replayed ? [job.id] : [];
 }
 
 function hasEnded({ state }: JobRecord): boolean {

@@ -61,6 +61,8 @@ export interface NewJob {
    * without one take the turns of one key.
    */
   keyId?: string;
+  /** Names the request in the lines of the log about the job. Default: they name none. */
+  requestId?: string;
   /** While a job with this key is queued or running, whoever asks for the same joins it. Default: nobody does. */
   dedupeKey?: string;
   /** JSON that looking at the job shows; small, since each look reads it. Default: null. */
@@ -142,6 +144,8 @@ export interface WorkOptions {
   run(job: JobRun, signal: AbortSignal): Promise<unknown>;
   /** What the completed job costs, by its result. Default: nothing is written down. */
   charge?(job: JobRun, result: unknown): Charge;
+  /** Told of a result that came when the job had ended or was another worker's; never throws. Default: nobody is. */
+  refused?(job: JobRun, result: unknown): void;
 }
 
 /** Workers of one kind in this process. */
@@ -153,6 +157,8 @@ export interface JobWorkers {
 export interface JobCounts {
   queued: number;
   running: number;
+  /** Milliseconds that the oldest queued job has waited; 0 where none is queued. */
+  oldestQueuedMs: number;
 }
 
 export interface WaitOptions {

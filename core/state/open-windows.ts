@@ -1,26 +1,31 @@
 import type { Transaction } from 'kysely';
 import type { Tables } from './schema.js';
-import { type OpenWindow, type SlotTable, windowName } from './slots.js';
-import type { SlotRequest } from './windows.js';
+import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './slots.js';
 
-/** The windows of one transaction: each is locked and read once, however many ask, and written down once. */
+/** The windows of one transaction: locked and read together, however many ask, and written down together. */
 export interface OpenWindows {
-  open(slot: SlotRequest): Promise<OpenWindow>;
+  /** One of those that were opened. */
+  of(key: WindowKey): OpenWindow;
   /** Writes down what was taken of all of them; it counts when the transaction commits. */
   save(): Promise<void>;
 }
 
-export function createOpenWindows(transaction: Transaction<Tables>, slots: SlotTable): OpenWindows {
-  const windows = new Map<string, OpenWindow>();
+/** @param wanted What may be asked for later; what is not there costs nothing. */
+export async function openWindows(
+  transaction: Transaction<Tables>,
+  slots: SlotTable,
+  wanted: readonly (WindowKey | undefined)[],
+): Promise<OpenWindows> {
+  const windows = await slots.open(
+    transaction,
+    wanted.filter((key) => key !== undefined),
+  );
   return {
-    async open(slot) {
-      const name = windowName(slot);
-      const window = windows.get(name) ?? (await slots.open(transaction, slot.keyId, slot.family));
-      windows.set(name, window);
+    of(key) {
+      const window = windows.get(windowName(key));
+      if (!window) throw new Error('A window is asked that was not opened.');
       return window;
     },
-    async save() {
-      for (const window of windows.values()) await window.save();
-    },
+    save: () => slots.save(transaction, windows.values()),
   };
 }

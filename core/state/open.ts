@@ -16,9 +16,9 @@ import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
-  const { dataDir, databaseUrl, cacheUrl, clock, logger } = settings;
+  const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
   const files = await openFiles(settings);
-  const database = await openDatabase({ dataDir, databaseUrl }).catch(async (error: unknown) => {
+  const database = await openDatabase({ dataDir, databaseUrl, connections }).catch(async (error: unknown) => {
     await files.close();
     throw error;
   });
@@ -27,17 +27,19 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
     const { engine, queries } = database;
     const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
     const slots = createSlotTable({ engine, queries, clock: sharedClock });
+    const { jobPollMs: pollMs } = settings;
     const dispatcher =
-      databaseUrl === undefined ? createEmbeddedDispatcher() : await openPostgresDispatcher(databaseUrl);
-    const jobs = createJobs({ database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, logger });
+      databaseUrl === undefined ? createEmbeddedDispatcher(pollMs) : await openPostgresDispatcher(databaseUrl, pollMs);
+    const options = { database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, pollMs };
+    const jobs = createJobs({ ...options, logger, tracer, meter });
     const { reservationLeaseMs: leaseMs } = settings;
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
     const times = createJobClock(sharedClock);
     return {
       engine,
-      ...createAccountState({ database, times, clock }),
-      keys: createApiKeys(database, clock),
+      ...createAccountState({ database, times }),
+      keys: createApiKeys(database, times),
       windows: createWindows({ database, slots }),
       admissions,
       budgets: createBudgets(database, times),
@@ -48,6 +50,8 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       files,
       ping: () => database.ping(),
       pingFiles: () => files.ping(),
+      filesAwaiting: () => files.awaiting(),
+      pingCache: () => cache.ping(),
       async close() {
         await jobs.close();
         await admissions.close();
@@ -65,7 +69,7 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
   }
 }
 
-async function openPostgresDispatcher(databaseUrl: string): Promise<Dispatcher> {
+async function openPostgresDispatcher(databaseUrl: string, pollMs: number | undefined): Promise<Dispatcher> {
   const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
-  return createPostgresDispatcher(databaseUrl);
+  return createPostgresDispatcher(databaseUrl, pollMs);
 }

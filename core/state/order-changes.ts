@@ -10,7 +10,7 @@ import type { Tables } from './schema.js';
 import { isKept } from './storable-text.js';
 
 /** What operators do to orders, and users to their own, in SQL. */
-export function createOrderChanges({ database, times, clock }: AccountsOptions): Pick<Orders, ChangeName> {
+export function createOrderChanges({ database, times }: AccountsOptions): Pick<Orders, ChangeName> {
   const { engine } = database;
 
   function change(name: ChangeName, { code, actor, note, accountId }: OrderChange): Promise<OrderRecord> {
@@ -27,7 +27,7 @@ export function createOrderChanges({ database, times, clock }: AccountsOptions):
       if (!from.some((each) => each === state)) {
         throw new GatewayError('order_state_conflict', `An order that is ${state} cannot become ${to}.`);
       }
-      const plan = { transaction, engine, account, at, changedAt: clock.now() };
+      const plan = { transaction, engine, account, at };
       const line = { actor, action, note };
       const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paid_amount, line });
       // Whoever decides over the order has looked at its money.

@@ -15,7 +15,6 @@ import { isKept } from './storable-text.js';
 export function createOrderTransactions({
   database,
   times,
-  clock,
 }: AccountsOptions): Pick<Orders, 'record' | 'transactions' | 'settleReview'> {
   const { engine } = database;
 
@@ -96,7 +95,7 @@ export function createOrderTransactions({
       .execute();
     const note = `${provider} ${id}: ${amount} ${currency}`;
     const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
-    const change = { transaction, engine, account, at, changedAt: clock.now() };
+    const change = { transaction, engine, account, at };
     const moved = await moveOrder({ ...change, order, to, paidAmount, line });
     return { transaction: toRecordedTransaction({ ...row, ...counted }), order: toOrder(moved, at), replayed: false };
   }

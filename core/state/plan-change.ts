@@ -4,14 +4,12 @@ import type { PlanTerms } from './accounts.js';
 import type { Engine } from './database.js';
 import type { Tables } from './schema.js';
 
-/** What changes a plan: a transaction that holds the lock of the account, and the times to write. */
+/** What changes a plan: a transaction that holds the lock of the account, and the time to write. */
 export interface PlanChange {
   transaction: Transaction<Tables>;
   engine: Engine;
   account: AccountRow;
   at: number;
-  /** Of the clock that nodes look for changed keys by. */
-  changedAt: number;
 }
 
 /** How an account's plan stands, besides what its terms say. */
@@ -22,7 +20,7 @@ export interface PlanStanding {
 
 /** Writes the plan of an account and of its keys. */
 export async function writePlan(
-  { transaction, engine, account, at, changedAt }: PlanChange,
+  { transaction, engine, account, at }: PlanChange,
   terms: PlanTerms,
   { budgetId, expiresAt }: PlanStanding,
 ): Promise<AccountRow> {
@@ -39,7 +37,7 @@ export async function writePlan(
   await transaction.updateTable('accounts').set(written).where('id', '=', account.id).execute();
   const keys = await lockKeys(transaction, engine, account.id);
   if (keys.length > 0) {
-    const change = { ...plan, grants: JSON.stringify(terms.grants), changed_at: changedAt };
+    const change = { ...plan, grants: JSON.stringify(terms.grants), changed_at: at };
     await transaction.updateTable('api_keys').set(change).where('id', 'in', keys).execute();
   }
   return { ...account, ...written };

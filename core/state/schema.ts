@@ -124,6 +124,10 @@ export interface JobsTable {
   finished_at: number | null;
   result: string | null;
   error: string | null;
+  /** Of the request that accepted it, where that has one. */
+  request_id: string | null;
+  /** The span that accepted it, as W3C Trace Context writes it; null where there are no traces. */
+  traceparent: string | null;
 }
 
 /** Accounts that joined a job and may look at it as well. */

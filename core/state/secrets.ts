@@ -5,14 +5,15 @@ import path from 'node:path';
 import { isSystemError } from '../system-error.js';
 
 const SECRET_BYTES = 32;
-const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+export const SECRET_NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /**
  * 32 random bytes that stay the same from start to start, kept in `dataDir/secrets/<name>` (0600, folder 0700) and made at
  * the first call. Processes that make it at the same time end up with the same one.
  */
 export async function loadSecret(dataDir: string, name: string): Promise<Uint8Array> {
-  if (!NAME.test(name)) throw new Error(`"${name}" cannot name a secret: lower-case letters, digits and hyphens only.`);
+  if (!SECRET_NAME.test(name))
+    throw new Error(`"${name}" cannot name a secret: lower-case letters, digits and hyphens only.`);
   const folder = path.join(dataDir, 'secrets');
   const file = path.join(folder, name);
   const known = await readSecret(file);

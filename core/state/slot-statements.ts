@@ -1,8 +1,10 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely';
 import type { Engine } from './database.js';
 import { DATABASE_NOW } from './job-clock.js';
+import { createRowInsert } from './row-insert.js';
 import type { RateWindowsTable, Tables } from './schema.js';
-import { filled, first } from './statements.js';
+import type { WindowKey } from './slots.js';
+import { createListStatement, filled, first } from './statements.js';
 
 /** What the clocks said. */
 export interface Reading {
@@ -14,48 +16,67 @@ export interface Reading {
 export type WindowRow = Selectable<RateWindowsTable> & { database_now: number };
 
 export interface WindowChange extends Reading {
+  keyId: string;
+  family: string;
   time: number;
   next: number;
   tail: number;
   tailAt: number;
   lastAt: number;
+  /** Number of the first slot that was taken just now and has no row yet. Default: there is none. */
+  takenFrom?: number;
+  tailMoved: boolean;
+}
+
+/** The oldest slot of a window that has not passed; null where all have. */
+export interface FirstLive {
+  seq: number | null;
+  at: number | null;
 }
 
 /** Not a parameter: SQLite would plan the statement anew each time it runs. */
 const ONE_ROW = sql.lit(1);
+
+/** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
+const EMPTY_WINDOW = { time: 0, reader: '', wall: 0, steady: 0, next_seq: 0, tail_seq: 0, tail_at: 0, last_at: -1 };
+
+/** A parameter whose type PostgreSQL could not tell. */
+const WHOLE = sql`cast(${0} as bigint)`;
+const WINDOW_COLUMNS = ['key_id', 'family', ...Object.keys(EMPTY_WINDOW)];
+const COUNTED = ['time', 'wall', 'steady', 'next_seq', 'tail_seq', 'tail_at', 'last_at'] as const;
 
 /** Every statement is built once; see statements.ts. */
 export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
-  // The clock is read outside of the locking part: after the lock was had, not before it was waited for.
-  const window = queries
-    .with('locked', (part) => {
-      const row = part.selectFrom('rate_windows').selectAll().where('key_id', '=', '').where('family', '=', '');
-      return postgres ? row.forUpdate() : row;
-    })
-    .selectFrom('locked')
-    .selectAll()
-    .select(databaseNow.as('database_now'))
-    .compile();
+  // The clock is read outside of the locking part: after a row's lock was had, not before it was waited for.
+  const lockWindows = createListStatement<WindowRow>((length) => {
+    const order = postgres ? sql`order by key_id collate "C", family collate "C" for update` : sql``;
+    const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
+    return sql<WindowRow>`with locked as (
+        select ${columns} from rate_windows where (key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)}) ${order})
+      select ${columns}, ${databaseNow} as database_now from locked`.compile(queries);
+  });
 
-  const createWindow = queries
-    .insertInto('rate_windows')
-    .values({ key_id: '', family: '', ...EMPTY_WINDOW })
-    .onConflict((conflict) => conflict.doNothing())
-    .compile();
+  const createWindows = createRowInsert({
+    queries,
+    table: 'rate_windows',
+    sample: { key_id: '', family: '', ...EMPTY_WINDOW },
+    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
+  });
 
-  const firstLive = queries
-    .selectFrom('rate_slots')
-    .select(['seq', 'at'])
-    .where('key_id', '=', '')
-    .where('family', '=', '')
-    .where('seq', '>=', 0)
-    .where('at', '>', 0)
-    .orderBy('seq')
-    .limit(ONE_ROW)
-    .compile();
+  // Of each window the oldest slot from its tail on that is younger than that.
+  const firstLive = createListStatement<FirstLive & { number: number }>((length) => {
+    const of = (column: 'seq' | 'at') => sql`(
+      select ${sql.ref(column)} from rate_slots
+      where rate_slots.key_id = passed.key_id and rate_slots.family = passed.family
+        and rate_slots.seq >= passed.tail and rate_slots.at > passed.passed_at
+      order by rate_slots.seq limit 1)`;
+    return sql<FirstLive & { number: number }>`with passed (number, key_id, family, tail, passed_at) as (
+        values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
+      select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
+  });
 
   const takenAt = queries
     .selectFrom('rate_slots')
@@ -67,51 +88,85 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .limit(ONE_ROW)
     .compile();
 
-  const saveWindow = queries
-    .updateTable('rate_windows')
-    .set({ time: 0, reader: '', wall: 0, steady: 0, next_seq: 0, tail_seq: 0, tail_at: 0, last_at: 0 })
-    .where('key_id', '=', '')
-    .where('family', '=', '')
-    .compile();
+  const saveWindows = createListStatement((length) => {
+    const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
+    const names = sql.join(COUNTED.map((name) => sql.ref(name)));
+    const set = sql.join(['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
+    return sql`with changed (key_id, family, reader, ${names}) as (
+        values ${listOf(length, sql`(${''}, ${''}, ${''}, ${numbers})`)})
+      update rate_windows set ${set} from changed
+      where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
+  });
 
-  const insertSlots = queries.insertInto('rate_slots').values({ key_id: '', family: '', seq: 0, at: 0 }).compile();
+  const insertSlots = createRowInsert({
+    queries,
+    table: 'rate_slots',
+    sample: { key_id: '', family: '', seq: 0, at: 0 },
+  });
 
-  const deletePassed = queries
-    .deleteFrom('rate_slots')
-    .where('key_id', '=', '')
-    .where('family', '=', '')
-    .where('seq', '<', 0)
-    .compile();
+  const deletePassed = createListStatement((length) =>
+    sql`with passed (key_id, family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
+      delete from rate_slots where (key_id, family, seq) in (
+        select slot.key_id, slot.family, slot.seq from passed join rate_slots as slot
+          on slot.key_id = passed.key_id and slot.family = passed.family and slot.seq < passed.tail)`.compile(queries),
+  );
 
   type Runner = Transaction<Tables>;
   return {
-    async window(runner: Runner, keyId: string, family: string): Promise<WindowRow | undefined> {
-      return first(await runner.executeQuery(filled(window, [keyId, family])));
+    async createWindows(runner: Runner, keys: readonly WindowKey[]): Promise<void> {
+      await createWindows(
+        runner,
+        keys.map(({ keyId, family }) => ({ key_id: keyId, family, ...EMPTY_WINDOW })),
+      );
     },
-    async createWindow(runner: Runner, keyId: string, family: string): Promise<void> {
-      await runner.executeQuery(filled(createWindow, [keyId, family, ...Object.values(EMPTY_WINDOW)]));
+    /** Those that are there, locked in the order that is given. */
+    lockWindows(runner: Runner, keys: readonly WindowKey[]): Promise<WindowRow[]> {
+      return lockWindows(
+        runner,
+        keys.map(({ keyId, family }) => [keyId, family]),
+      );
     },
-    async firstLive(runner: Runner, keyId: string, family: string, tail: number, passedAt: number) {
-      return first(await runner.executeQuery(filled(firstLive, [keyId, family, tail, passedAt])));
+    /** By the rows. */
+    async firstLive(
+      runner: Runner,
+      windows: readonly { row: WindowRow; passedAt: number }[],
+    ): Promise<Map<WindowRow, FirstLive>> {
+      const asked = windows.map(({ row, passedAt }, number) => [
+        number,
+        row.key_id,
+        row.family,
+        row.tail_seq,
+        passedAt,
+      ]);
+      const found = await firstLive(runner, asked);
+      return new Map(found.map(({ number, ...live }) => [(windows[number] as { row: WindowRow }).row, live]));
     },
     async takenAt(runner: Runner, keyId: string, family: string, seq: number): Promise<number> {
       const row = first(await runner.executeQuery(filled(takenAt, [keyId, family, seq])));
       if (!row) throw new Error('A live slot has no row.');
       return row.at;
     },
-    async saveWindow(runner: Runner, keyId: string, family: string, change: WindowChange): Promise<void> {
-      const { time, reader, wall, steady, next, tail, tailAt, lastAt } = change;
-      const parameters = [time, reader, wall, steady, next, tail, tailAt, lastAt, keyId, family];
-      await runner.executeQuery(filled(saveWindow, parameters));
-    },
-    async insertSlots(runner: Runner, keyId: string, family: string, seq: number, at: number): Promise<void> {
-      await runner.executeQuery(filled(insertSlots, [keyId, family, seq, at]));
-    },
-    async deletePassed(runner: Runner, keyId: string, family: string, tail: number): Promise<void> {
-      await runner.executeQuery(filled(deletePassed, [keyId, family, tail]));
+    async saveWindows(runner: Runner, changes: readonly WindowChange[]): Promise<void> {
+      await saveWindows(
+        runner,
+        changes.map(({ keyId, family, reader, time, wall, steady, next, tail, tailAt, lastAt }) => [
+          ...[keyId, family, reader],
+          ...[time, wall, steady, next, tail, tailAt, lastAt],
+        ]),
+      );
+      const taken = changes.flatMap(({ keyId, family, takenFrom, time }) =>
+        takenFrom === undefined ? [] : [{ key_id: keyId, family, seq: takenFrom, at: time }],
+      );
+      await insertSlots(runner, taken);
+      const moved = changes.filter(({ tailMoved }) => tailMoved);
+      await deletePassed(
+        runner,
+        moved.map(({ keyId, family, tail }) => [keyId, family, tail]),
+      );
     },
   };
 }
 
-/** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
-const EMPTY_WINDOW = { time: 0, reader: '', wall: 0, steady: 0, next_seq: 0, tail_seq: 0, tail_at: 0, last_at: -1 };
+function listOf(length: number, row: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql.join(Array.from({ length }, () => row));
+}

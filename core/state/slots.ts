@@ -3,8 +3,14 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import type { Engine } from './database.js';
 import type { Tables } from './schema.js';
-import { compileSlotStatements, type Reading, type WindowRow } from './slot-statements.js';
-import type { SlotAnswer, SlotRequest, WindowFamily } from './windows.js';
+import {
+  compileSlotStatements,
+  type FirstLive,
+  type Reading,
+  type WindowChange,
+  type WindowRow,
+} from './slot-statements.js';
+import type { SlotAnswer, SlotRequest } from './windows.js';
 
 /*
  * How a window works. Its slots are numbered in the order they were taken; the live ones are `tail_seq` up to
@@ -18,6 +24,8 @@ import type { SlotAnswer, SlotRequest, WindowFamily } from './windows.js';
  */
 
 export const WINDOW_MS = 60_000;
+/** Windows that are remembered to be there. */
+const MAX_KNOWN = 100_000;
 
 /** What is wanted of an open window. */
 export interface SlotWish extends Pick<SlotRequest, 'slots' | 'limit'> {
@@ -29,15 +37,21 @@ export interface SlotWish extends Pick<SlotRequest, 'slots' | 'limit'> {
 export interface OpenWindow {
   /** Each answer counts what was taken before. */
   ask(wish: SlotWish): Promise<SlotAnswer>;
-  /** Writes down what was taken; it counts when the transaction commits. */
-  save(): Promise<void>;
+  /** What is to be written down; undefined where nothing has changed. */
+  change(): WindowChange | undefined;
 }
+
+/** Whose window of which family. */
+export type WindowKey = Pick<SlotRequest, 'keyId' | 'family'>;
 
 export interface SlotTable {
-  open(transaction: Transaction<Tables>, keyId: string, family: WindowFamily): Promise<OpenWindow>;
+  /** Locks and reads windows, all of them together; by their names. Each may be named several times. */
+  open(transaction: Transaction<Tables>, wanted: readonly WindowKey[]): Promise<Map<string, OpenWindow>>;
+  /** Writes down what was taken of open windows; it counts when the transaction commits. */
+  save(transaction: Transaction<Tables>, windows: Iterable<OpenWindow>): Promise<void>;
 }
 
-export function windowName({ keyId, family }: SlotRequest): string {
+export function windowName({ keyId, family }: WindowKey): string {
   return `${keyId}\n${family}`;
 }
 
@@ -45,10 +59,7 @@ export function windowName({ keyId, family }: SlotRequest): string {
  * Those without a slot first. Nodes lock windows in one order, so that two that commit at once do not wait for each other in
  * a ring.
  */
-export function inOrderOfWindows<Item>(
-  items: readonly Item[],
-  slotOf: (item: Item) => SlotRequest | undefined,
-): Item[] {
+export function inOrderOfWindows<Item>(items: readonly Item[], slotOf: (item: Item) => WindowKey | undefined): Item[] {
   const named = items.map((item) => {
     const slot = slotOf(item);
     return { item, name: slot ? windowName(slot) : '' };
@@ -68,84 +79,128 @@ export interface SlotTableOptions {
 export function createSlotTable({ engine, queries, clock }: SlotTableOptions): SlotTable {
   const statements = compileSlotStatements(engine, queries);
   const reader = randomUUID();
+  const known = new Set<string>();
 
   function readTime(row: WindowRow): Reading {
     if (!clock) return { reader: 'database', wall: row.database_now, steady: row.database_now };
     return { reader, wall: Math.floor(clock.now()), steady: Math.floor(clock.monotonic()) };
   }
 
-  async function lockWindow(transaction: Transaction<Tables>, keyId: string, family: WindowFamily): Promise<WindowRow> {
-    const found = await statements.window(transaction, keyId, family);
-    if (found) return found;
-    await statements.createWindow(transaction, keyId, family);
-    const created = await statements.window(transaction, keyId, family);
-    if (!created) throw new Error('A window that was just created is not there.');
-    return created;
+  function timeOf(row: WindowRow): WindowTime {
+    const reading = readTime(row);
+    const elapsed = reading.reader === row.reader ? reading.steady - row.steady : reading.wall - row.wall;
+    return { reading, elapsed, now: row.time + Math.max(0, elapsed) };
+  }
+
+  /**
+   * Those that are not there yet are made before any is locked: whoever holds a lock waits for nobody who makes one, so no
+   * two transactions wait for each other in a ring.
+   */
+  async function lockWindows(transaction: Transaction<Tables>, wanted: readonly WindowKey[]): Promise<WindowRow[]> {
+    const unknown = wanted.filter((key) => !known.has(windowName(key)));
+    await statements.createWindows(transaction, unknown);
+    const rows = await statements.lockWindows(transaction, wanted);
+    if (known.size + rows.length > MAX_KNOWN) known.clear();
+    const found = new Set(rows.map(nameOf));
+    for (const name of found) known.add(name);
+    if (found.size === wanted.length) return rows;
+    // The transaction that made them was rolled back after all, or their key has been removed since.
+    const missing = wanted.filter((key) => !found.has(windowName(key)));
+    await statements.createWindows(transaction, missing);
+    return [...rows, ...(await statements.lockWindows(transaction, missing))];
+  }
+
+  function readWindow(
+    transaction: Transaction<Tables>,
+    row: WindowRow,
+    { reading, elapsed, now }: WindowTime,
+    firstLive: FirstLive | undefined,
+  ): OpenWindow {
+    const { key_id: keyId, family } = row;
+    const head = row.next_seq;
+    let next = head;
+    let tail = row.tail_seq;
+    let tailAt = row.tail_at;
+    if (firstLive) {
+      tail = firstLive.seq ?? next;
+      tailAt = firstLive.at ?? now;
+    }
+    const tailMoved = tail !== row.tail_seq;
+
+    const takenAt = new Map<number, number>();
+    async function whenTaken(seq: number): Promise<number> {
+      if (seq >= head) return now;
+      const known = takenAt.get(seq) ?? (await statements.takenAt(transaction, keyId, family, seq));
+      takenAt.set(seq, known);
+      return known;
+    }
+
+    return {
+      async ask({ slots, limit, take }) {
+        const excess = next - tail + slots - limit;
+        const accepted = excess <= 0;
+        if (accepted && take) {
+          if (next === tail) tailAt = now;
+          next += slots;
+        }
+        let retryAfterMs = 0;
+        // More than the window ever holds: there is no such time, and the longest wait says so best.
+        if (slots > limit) retryAfterMs = WINDOW_MS;
+        else if (!accepted) retryAfterMs = (await whenTaken(tail + excess - 1)) + WINDOW_MS - now;
+        return {
+          accepted,
+          limit,
+          remaining: Math.max(0, limit - (next - tail)),
+          retryAfterMs,
+          resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
+        };
+      },
+      change() {
+        // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
+        // another process, whose steady clock counts from then on, however its other one is set.
+        if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return undefined;
+        const lastAt = next === head ? row.last_at : now;
+        return {
+          ...{ keyId, family, ...reading, time: now, next, tail, tailAt, lastAt },
+          ...(next !== head && now !== row.last_at && { takenFrom: head }),
+          tailMoved,
+        };
+      },
+    };
   }
 
   return {
-    async open(transaction, keyId, family) {
-      const row = await lockWindow(transaction, keyId, family);
-      const reading = readTime(row);
-      const elapsed = reading.reader === row.reader ? reading.steady - row.steady : reading.wall - row.wall;
-      const now = row.time + Math.max(0, elapsed);
-
-      const head = row.next_seq;
-      let next = head;
-      let tail = row.tail_seq;
-      let tailAt = row.tail_at;
-      if (tail < next && now - tailAt >= WINDOW_MS) {
-        const first = await statements.firstLive(transaction, keyId, family, tail, now - WINDOW_MS);
-        tail = first?.seq ?? next;
-        tailAt = first?.at ?? now;
-      }
-      const tailMoved = tail !== row.tail_seq;
-
-      const takenAt = new Map<number, number>();
-      async function whenTaken(seq: number): Promise<number> {
-        if (seq >= head) return now;
-        const known = takenAt.get(seq) ?? (await statements.takenAt(transaction, keyId, family, seq));
-        takenAt.set(seq, known);
-        return known;
-      }
-
-      return {
-        async ask({ slots, limit, take }) {
-          const excess = next - tail + slots - limit;
-          const accepted = excess <= 0;
-          if (accepted && take) {
-            if (next === tail) tailAt = now;
-            next += slots;
-          }
-          let retryAfterMs = 0;
-          // More than the window ever holds: there is no such time, and the longest wait says so best.
-          if (slots > limit) retryAfterMs = WINDOW_MS;
-          else if (!accepted) retryAfterMs = (await whenTaken(tail + excess - 1)) + WINDOW_MS - now;
-          return {
-            accepted,
-            limit,
-            remaining: Math.max(0, limit - (next - tail)),
-            retryAfterMs,
-            resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
-          };
-        },
-        async save() {
-          // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
-          // another process, whose steady clock counts from then on, however its other one is set.
-          if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return;
-          const lastAt = next === head ? row.last_at : now;
-          await statements.saveWindow(transaction, keyId, family, {
-            ...reading,
-            time: now,
-            next,
-            tail,
-            tailAt,
-            lastAt,
-          });
-          if (next !== head && now !== row.last_at) await statements.insertSlots(transaction, keyId, family, head, now);
-          if (tailMoved) await statements.deletePassed(transaction, keyId, family, tail);
-        },
-      };
+    async open(transaction, requests) {
+      const byName = new Map(requests.map((request) => [windowName(request), request]));
+      const wanted = inOrderOfWindows([...byName.values()], (key) => key);
+      const rows = (await lockWindows(transaction, wanted)).map((row) => ({ row, time: timeOf(row) }));
+      const passed = rows.filter(
+        ({ row, time: { now } }) => row.tail_seq < row.next_seq && now - row.tail_at >= WINDOW_MS,
+      );
+      const firstLive = await statements.firstLive(
+        transaction,
+        passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
+      );
+      return new Map(
+        rows.map(({ row, time }) => [nameOf(row), readWindow(transaction, row, time, firstLive.get(row))]),
+      );
+    },
+    async save(transaction, windows) {
+      const changes = Array.from(windows, (window) => window.change()).filter((change) => change !== undefined);
+      await statements.saveWindows(transaction, changes);
     },
   };
+}
+
+/** When a window was read. */
+interface WindowTime {
+  reading: Reading;
+  /** Milliseconds since its row was written. */
+  elapsed: number;
+  /** By its own time. */
+  now: number;
+}
+
+function nameOf({ key_id, family }: WindowRow): string {
+  return windowName({ keyId: key_id, family: family as WindowKey['family'] });
 }

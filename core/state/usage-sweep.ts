@@ -11,6 +11,8 @@ const SUMS_KEPT_MS = DAY_MS;
 const INTERVAL_MS = 10 * 60_000;
 /** Rows of one statement. */
 const ROWS = 1_000;
+/** Keys whose entries are looked at in one round: there may be more of them than a round has time for. */
+const KEYS = 500;
 
 export interface UsageSweeper {
   /** Does nothing where it is too early for that. */
@@ -20,30 +22,49 @@ export interface UsageSweeper {
 /** Deletes what is kept for a time: entries of the ledger and stored responses. The totals stay. */
 export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
+  /** Id of the last key that was looked at. */
+  let reached = '';
   return {
     async sweep() {
       if (performance.now() - sweptAt < INTERVAL_MS) return;
-      const deleted = await database.run((queries) => sweep(queries, clock));
-      // A full batch means that there are more: the next round goes on.
-      if (deleted.every((count) => count < ROWS)) sweptAt = performance.now();
+      const swept = await database.run((queries) => sweep(queries, clock, reached));
+      // What is left is for the next round.
+      reached = swept.reached;
+      if (swept.complete) sweptAt = performance.now();
     },
   };
 }
 
-async function sweep(queries: Kysely<Tables>, clock: JobClock): Promise<number[]> {
+interface Swept {
+  /** The same as before where there may be more of the same keys, empty behind the last key. */
+  reached: string;
+  /** Nothing is left. */
+  complete: boolean;
+}
+
+async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
-  const keys = await queries.selectFrom('api_keys').select('id').execute();
-  const deleted = [await deleteResponses(queries, now - RESPONSES_KEPT_MS)];
-  // Key by key, as the index is ordered.
-  for (const { id } of keys) deleted.push(await deleteEntries(queries, id, now - ENTRIES_KEPT_MS));
+  const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
   await queries
     .deleteFrom('usage_sums')
     .where('at', '<', now - SUMS_KEPT_MS)
     .execute();
-  return deleted;
+  const rows = await queries
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '>', reached)
+    .orderBy('id')
+    .limit(KEYS)
+    .execute();
+  const keyIds = rows.map(({ id }) => id);
+  const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_KEPT_MS);
+  if (entries === ROWS) return { reached, complete: false };
+  const last = keyIds.length < KEYS;
+  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS };
 }
 
-async function deleteEntries(queries: Kysely<Tables>, keyId: string, before: number): Promise<number> {
+/** By their keys, as the index begins with them. */
+async function deleteEntries(queries: Kysely<Tables>, keyIds: readonly string[], before: number): Promise<number> {
   const { numDeletedRows } = await queries
     .deleteFrom('usage_entries')
     .where(({ eb, refTuple, selectFrom }) =>
@@ -52,9 +73,8 @@ async function deleteEntries(queries: Kysely<Tables>, keyId: string, before: num
         'in',
         selectFrom('usage_entries as old')
           .select(['old.key_id', 'old.at', 'old.request_id'])
-          .where('old.key_id', '=', keyId)
+          .where('old.key_id', 'in', keyIds)
           .where('old.at', '<', before)
-          .orderBy('old.at')
           .limit(ROWS)
           .$asTuple('key_id', 'at', 'request_id'),
       ),

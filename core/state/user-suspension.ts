@@ -9,7 +9,7 @@ import { isKept } from './storable-text.js';
 import type { Suspension, Users } from './users.js';
 
 /** Takes from users what they are signed in with and their keys for a time. */
-export function createSuspensions({ database, times, clock }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
+export function createSuspensions({ database, times }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
   const { engine } = database;
 
   async function lockAccountOf(transaction: Transaction<Tables>, userId: string): Promise<AccountRow> {
@@ -24,7 +24,7 @@ export function createSuspensions({ database, times, clock }: AccountsOptions): 
     await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
     const keys = await lockKeys(transaction, engine, accountId);
     if (keys.length === 0) return;
-    const keyChange = { ...change, changed_at: clock.now() };
+    const keyChange = { ...change, changed_at: times.now };
     await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
   }
 

@@ -16,7 +16,7 @@ const MAX_EMAIL = 320;
 const MAX_NAME = 200;
 
 /** Users in SQL. */
-export function createUsers({ database, times, clock }: AccountsOptions): Users {
+export function createUsers({ database, times }: AccountsOptions): Users {
   const { engine } = database;
 
   return {
@@ -67,7 +67,7 @@ export function createUsers({ database, times, clock }: AccountsOptions): Users 
       return rows.map(toUserRecord);
     },
 
-    ...createSuspensions({ database, times, clock }),
+    ...createSuspensions({ database, times }),
   };
 
   async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRow> {

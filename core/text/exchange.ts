@@ -3,16 +3,17 @@ import type { TextReply } from '../contracts/text-provider.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { AnswerStream } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';
-import { PacedBody } from './paced-body.js';
+import { type BodyReader, PacedBody } from './paced-body.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './text-sample.js';
 import type { Wording } from './told-failure.js';
 import type { Watch, Watched } from './watch.js';
 import { readWholeAnswer } from './whole-answer.js';
-import { readWholeBody } from './whole-body.js';
 
 /** Failures after which an upstream may have done its work, although it did not answer. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
+/** An answer that is no stream goes out when all of it is here, so that one that breaks off is a clean error. */
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 /** Header fields that are the gateway's own to set. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -60,169 +61,225 @@ export interface ExchangeOptions {
 
 /** Sends one request and follows its answer to the end. */
 export function startExchange(options: ExchangeOptions): TextExchange {
-  const { times, watch, monotonic, modelText } = options;
-  const flow = new AbortController();
-  const { promise: ended, resolve: end } = Promise.withResolvers<TextOutcome>();
-  const startedAt = monotonic();
-  const received: Uint8Array[] = [];
-  let reply: TextReply | undefined;
-  let body: PacedBody | undefined;
-  let isStreaming = false;
-  let isOver = false;
-  let hasLeft = false;
+  return new Exchange(options);
+}
+
+/** Every request has one: it has methods rather than functions of its own, and calls rather than promises. */
+class Exchange implements TextExchange, Watched, BodyReader {
+  place = 0;
+  readonly answer: Promise<TextAnswer>;
+  readonly ended: Promise<TextOutcome>;
+  readonly #options: ExchangeOptions;
+  readonly #flow = new AbortController();
+  readonly #startedAt: number;
+  readonly #received: Uint8Array[] = [];
+  #receivedBytes = 0;
+  #resolve: (answer: TextAnswer) => void = () => {};
+  #reject: (failure: GatewayError) => void = () => {};
+  #end: (outcome: TextOutcome) => void = () => {};
+  #reply: TextReply | undefined;
+  #body: PacedBody | undefined;
+  #isStreaming = false;
+  #isOver = false;
+  #hasLeft = false;
+  /** Whether all of an answer that is no stream is here. */
+  #isRead = false;
   /** Whether the upstream only told why it does not answer. */
-  let isRefused = false;
-  /** Whoever waits for the upstream to answer. */
-  let stopAsking: ((error: GatewayError) => void) | undefined;
+  #isRefused = false;
   /** Monotonic milliseconds of the last bytes, and of the last that the caller was sent. */
-  let heardAt = startedAt;
-  let spokeAt = startedAt;
+  #heardAt: number;
+  #spokeAt: number;
 
-  const watched: Watched = {
-    place: 0,
-    giveUp,
-    tick(now: number): void {
-      if (now - startedAt >= times.totalMs) giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
-      else if (!body) {
-        if (now - startedAt >= options.askMs) giveUp(late(`No answer within ${options.askMs / 1000} s.`));
-      } else if (body.isAwaited) {
-        if (now - heardAt >= times.idleMs) giveUp(late('The model has fallen silent.'));
-        else if (isStreaming && now - spokeAt >= times.keepAliveMs) {
-          spokeAt = now;
-          body.tellSilence();
-        }
-      }
-    },
-  };
-  watch.add(watched);
-
-  function giveUp(error: GatewayError): void {
-    if (isOver) return;
-    flow.abort(error);
-    stopAsking?.(error);
-    body?.fail(error);
-  }
-
-  function hear(): void {
-    heardAt = monotonic();
-    spokeAt = heardAt;
-  }
-
-  function stop(): void {
-    isOver = true;
-    watch.delete(watched);
-  }
-
-  function endEstimated(said: TextSample | 'open', rest: Omit<TextOutcome, 'usage'>): void {
-    options.estimate(said).then((usage) => end(usage ? { usage, ...rest } : rest));
-  }
-
-  function ask(): Promise<TextReply> {
-    return new Promise((resolve, reject) => {
-      stopAsking = reject;
-      options.ask(flow.signal).then(resolve, reject);
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.#startedAt = options.monotonic();
+    this.#heardAt = this.#startedAt;
+    this.#spokeAt = this.#startedAt;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
     });
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    options.watch.add(this);
+    options.ask(this.#flow.signal).then(
+      (reply) => this.#open(reply),
+      (error: unknown) => this.fail(error),
+    );
   }
 
-  async function open(): Promise<TextAnswer> {
-    try {
-      reply = await ask();
-      body = new PacedBody(reply.body);
-      hear();
-      if (isStream(reply, options.stream)) return openStream(reply, body);
-      return await readWhole(reply, body);
-    } catch (error) {
-      stop();
-      body?.close();
-      const failure = isGatewayError(error) ? error : brokenOff(error);
-      // Whoever still answers, answers nobody.
-      if (!flow.signal.aborted) flow.abort(failure);
-      // An upstream that was given up may have done its work; one that refused has not.
-      const maybeUsed = (reply !== undefined && !isRefused) || hasLeft || GIVEN_UP.has(failure.code);
-      if (maybeUsed) endEstimated(sampleBytes(received), { complete: false, failure });
-      else end({ complete: false, failure });
-      throw failure;
+  tick(now: number): void {
+    const { times, askMs } = this.#options;
+    const body = this.#body;
+    if (now - this.#startedAt >= times.totalMs) {
+      this.giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
+    } else if (!body) {
+      if (now - this.#startedAt >= askMs) this.giveUp(late(`No answer within ${askMs / 1000} s.`));
+    } else if (body.isAwaited) {
+      if (now - this.#heardAt >= times.idleMs) this.giveUp(late('The model has fallen silent.'));
+      else if (this.#isStreaming && now - this.#spokeAt >= times.keepAliveMs) {
+        this.#spokeAt = now;
+        body.tellSilence();
+      }
     }
   }
 
-  function openStream(opened: TextReply, paced: PacedBody): TextAnswer {
-    isStreaming = true;
-    const reader = options.readerOf(opened);
-    const events = new AnswerStream({
-      body: paced,
-      reader,
-      wording: wordingOf(opened),
-      hasLeft: () => hasLeft,
-      onBytes: hear,
-      onEnd(failure) {
-        stop();
-        if (failure && !hasLeft) options.onCut(failure);
-        if (failure && !flow.signal.aborted) flow.abort(failure);
-        endStream(reader, failure);
-      },
-    });
-    return { ...headOf(opened), body: events };
+  giveUp(error: GatewayError): void {
+    if (this.#isOver) return;
+    this.#flow.abort(error);
+    if (this.#body) this.#body.fail(error);
+    else this.fail(error);
   }
 
-  function endStream(reader: EventReader, failure: GatewayError | undefined): void {
+  leave(): void {
+    if (this.#isOver) return;
+    this.#hasLeft = true;
+    this.giveUp(new GatewayError('bad_request', 'The client closed the connection.'));
+  }
+
+  #open(reply: TextReply): void {
+    // Given up meanwhile; what it was sent with has been aborted.
+    if (this.#isOver) return;
+    const body = new PacedBody(reply.body);
+    this.#reply = reply;
+    this.#body = body;
+    this.#hear();
+    if (!isStream(reply, this.#options.stream)) body.ask(this);
+    else {
+      try {
+        this.#openStream(reply, body);
+      } catch (error) {
+        this.fail(error);
+      }
+    }
+  }
+
+  /** Bytes of an answer that is no stream. */
+  take(chunk: Uint8Array): void {
+    this.#hear();
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes > MAX_WHOLE_BYTES) {
+      this.fail(new GatewayError('upstream_error', 'The answer of the model is too long.'));
+      return;
+    }
+    this.#received.push(chunk);
+    this.#body?.ask(this);
+  }
+
+  noticeSilence(): void {
+    this.#body?.ask(this);
+  }
+
+  finish(): void {
+    if (this.#isOver || !this.#reply) return;
+    try {
+      this.#readWhole(this.#reply, asOne(this.#received));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** There is no answer, or no whole one. */
+  fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#stop();
+    this.#body?.close();
+    const failure = this.#failureOf(error);
+    // Whoever still answers, answers nobody.
+    if (!this.#flow.signal.aborted) this.#flow.abort(failure);
+    // An upstream that was given up may have done its work; one that refused has not.
+    const hasBegun = this.#reply !== undefined && !this.#isRefused;
+    const outcome = { complete: false, failure };
+    if (hasBegun || this.#hasLeft || GIVEN_UP.has(failure.code))
+      this.#endEstimated(sampleBytes(this.#received), outcome);
+    else this.#end(outcome);
+    this.#reject(failure);
+  }
+
+  #failureOf(error: unknown): GatewayError {
+    if (!isGatewayError(error)) return brokenOff(error);
+    // Of a body that was begun: what became of the connection is told by words that say what became of the answer.
+    return this.#body && !this.#isRead && error.code === 'upstream_error' ? brokenOff(error) : error;
+  }
+
+  #openStream(reply: TextReply, body: PacedBody): void {
+    this.#isStreaming = true;
+    const reader = this.#options.readerOf(reply);
+    const events = new AnswerStream({
+      body,
+      reader,
+      wording: this.#wordingOf(reply),
+      hasLeft: () => this.#hasLeft,
+      onBytes: () => this.#hear(),
+      onEnd: (failure) => {
+        this.#stop();
+        if (failure && !this.#hasLeft) this.#options.onCut(failure);
+        if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
+        this.#endStream(reader, failure);
+      },
+    });
+    this.#resolve(this.#answerOf(reply, events));
+  }
+
+  #endStream(reader: EventReader, failure: GatewayError | undefined): void {
     const { responseId } = reader;
     const rest = { complete: !failure, ...(responseId !== undefined && { responseId }), ...(failure && { failure }) };
     const usage = reader.usage();
     if (usage) {
-      end({ usage, ...rest });
+      this.#end({ usage, ...rest });
       return;
     }
     const said = reader.said();
     // An upstream that only told why it does not answer has used nothing.
-    if (reader.failed && said.text === '') end(rest);
-    else endEstimated(said, rest);
+    if (reader.failed && said.text === '') this.#end(rest);
+    else this.#endEstimated(said, rest);
   }
 
-  async function readWhole(opened: TextReply, paced: PacedBody): Promise<TextAnswer> {
-    const whole = readWholeAnswer(await receive(paced), wordingOf(opened), options.isResponse);
-    stop();
+  #readWhole(reply: TextReply, bytes: Buffer): void {
+    this.#isRead = true;
+    const whole = readWholeAnswer(bytes, this.#wordingOf(reply), this.#options.isResponse);
     const { id, usage, refusal } = whole;
     if (refusal) {
-      isRefused = true;
+      this.#isRefused = true;
       throw refusal;
     }
-    if (id !== undefined) options.onWhole(id, opened);
-    const rest = { complete: true, ...(id !== undefined && { responseId: id }) };
-    if (usage) end({ usage, ...rest });
-    else endEstimated(whole.open ? 'open' : whole.said(), rest);
-    return { ...headOf(opened), body: whole.body };
+    this.#stop();
+    if (id !== undefined) this.#options.onWhole(id, reply);
+    const rest: TextOutcome = id === undefined ? { complete: true } : { complete: true, responseId: id };
+    if (usage) {
+      rest.usage = usage;
+      this.#end(rest);
+    } else this.#endEstimated(whole.open ? 'open' : whole.said(), rest);
+    this.#resolve(this.#answerOf(reply, whole.body));
   }
 
-  function wordingOf({ plainWords = (words) => words }: TextReply): Wording {
-    return { modelText, plainWords };
+  #endEstimated(said: TextSample | 'open', rest: TextOutcome): void {
+    this.#options.estimate(said).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 
-  async function receive(paced: PacedBody): Promise<Buffer> {
-    try {
-      return await readWholeBody({ body: paced, received, onBytes: hear });
-    } catch (error) {
-      throw isGatewayError(error) && error.code !== 'upstream_error' ? error : brokenOff(error);
-    }
+  #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
+    return { modelText: this.#options.modelText, plainWords };
   }
 
-  function headOf({ status, headers }: TextReply): Omit<TextAnswer, 'body'> {
+  #answerOf({ status, headers }: TextReply, body: TextAnswer['body']): TextAnswer {
     const kept: Record<string, string> = {};
     for (const name in headers) {
       const value = headers[name];
       if (value !== undefined && !OWN_HEADERS.has(name)) kept[name] = value;
     }
-    return { status, headers: kept, standIn: options.standIn };
+    return { status, headers: kept, standIn: this.#options.standIn, body };
   }
 
-  return {
-    answer: open(),
-    ended,
-    leave() {
-      if (isOver) return;
-      hasLeft = true;
-      giveUp(new GatewayError('bad_request', 'The client closed the connection.'));
-    },
-  };
+  #hear(): void {
+    this.#heardAt = this.#options.monotonic();
+    this.#spokeAt = this.#heardAt;
+  }
+
+  #stop(): void {
+    this.#isOver = true;
+    this.#options.watch.delete(this);
+  }
 }
 
 /** What an upstream sends although a stream was asked for, or not, is told by what it calls it. */
@@ -230,6 +287,11 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
   return asked && !/\b(json|html|xml)\b/.test(type);
+}
+
+function asOne(chunks: readonly Uint8Array[]): Buffer {
+  const [only] = chunks;
+  return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
 }
 
 function late(message: string): GatewayError {

@@ -8,8 +8,6 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue | undefined };
 
-const encoder = new TextEncoder();
-
 /**
  * Changes top-level members of a JSON object in its bytes: a member that is there gets its new value where it stands, each
  * time where it stands more than once; one that is not there is added at the end; undefined takes a member away. Every other
@@ -41,7 +39,7 @@ export function replaceMembers(body: Uint8Array, changes: Readonly<Record<string
     else {
       missing.delete(name);
       if (value !== undefined) {
-        pieces.push(body.subarray(done, valueStart), encoder.encode(JSON.stringify(value)));
+        pieces.push(body.subarray(done, valueStart), Buffer.from(JSON.stringify(value)));
         done = valueEnd;
         first = false;
       } else if (first) {
@@ -60,7 +58,7 @@ export function replaceMembers(body: Uint8Array, changes: Readonly<Record<string
   if (done === 0 && added.length === 0) return body;
   const text = added.map((name) => `${JSON.stringify(name)}:${JSON.stringify(changes[name])}`).join(',');
   pieces.push(body.subarray(done, end));
-  if (text !== '') pieces.push(encoder.encode(first ? text : `,${text}`));
+  if (text !== '') pieces.push(Buffer.from(first ? text : `,${text}`));
   pieces.push(body.subarray(end));
   return Buffer.concat(pieces);
 }

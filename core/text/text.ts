@@ -1,8 +1,10 @@
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger, Span } from '../contracts/services.js';
 import type { TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
+import { modelSpan, usageAttributes } from '../services/model-span.js';
+import { openSpan } from '../services/work-scope.js';
 import type { StoredResponse, StoredResponses } from '../state/stored-responses.js';
 import { createChatReader } from './chat-events.js';
 import type { EventReader } from './event-reader.js';
@@ -152,7 +154,8 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       if (isStored) responses?.remember({ id, accountId, model, upstream, createdAt: clock.now() });
     }
     const terms = host.terms(entry);
-    return startExchange({
+    const opened = openSpan(modelSpan('chat', model, entry));
+    const exchange = startExchange({
       ...clockwork,
       askMs: terms.timeoutMs,
       modelText: modelTextOf(model),
@@ -163,7 +166,8 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
         call = undefined;
         if (!asked) throw new Error('a request is asked once');
         try {
-          return await provider.send({ ...asked, signal: flow });
+          const ask = () => provider.send({ ...asked, signal: flow });
+          return await (opened ? opened.run(ask) : ask());
         } catch (error) {
           throw terms.failureOf(error);
         }
@@ -178,6 +182,8 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
         return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
       },
     });
+    if (opened) endWith(exchange, opened.span);
+    return exchange;
   }
 
   return {
@@ -219,6 +225,14 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
+}
+
+/** Nothing that an exchange ends with is an error. */
+function endWith({ ended }: TextExchange, span: Span): void {
+  ended.then(({ usage, failure }) => {
+    span.set(usageAttributes(usage));
+    span.end(failure && { failure: failure.code });
+  });
 }
 
 /** A request on its way out. */

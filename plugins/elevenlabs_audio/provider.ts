@@ -75,6 +75,7 @@ export async function createElevenlabsAudioProvider(context: PluginContext<Optio
 
   return {
     models,
+    upstreams: () => failOver.states().map((state) => ({ ...state, name: 'url' })),
     speak: async (call) => run(call, (model) => encodeSpeech(call, model, voices)),
     changeVoice: async (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
     generateSound: async (call) => run(call, (model) => encodeEffect(call, model)),

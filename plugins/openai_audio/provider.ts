@@ -47,6 +47,7 @@ export async function createOpenaiAudioProvider(context: PluginContext<Options>)
 
   return {
     models,
+    upstreams: () => failOver.states(),
     transcribe: transcribe('transcribe'),
     translate: transcribe('translate'),
     async speak(call) {

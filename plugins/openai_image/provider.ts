@@ -88,6 +88,7 @@ export async function createOpenaiImageProvider(context: PluginContext<Options>)
 
   return {
     models,
+    upstreams: () => failOver.states(),
     async generate(call) {
       call.signal.throwIfAborted();
       const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;

@@ -62,9 +62,8 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
     };
   }
 
-  async function run(asked: Asked): Promise<TextReply> {
+  function run(asked: Asked): Promise<TextReply> {
     const { signal, suits } = asked;
-    signal.throwIfAborted();
     return failOver.run({
       budgetMs,
       longestWaitMs: LONGEST_WAIT_MS,
@@ -83,6 +82,7 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
   }
 
   return {
+    upstreams: () => failOver.states(),
     models: [
       { id: model, efforts, routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))) },
     ],

@@ -13,7 +13,7 @@ export interface StartOptions {
 export async function startBody(
   body: AsyncIterable<Uint8Array>,
   { clock, patienceMs }: StartOptions,
-): Promise<AsyncIterable<Uint8Array>> {
+): Promise<AsyncIterableIterator<Uint8Array>> {
   const chunks = body[Symbol.asyncIterator]();
   let first: Promise<IteratorResult<Uint8Array>> | undefined = chunks.next();
   const early = patienceMs === undefined ? await first : await within(first, patienceMs, clock);
@@ -21,19 +21,19 @@ export async function startBody(
     const error = new GatewayError('upstream_error', 'The upstream answered with nothing.');
     throw new TryFailure(error, { again: 'anywhere', counts: true });
   }
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next() {
-        const next = first ?? chunks.next();
-        first = undefined;
-        return next;
-      },
-      async return() {
-        await chunks.return?.();
-        return { done: true, value: undefined };
-      },
-    }),
+  const started: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]: () => started,
+    next() {
+      const next = first ?? chunks.next();
+      first = undefined;
+      return next;
+    },
+    async return() {
+      await chunks.return?.();
+      return { done: true, value: undefined };
+    },
   };
+  return started;
 }
 
 /** Undefined where it takes longer. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Router from '@koa/router';
 import { type Clock, type DeviceGrants, type DevicePoll, GatewayError } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
+import type { AddressOf } from '../client-address.js';
 import { type BodyReaderOptions, isForm, readForm, readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
@@ -31,6 +32,7 @@ export interface DeviceApiRoutes {
   sessions: SessionDesk;
   bodies: BodyBudget;
   clock: Clock;
+  addressOf: AddressOf;
   site(): SiteAddress;
 }
 
@@ -39,12 +41,12 @@ export interface DeviceApiRoutes {
  * clients of OAuth send them, and JSON.
  */
 export function addDeviceApiRoutes(router: Router<RequestState>, options: DeviceApiRoutes): void {
-  const { deviceGrants, sessions, bodies, clock, site } = options;
+  const { deviceGrants, sessions, bodies, clock, addressOf, site } = options;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many device codes' });
   const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many polls' });
 
   router.post('/api/agent/device', markOauth, async (context: RequestContext) => {
-    const address = context.req.socket.remoteAddress;
+    const address = addressOf(context.req);
     starts.admit(address);
     const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
     const deviceCode = newToken();
@@ -65,7 +67,7 @@ export function addDeviceApiRoutes(router: Router<RequestState>, options: Device
   });
 
   router.post('/api/agent/device/token', markOauth, async (context: RequestContext) => {
-    const address = context.req.socket.remoteAddress;
+    const address = addressOf(context.req);
     polls.admit(address);
     const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
     const { grant_type: type = DEVICE_GRANT_TYPE, device_code: code } = fields;
@@ -90,7 +92,7 @@ function markOauth(context: RequestContext, next: Next): Promise<unknown> {
   return next();
 }
 
-function limitsOf(address: string | undefined, budget: BodyBudget): BodyReaderOptions {
+function limitsOf(address: string, budget: BodyBudget): BodyReaderOptions {
   return { maxBytes: MAX_BODY_BYTES, budget, keyId: `from ${address}` };
 }
 

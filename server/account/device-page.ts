@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, type DeviceGrant, type DeviceGrants, GatewayError, type UserRecord } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
+import type { AddressOf } from '../client-address.js';
 import { readForm } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
@@ -19,6 +20,7 @@ export interface DevicePageRoutes {
   sessions: SessionDesk;
   bodies: BodyBudget;
   clock: Clock;
+  addressOf: AddressOf;
   /** Lets through what the site's own pages send. */
   sameOrigin(context: RequestContext, next: Next): Promise<void>;
   site(): SiteAddress;
@@ -26,11 +28,11 @@ export interface DevicePageRoutes {
 
 /** Where somebody who is signed in sees which program asks to act for them, and answers. */
 export function addDevicePageRoutes(router: Router<RequestState>, options: DevicePageRoutes): void {
-  const { deviceGrants, sessions, bodies, clock, sameOrigin, site } = options;
+  const { deviceGrants, sessions, bodies, clock, addressOf, sameOrigin, site } = options;
   const codes = createAddressLimit({ clock, perMinute: CODES_PER_MINUTE, what: 'Too many codes' });
 
   async function findGrant(context: RequestContext, user: UserRecord, code: string): Promise<DeviceGrant | undefined> {
-    codes.admit(context.req.socket.remoteAddress);
+    codes.admit(addressOf(context.req));
     codes.admit(user.id);
     return deviceGrants.find(code);
   }

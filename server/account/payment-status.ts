@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
+import type { AddressOf } from '../client-address.js';
 import { clientSignal } from '../client-signal.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { readWait } from '../wait-query.js';
@@ -17,19 +18,20 @@ const RETRY_SECONDS = 5;
 export interface PaymentStatusRoute {
   payments: Pick<PaymentDesk, 'look'>;
   clock: Clock;
+  addressOf: AddressOf;
   /** Ends all waiting. */
   drain: AbortSignal;
 }
 
 /** How an order stands, for whoever knows its code. */
 export function addPaymentStatusRoute(router: Router<RequestState>, options: PaymentStatusRoute): void {
-  const { payments, clock, drain } = options;
+  const { payments, clock, addressOf, drain } = options;
   const looks = createAddressLimit({ clock, perMinute: LOOKS_PER_MINUTE, what: 'Too many questions about orders' });
   const waiting = createWaitingRoom(WAITING);
 
   router.get('/api/payment/gateway', async (context: RequestContext) => {
     const { req: request, res: response, query } = context;
-    const address = request.socket.remoteAddress ?? '';
+    const address = addressOf(request);
     looks.admit(address);
     const waitMs = readWait(context) * 1_000;
     const { code } = query;

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, isGatewayError, type Logger, type Orders } from 'mediagate';
 import { createAuthFailures } from '../auth-failures.js';
+import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
@@ -28,6 +29,7 @@ export interface PaymentWebhookRoute {
   bodies: BodyBudget;
   clock: Clock;
   logger: Logger;
+  addressOf: AddressOf;
 }
 
 type ProviderContext = RequestContext & { params: Readonly<Record<string, string>> };
@@ -37,7 +39,7 @@ type ProviderContext = RequestContext & { params: Readonly<Record<string, string
  * order waits for an operator. Anything else means that it has to be told again.
  */
 export function addPaymentWebhookRoute(router: Router<RequestState>, options: PaymentWebhookRoute): void {
-  const { orders, keys, secrets, bodies, clock, logger } = options;
+  const { orders, keys, secrets, bodies, clock, logger, addressOf } = options;
   const failures = createAuthFailures(clock, WRONG_SIGNATURES);
 
   router.post('/api/payment/webhook/:provider', async (context: ProviderContext) => {
@@ -45,7 +47,7 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
     const provider = (Object.keys(READERS) as PaymentProvider[]).find((name) => name === params.provider);
     const secret = provider && secrets[provider];
     if (!secret) throw new GatewayError('route_not_found', 'No secret is configured for this payment provider.');
-    const address = request.socket.remoteAddress ?? '';
+    const address = addressOf(request);
     const retryAfterSeconds = failures.blockedFor(address);
     if (retryAfterSeconds !== undefined) {
       const message = 'Too many wrong signatures from this address.';

@@ -29,8 +29,7 @@ export function createPlay({ account: { state, site }, desks: { sessions }, keys
     throw new GatewayError('no_active_key', message);
   }
 
-  return async (context: RequestContext, next: Next): Promise<unknown> => {
-    if (!context.path.startsWith(`${PREFIX}/v1/`)) return next();
+  async function play(context: RequestContext, next: Next): Promise<unknown> {
     if (bearerOf(context) !== undefined || context.req.headers['x-api-key'] !== undefined) {
       const message = `${PREFIX} is for pages of the site. Programs send their API key to the same path without it.`;
       throw new GatewayError('route_not_allowed', message);
@@ -41,7 +40,10 @@ export function createPlay({ account: { state, site }, desks: { sessions }, keys
       context.path = context.path.slice(PREFIX.length);
       return next();
     });
-  };
+  }
+
+  return (context: RequestContext, next: Next): Promise<unknown> =>
+    context.path.startsWith(`${PREFIX}/v1/`) ? play(context, next) : next();
 }
 
 /** The key that an account acts with on pages. */

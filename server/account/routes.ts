@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, Logger, State } from 'mediagate';
 import type { Catalogue } from '../catalogue.js';
+import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import type { Pepper } from '../keys.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
@@ -50,6 +51,7 @@ export interface AccountRoutes {
   polls: PollGuard;
   clock: Clock;
   logger: Logger;
+  addressOf: AddressOf;
   /** Aborts when the gateway begins to finish. */
   drain: AbortSignal;
   baseUrl(): string;
@@ -57,21 +59,21 @@ export interface AccountRoutes {
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, desks, gateway, keys: table, bodies, polls, clock, logger, drain, baseUrl } = options;
+  const { account, desks, gateway, keys: table, bodies, polls, clock, logger, addressOf, drain, baseUrl } = options;
   const { sessions, view } = desks;
   const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
   const sameOrigin = createSameOriginGuard(site);
   const oidc = createOidcClient({ identity, gateway, clock });
-  addSignInRoutes(router, { users, signIns, sessions, oidc, clock, site });
-  addSignOutRoutes(router, { sessions, bodies, sameOrigin, site });
-  addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, site });
-  addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, sameOrigin, site });
+  addSignInRoutes(router, { users, signIns, sessions, oidc, clock, addressOf, site });
+  addSignOutRoutes(router, { sessions, bodies, addressOf, sameOrigin, site });
+  addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, addressOf, site });
+  addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, addressOf, sameOrigin, site });
   const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
   const notice = createLoginNotice(site);
   addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
   addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
-  addPaymentStatusRoute(router, { payments, clock, drain });
-  addPaymentWebhookRoute(router, { orders: state.orders, keys: table, secrets, bodies, clock, logger });
+  addPaymentStatusRoute(router, { payments, clock, addressOf, drain });
+  addPaymentWebhookRoute(router, { orders: state.orders, keys: table, secrets, bodies, clock, logger, addressOf });
 }

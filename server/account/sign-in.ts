@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, type SignIns, type Users } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
+import type { AddressOf } from '../client-address.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
 import { readCookie, removeCookie, setCookie } from './cookies.js';
@@ -21,12 +22,13 @@ export interface SignInRoutes {
   sessions: SessionDesk;
   oidc: OidcClient;
   clock: Clock;
+  addressOf: AddressOf;
   site(): SiteAddress;
 }
 
 /** The way to the identity provider, and back. */
 export function addSignInRoutes(router: Router<RequestState>, options: SignInRoutes): void {
-  const { users, signIns, sessions, oidc, clock, site } = options;
+  const { users, signIns, sessions, oidc, clock, addressOf, site } = options;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
   const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
   const redirectUri = () => `${site().url}/signin/callback`;
@@ -34,7 +36,7 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
   router.get('/signin', markPage, async (context: RequestContext) => {
     const otherName = sameGatewayElsewhere(context, site());
     if (otherName) return redirect(context, otherName);
-    starts.admit(context.req.socket.remoteAddress);
+    starts.admit(addressOf(context.req));
     const returnTo = readReturnPath(context.query.return_to, site());
     const [browser, state, nonce, codeVerifier] = [newToken(), newToken(), newToken(), newToken()];
     const target = await oidc.begin({ state, nonce, codeVerifier }, redirectUri());
@@ -45,7 +47,7 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
   });
 
   router.get('/signin/callback', markPage, async (context: RequestContext) => {
-    returns.admit(context.req.socket.remoteAddress);
+    returns.admit(addressOf(context.req));
     const { state } = context.query;
     const browser = readCookie(context, site().cookies.attempt);
     removeCookie(context, site(), site().cookies.attempt);

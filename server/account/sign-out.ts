@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import type { AddressOf } from '../client-address.js';
 import { readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
@@ -11,6 +12,7 @@ const MAX_BODY_BYTES = 1_024;
 export interface SignOutRoutes {
   sessions: SessionDesk;
   bodies: BodyBudget;
+  addressOf: AddressOf;
   /** Lets through what the site's own pages send. */
   sameOrigin(context: RequestContext, next: Next): Promise<void>;
   site(): SiteAddress;
@@ -18,7 +20,7 @@ export interface SignOutRoutes {
 
 /** Ends the session that a request is made with. Whoever has none is as signed out as can be. */
 export function addSignOutRoutes(router: Router<RequestState>, options: SignOutRoutes): void {
-  const { sessions, bodies, sameOrigin, site } = options;
+  const { sessions, bodies, addressOf, sameOrigin, site } = options;
 
   router.post('/signout', markPage, sameOrigin, async (context: RequestContext) => {
     await sessions.end(context);
@@ -34,7 +36,7 @@ export function addSignOutRoutes(router: Router<RequestState>, options: SignOutR
 
   router.post('/api/agent/session', sameOrigin, async (context: RequestContext) => {
     // A form of another page cannot have this type, whatever the browser tells of its origin.
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${context.req.socket.remoteAddress}` };
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${addressOf(context.req)}` };
     await readJsonBody(context.req, context.res, limits);
     await sessions.end(context);
     context.body = signedOut();

@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
 import type { AuthFailures } from '../auth-failures.js';
+import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import type { Next, RequestContext } from './request-state.js';
 
 export interface AuthOptions {
   keys: KeyTable;
   failures: AuthFailures;
+  addressOf: AddressOf;
   /** Page where keys are made, named in errors. */
   siteUrl?: string;
 }
@@ -19,22 +21,43 @@ export interface RouteAuth {
 }
 
 /** Checks the key and its grant. Stands before anything that reads the body. */
-export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
+export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) {
   const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
+
+  function refuse({ req: request }: RequestContext, error: unknown): never {
+    const address = addressOf(request);
+    const blockedFor = failures.blockedFor(address);
+    if (blockedFor !== undefined) {
+      throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
+        retryAfterSeconds: blockedFor,
+        cause: error,
+      });
+    }
+    // A forgotten key is no guess, and a database that is away is not the caller's doing.
+    if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
+    throw error;
+  }
 
   return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
     const wanted = typeof grant === 'string' ? [grant] : grant;
-    return async (context: RequestContext, next: Next): Promise<void> => {
-      context.state.key = context.state.playedKey ?? (await verify(context));
-      const { grants, rpm } = context.state.key;
+    return (context: RequestContext, next: Next): Promise<unknown> => {
+      const { playedKey } = context.state;
+      const verified = playedKey ?? verify(context);
+      return verified instanceof Promise
+        ? verified.then((key) => letIn(context, key, next))
+        : letIn(context, verified, next);
+    };
+
+    function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
+      context.state.key = key;
+      const { grants, rpm } = key;
       if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
         throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
       }
-      await next();
-    };
+      return next();
+    }
 
-    async function verify(context: RequestContext): Promise<ApiKeyRecord> {
-      const address = context.req.socket.remoteAddress ?? '';
+    function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
       try {
         const shown = shownKey(context.req, allowApiKeyHeader);
         if (shown === undefined) {
@@ -43,18 +66,10 @@ export function createAuth({ keys, failures, siteUrl }: AuthOptions) {
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
-        return await keys.verify(shown);
+        const verified = keys.verify(shown);
+        return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;
       } catch (error) {
-        const blockedFor = failures.blockedFor(address);
-        if (blockedFor !== undefined) {
-          throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
-            retryAfterSeconds: blockedFor,
-            cause: error,
-          });
-        }
-        // A forgotten key is no guess, and a database that is away is not the caller's doing.
-        if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
-        throw error;
+        return refuse(context, error);
       }
     }
   };

@@ -62,18 +62,19 @@ export interface HeldBody {
  * As {@link readJsonBody}, for bodies that go on as they are: the body keeps its place in the budget until it is released.
  * @throws GatewayError as there; it is released then.
  */
-export async function takeJsonBody(
+export function takeJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
   options: BodyReaderOptions,
 ): Promise<HeldBody> {
-  const { bytes, release } = await takeBody(request, response, options);
-  try {
-    return { bytes, value: orRefuse(parseObject(bytes)), release };
-  } catch (error) {
-    release();
-    throw error;
-  }
+  return takeBody(request, response, options).then(({ bytes, release }) => {
+    try {
+      return { bytes, value: orRefuse(parseObject(bytes)), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  });
 }
 
 /**
@@ -174,11 +175,14 @@ function readBytes(request: IncomingMessage, { maxBytes, paceMs }: ReadLimits): 
     let bytes = 0;
     let bytesBefore = 0;
     const pace = paceMs === undefined ? undefined : setInterval(() => checkPace(), paceMs);
+    let isOver = false;
+    // Its listeners go with the request: taking each of them away again takes longer than looking whether it is over.
     const stop = () => {
       clearInterval(pace);
-      request.off('data', take).off('end', finish).off('close', fail).off('error', fail);
+      isOver = true;
     };
     const take = (chunk: Buffer<ArrayBuffer>) => {
+      if (isOver) return;
       bytes += chunk.length;
       if (bytes > maxBytes) {
         stop();
@@ -194,10 +198,12 @@ function readBytes(request: IncomingMessage, { maxBytes, paceMs }: ReadLimits): 
       bytesBefore = bytes;
     };
     const finish = () => {
+      if (isOver) return;
       stop();
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     };
     const fail = (cause?: Error) => {
+      if (isOver) return;
       stop();
       reject(new GatewayError('bad_request', 'The connection ended before the body did.', { cause }));
     };

@@ -31,9 +31,12 @@ export function dispatch(router: Router<RequestState>) {
   return Object.assign(find, { router });
 }
 
-function run(steps: readonly Step[], index: number, context: RequestContext, next: Next): unknown {
+/** Without a promise of its own for each step, as asynchronous functions would have. */
+function run(steps: readonly Step[], index: number, context: RequestContext, next: Next): Promise<unknown> {
   const step = steps[index];
-  return step ? step(context, async () => run(steps, index + 1, context, next)) : next();
+  if (!step) return next();
+  const begun = step(context, () => run(steps, index + 1, context, next));
+  return begun instanceof Promise ? begun : Promise.resolve(begun);
 }
 
 /** By method and path: those which no other route of the router has a part in. */

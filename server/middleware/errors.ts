@@ -19,21 +19,25 @@ const DRAIN_IDLE_MS = 1_000;
 
 /** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
 export function answerErrors(logger: Logger) {
-  return async (context: RequestContext, next: Next): Promise<void> => {
+  async function answer(context: RequestContext, thrown: unknown): Promise<void> {
+    const error = toGatewayError(thrown);
+    context.state.errorCode = error.code;
+    logFailure(logger, error, context.state);
+    if (context.headerSent) return;
+    // Also where nobody is left to read it: the log line says how it ended.
+    context.status = errorClassOf(error.code, context.state).status;
+    if (!context.writable) return;
+    const body = writeHead(context, error);
+    if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
+    else context.body = body;
+  }
+
+  return (context: RequestContext, next: Next): Promise<unknown> => {
     try {
       checkRawHeaders(context.req);
-      await next();
+      return next().catch((thrown: unknown) => answer(context, thrown));
     } catch (thrown) {
-      const error = toGatewayError(thrown);
-      context.state.errorCode = error.code;
-      logFailure(logger, error, context.state);
-      if (context.headerSent) return;
-      // Also where nobody is left to read it: the log line says how it ended.
-      context.status = errorClassOf(error.code, context.state).status;
-      if (!context.writable) return;
-      const body = writeHead(context, error);
-      if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
-      else context.body = body;
+      return answer(context, thrown);
     }
   };
 }

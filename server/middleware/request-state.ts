@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord, GatewayError, SignedIn } from 'mediagate';
+import type { ApiKeyRecord, GatewayError, SignedIn, Span } from 'mediagate';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
@@ -26,6 +26,8 @@ export interface RequestState {
   oauth?: true;
   /** Set where somebody is not signed in: they are told where to. */
   loginUrl?: string;
+  /** Where there are traces, what this request is in its. */
+  span?: Span;
   /** Code of the error that was answered, one of ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;
 }

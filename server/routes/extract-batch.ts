@@ -18,13 +18,14 @@ export function addExtractBatchRoute(
   const authenticate = auth({ grant: 'extract', allowApiKeyHeader: true });
 
   router.post('/v1/extract/batch', markLinkData, authenticate, async (context: RequestContext) => {
-    const { req: request, res: response } = context;
+    const { req: request, res: response, state } = context;
     const key = keyOf(context);
     const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, keyId: key.id };
     const body = checkBatchBody(await readJsonBody(request, response, limits));
     const { urls, force_async: refresh } = body;
     const { accountId } = key;
-    const batch = { ...decodeOptions(body), urls, refresh, accountId, signal: clientSignal(response) };
+    const { requestId } = state;
+    const batch = { ...decodeOptions(body), urls, refresh, accountId, requestId, signal: clientSignal(response) };
     await gateway.checkQueue(batch);
     await takeSlot(windows, response, { key, family: 'link_data', slots: urls.length });
     const items = await gateway.extractBatch(batch);

@@ -60,7 +60,8 @@ export function addExtractRoutes(
     const { platform, link } = gateway.match(body.url);
     const isJob = link.kind !== 'short_link' && isAsync(gateway, platform);
     const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
-    const submitted = { ...wanted, accountId: key.accountId, refresh: body.force_async, slot };
+    const { requestId } = context.state;
+    const submitted = { ...wanted, accountId: key.accountId, requestId, refresh: body.force_async, slot };
     if (!isJob) {
       await gateway.checkQueue({ ...submitted, urls: [body.url] });
       await takeSlot(windows, context.res, { key, family: FAMILY });

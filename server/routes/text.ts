@@ -15,12 +15,6 @@ export interface TextRoutes {
   usage: UsageDesk;
 }
 
-interface Asked {
-  prepared: PreparedText;
-  /** Gives the body's place in the budget back. */
-  release(): void;
-}
-
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const ROUTES: readonly (readonly [path: string, route: TextRoute])[] = [
   ['/v1/chat/completions', 'chat_completions'],
@@ -33,32 +27,30 @@ export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bod
 
   for (const [path, route] of ROUTES) {
     router.post(path, markModel, authenticate, async (context: RequestContext) => {
-      const asked = await read(context, route);
-      const { model, mostTokens: tokens } = asked.prepared;
+      const { id: keyId, accountId } = keyOf(context);
+      const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId };
+      const { bytes: body, value: parsed, release } = await takeJsonBody(context.req, context.res, limits);
       try {
-        await usage.admitted(context, { route: path, model, tokens }, (work) => answer(context, asked, work));
+        const { requestId } = context.state;
+        const prepared = await gateway.text.prepare({ route, body, parsed, accountId, requestId });
+        const { model, mostTokens: tokens } = prepared;
+        await usage.admitted(context, { route: path, model, tokens }, (work) =>
+          answer(context, prepared, release, work),
+        );
       } finally {
-        asked.release();
+        release();
       }
     });
   }
-
-  async function read(context: RequestContext, route: TextRoute): Promise<Asked> {
-    const { id: keyId, accountId } = keyOf(context);
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId };
-    const { bytes: body, value: parsed, release } = await takeJsonBody(context.req, context.res, limits);
-    try {
-      const { requestId } = context.state;
-      const prepared = await gateway.text.prepare({ route, body, parsed, accountId, requestId });
-      return { prepared, release };
-    } catch (error) {
-      release();
-      throw error;
-    }
-  }
 }
 
-async function answer(context: RequestContext, { prepared, release }: Asked, work: AdmittedWork): Promise<void> {
+/** @param release Gives the body's place in the budget back. */
+async function answer(
+  context: RequestContext,
+  prepared: PreparedText,
+  release: () => void,
+  work: AdmittedWork,
+): Promise<void> {
   const exchange = prepared.send();
   work.uses(exchange.ended);
   leaveWithClient(context.res, exchange);

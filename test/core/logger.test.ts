@@ -9,6 +9,7 @@ import { expect } from 'chai';
 import type { LogFields } from '../../core/contracts/services.js';
 import { GatewayError } from '../../core/errors.js';
 import { createLogger, type LogLevel, type RootLogger } from '../../core/services/logger.js';
+import { leaveScope, runInScope } from '../../core/services/work-scope.js';
 import { packageRoot } from '../support/package-root.js';
 
 type Line = Record<string, unknown>;
@@ -83,6 +84,23 @@ describe('logger', () => {
     });
     expect(text).not.to.contain('hidden');
     for (const line of lines) expect(line).to.have.all.keys('level', 'time', 'message', 'count');
+  });
+
+  it('names the request and the job that a line was written for, as far as work was done for one', async () => {
+    const { lines } = await logged((logger) => {
+      runInScope({ requestId: 'req_1', jobId: 'imgjob_1' }, () => {
+        logger.info('plain');
+        logger.child({ entry: 'vidsite' }).info('of a child', { requestId: 'req_2' });
+        leaveScope(() => logger.info('for everybody'));
+      });
+      logger.info('afterwards');
+    });
+    expect(lines.map(({ level: _level, time: _time, ...line }) => line)).to.deep.equal([
+      { requestId: 'req_1', jobId: 'imgjob_1', message: 'plain' },
+      { requestId: 'req_2', jobId: 'imgjob_1', entry: 'vidsite', message: 'of a child' },
+      { message: 'for everybody' },
+      { message: 'afterwards' },
+    ]);
   });
 
   it('gives its children their fields, which a line may overrule', async () => {

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
 import { startSellingGateway } from '../support/selling-gateway.js';
+import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { until } from '../support/until.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -49,20 +50,25 @@ function createAgent(gateway: GatewayProcess, answers: string[]) {
 
 const pictures = { id: 'pictures', imageOnly: true, imageDailyLimit: 2, grants: [] };
 
-describe('accounts of a gateway process', () => {
+describeOnStacks('accounts of a gateway process', (stack) => {
+  let place: StackPlace;
   let folder: string;
   let environment: Record<string, string>;
 
   beforeEach(async () => {
+    place = await stack.place();
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-accounts-'));
     const plansFile = path.join(folder, 'plans.json');
     await writeFile(plansFile, JSON.stringify({ plans: [pictures] }));
-    environment = { PLANS_FILE: plansFile, IMAGE_DAILY_LIMIT: '1000' };
+    environment = { ...place.environment, PLANS_FILE: plansFile, IMAGE_DAILY_LIMIT: '1000' };
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
+  afterEach(async () => {
+    await place.remove();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   it('are all that a program needs, from one address to a paid plan and its first answers', async () => {
-    const gateway = await startSellingGateway();
+    const gateway = await startSellingGateway(place.environment);
     const answers: string[] = [];
     try {
       const agent = createAgent(gateway, answers);

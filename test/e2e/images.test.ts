@@ -7,24 +7,29 @@ import sharp from 'sharp';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 import { sampleImage } from '../support/sample-images.js';
+import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 
 const BODY = { model: 'gen-img-2', prompt: 'A tug at dawn' };
 
-describe('images end to end', () => {
+describeOnStacks('images end to end', (stack) => {
+  let place: StackPlace;
   let folder: string;
   let upstream: ImageUpstream;
 
   before(async () => {
+    place = await stack.place();
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-images-'));
     upstream = await startImageUpstream({ apiKey: 'sk-upstream' });
   });
   beforeEach(() => upstream.reset());
   after(async () => {
     await upstream.close();
+    await place.remove();
     await rm(folder, { recursive: true, force: true });
   });
 
   const withUpstream = () => ({
+    ...place.environment,
     IMAGE_UPSTREAM_URL: upstream.baseUrl,
     IMAGE_UPSTREAM_KEY: 'sk-upstream',
     IMAGE_UPSTREAM_MODEL: 'vendor-model',
@@ -49,7 +54,7 @@ describe('images end to end', () => {
     let key: string;
 
     before(async () => {
-      gateway = await startGatewayProcess();
+      gateway = await startGatewayProcess({ environment: place.environment });
       ({ key } = await gateway.makeKey({ grants: ['images'] }));
     });
     after(() => gateway.stop());

@@ -2,13 +2,16 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { startGatewayProcess } from '../support/gateway-process.js';
+import type { Environment } from '../support/command-line.js';
+import { type MadeKey, startGatewayProcess } from '../support/gateway-process.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
+import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { until } from '../support/until.js';
 
 const LINK = 'https://youtu.be/mgState0001';
 
-describe('what a process keeps', () => {
+describeOnStacks('what a process keeps', (stack) => {
+  let place: StackPlace;
   let proxy: ReplayingProxy;
   let dataFolder: string;
 
@@ -19,19 +22,26 @@ describe('what a process keeps', () => {
   after(() => proxy.close());
 
   beforeEach(async () => {
+    place = await stack.place();
     dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-data-'));
   });
 
-  afterEach(() => rm(dataFolder, { recursive: true, force: true }));
+  afterEach(async () => {
+    await place.remove();
+    await rm(dataFolder, { recursive: true, force: true });
+  });
+
+  const start = (environment: Environment = {}) =>
+    startGatewayProcess({ proxy, dataFolder, environment: { ...place.environment, ...environment } });
 
   it('keys and used slots survive kill -9', async () => {
-    const before = await startGatewayProcess({ proxy, dataFolder });
+    const before = await start();
     const { key } = await before.makeKey({ rpm: 3 });
     const used = [await before.extract(key, { url: LINK }), await before.extract(key, { url: LINK })];
     expect(used.map(({ status }) => status)).not.to.include(429);
     await before.kill();
 
-    const after = await startGatewayProcess({ proxy, dataFolder });
+    const after = await start();
     try {
       const third = await after.extract(key, { url: LINK });
       const fourth = await after.extract(key, { url: LINK });
@@ -43,9 +53,13 @@ describe('what a process keeps', () => {
   });
 
   it('keys made, and revoked, by commands beside the server count at once', async () => {
-    const gateway = await startGatewayProcess({ proxy, dataFolder });
+    const gateway = await start();
     try {
-      const made = await Promise.all([gateway.makeKey({ name: 'one' }), gateway.makeKey({ name: 'two' })]);
+      const make = async (name: string): Promise<MadeKey> => {
+        const { stdout } = await gateway.command('keys', 'create', '--name', name, '--json');
+        return JSON.parse(stdout);
+      };
+      const made = await Promise.all([make('one'), make('two')]);
       expect(new Set(made.map(({ key }) => key)).size).to.equal(2);
       for (const { key } of made) {
         expect((await gateway.extract(key, { url: 'not a link' })).status).to.equal(400);
@@ -69,7 +83,7 @@ describe('what a process keeps', () => {
   });
 
   it('SIGTERM lets a request in flight finish, takes no new one, and exits 0', async () => {
-    const gateway = await startGatewayProcess({ proxy, dataFolder });
+    const gateway = await start();
     const { key } = await gateway.makeKey();
     const arrived = new Promise<void>((resolve) => {
       proxy.setAnswer(() => {
@@ -97,7 +111,7 @@ describe('what a process keeps', () => {
       headers: { 'content-type': 'text/html', 'set-cookie': `session=${canary.header}` },
       body: `<html><body><script>throw new Error("${canary.body}")</script></body></html>`,
     }));
-    const gateway = await startGatewayProcess({ proxy, dataFolder, environment: { LOG_LEVEL: 'debug' } });
+    const gateway = await start({ LOG_LEVEL: 'debug' });
     const { key } = await gateway.makeKey();
     const answers = [
       await gateway.extract(key, { url: `${LINK}?si=${canary.query}` }),

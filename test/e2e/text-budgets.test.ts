@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';
 import { until } from '../support/until.js';
 
@@ -13,21 +14,24 @@ const RPM = 10_000;
 const OUTPUT_TOKENS = 1_000;
 const BODY = { model: 'm-5.5', messages: [{ role: 'user', content: 'one two' }], max_tokens: OUTPUT_TOKENS };
 
-describe('budgets of a running gateway', () => {
+describeOnStacks('budgets of a running gateway', (stack) => {
+  let place: StackPlace;
   let folder: string;
   let site: TextSite;
 
   before(async () => {
+    place = await stack.place();
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plans-'));
     const file = path.join(folder, 'plans.json');
     const perRequest = OUTPUT_TOKENS + Math.ceil(JSON.stringify(BODY).length / 4);
     const plans = [{ id: 'small', tokenLimit: ALLOWED * perRequest, includedRpm: RPM, maxRpm: RPM }];
     await writeFile(file, JSON.stringify({ plans, freeTier: { requestLimit: ALLOWED, rpm: RPM } }));
-    site = await startTextSite({ environment: { PLANS_FILE: file } });
+    site = await startTextSite({ environment: { PLANS_FILE: file, ...place.environment } });
   });
   beforeEach(() => site.upstream.reset());
   after(async () => {
     await site.close();
+    await place.remove();
     await rm(folder, { recursive: true, force: true });
   });
 

@@ -20,8 +20,7 @@ interface Heard {
   samples: Float64Array;
 }
 
-describe('ffmpeg_audio with ffmpeg', function () {
-  this.timeout(60_000);
+describe('ffmpeg_audio with ffmpeg', () => {
   let gateway: Gateway;
   let folder: string;
   let effects: Required<Pick<AudioProvider, 'generateSound'>>;

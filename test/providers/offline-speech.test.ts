@@ -15,7 +15,7 @@ const SENTENCES = [
 ];
 
 describe('offline_speech with its engines', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let speech: OfflineSpeech;
 
   before(async function () {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from 'mediagate/server';
 import { inventedModel } from '../support/invented-image.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type AccountClient, newcomer } from './account-client.js';
 import { imageClient } from './image-client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
@@ -21,11 +22,11 @@ const catalogue: Catalogue = {
   furtherGrants: [{ planId: 'free', grants: ['images'] }],
 };
 
-describe('plans of accounts over HTTP', () => {
+describeOnStacks('plans of accounts over HTTP', (stack) => {
   let app: SignInApp;
 
   before(async () => {
-    app = await startSignInApp({ catalogue, imageDailyLimit: 3, plugins: [{ use: inventedModel() }] });
+    app = await startSignInApp({ stack, catalogue, imageDailyLimit: 3, plugins: [{ use: inventedModel() }] });
   });
   after(() => app.close());
 
@@ -77,7 +78,7 @@ describe('plans of accounts over HTTP', () => {
     const hidden = await app.request('/api/agent/plans');
     expect(hidden.json.prices).to.deep.equal([]);
     expect(hidden.text).not.to.contain('1999');
-    const open = await startSignInApp({ catalogue: { ...catalogue, publicPriceTablesVisible: true } });
+    const open = await startSignInApp({ stack, catalogue: { ...catalogue, publicPriceTablesVisible: true } });
     try {
       const { json } = await open.request('/api/agent/plans');
       expect(json.publicPriceTablesVisible).to.equal(true);

@@ -11,6 +11,7 @@ import { openDiskFiles } from '../../core/state/files-disk.js';
 import { ffmpegPath, runFfmpeg, tone } from '../support/ffmpeg.js';
 import { mp3Seconds } from '../support/mp3-length.js';
 import { rejection } from '../support/rejection.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { type AudioOrigin, sendRange, startAudioOrigin } from './audio-origin.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -18,7 +19,7 @@ import { type ListeningApp, startApp } from './listening-app.js';
 const run = promisify(execFile);
 const SECRET = randomBytes(32);
 
-describe('MP3 files over HTTP', () => {
+describeOnStacks('MP3 files over HTTP', (stack) => {
   let folder: string;
   let origin: AudioOrigin;
   let app: ListeningApp;
@@ -45,6 +46,7 @@ describe('MP3 files over HTTP', () => {
 
   function open(options: { clock?: Clock } = {}): Promise<ListeningApp> {
     return startApp({
+      stack,
       extractor: origin.extractor,
       clock: options.clock ?? clock,
       gateway: {
@@ -397,6 +399,7 @@ describe('MP3 files over HTTP', () => {
 
     it('no host is asked that is not public, whatever the platform says', async () => {
       const closed = await startApp({
+        stack,
         extractor: origin.extractor,
         gateway: { audioLinks: { baseUrl: '', secrets: [SECRET] }, services: { http: undefined } },
       });
@@ -488,6 +491,7 @@ describe('MP3 files over HTTP', () => {
     if ((await run('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).catch(() => 'no')) === 'no') this.skip();
     const small = await openDiskFiles(path.join(disk, 'files'), clock);
     const full = await startApp({
+      stack,
       extractor: origin.extractor,
       clock,
       gateway: {
@@ -515,7 +519,7 @@ describe('MP3 files over HTTP', () => {
       expect(made.status).to.equal(206);
     } finally {
       await full.close();
-      small.close();
+      await small.close();
       await run('umount', [disk]);
     }
   });

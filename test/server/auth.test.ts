@@ -1,13 +1,14 @@
 import { expect } from 'chai';
+import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
-describe('keys and grants over HTTP', () => {
+describeOnStacks('keys and grants over HTTP', (stack) => {
   let app: ListeningApp;
   let good: string;
 
   before(async () => {
-    app = await startApp({ siteUrl: 'https://account.example' });
+    app = await startApp({ stack, siteUrl: 'https://account.example' });
     good = await app.makeKey();
   });
   after(() => app.close());
@@ -85,7 +86,7 @@ describe('keys and grants over HTTP', () => {
   });
 
   it('slows an address that keeps guessing, while good keys from there go on working', async () => {
-    const guarded = await startApp();
+    const guarded = await startApp({ stack });
     try {
       const key = await guarded.makeKey();
       const wrong = await guarded.makeKey();

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import * as oidc from 'openid-client';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
+import { describeOnStacks } from '../support/stacks.js';
 import type { Answer } from './listening-app.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
@@ -9,11 +10,11 @@ const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-describe('the device flow', () => {
+describeOnStacks('the device flow', (stack) => {
   let app: SignInApp;
 
   before(async () => {
-    app = await startSignInApp();
+    app = await startSignInApp({ stack });
   });
   after(() => app.close());
 
@@ -148,7 +149,7 @@ describe('the device flow', () => {
 
   it('ends after 10 minutes, for the program and for whoever is asked', async () => {
     const clock = createManualClock(Date.now());
-    const old = await startSignInApp({ clock });
+    const old = await startSignInApp({ stack, clock });
     const browser = await old.signedIn();
     const { json } = await start('Shipyard CLI', old);
     await clock.advance(601_000);
@@ -204,7 +205,7 @@ describe('the device flow', () => {
   });
 
   it('lets nobody guess codes', async () => {
-    const guessing = await startSignInApp();
+    const guessing = await startSignInApp({ stack });
     const browser = await guessing.signedIn();
     let last = 0;
     for (let count = 0; count < 31; count += 1) {
@@ -215,7 +216,7 @@ describe('the device flow', () => {
   });
 
   it('lets one address ask for so many codes in a minute', async () => {
-    const busy = await startSignInApp();
+    const busy = await startSignInApp({ stack });
     let last: Answer | undefined;
     for (let count = 0; count < 61; count += 1) last = await start('x', busy);
     await busy.close();

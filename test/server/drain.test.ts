@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { drain } from '../../server/drain.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
-const nothing = () => undefined;
+const within = (timeoutMs: number, acceptMs = 0) => ({ acceptMs, timeoutMs, cutOff: () => undefined });
 
 describe('draining', () => {
   let app: ListeningApp;
@@ -44,7 +45,7 @@ describe('draining', () => {
     const ready = await app.request('/health/ready');
     expect([ready.status, ready.json.status]).to.deep.equal([503, 'shutting_down']);
     expect(ready.headers.get('connection')).to.equal('close');
-    const drained = drain(app.server, 10_000, nothing);
+    const drained = drain(app.server, within(10_000));
     await until(() => !app.server.listening);
     await new Promise<void>((resolve, reject) => {
       const socket = connect(app.port, '127.0.0.1');
@@ -58,6 +59,17 @@ describe('draining', () => {
     expect(await drained).to.equal(true);
   });
 
+  it('goes on taking requests for as long as balancers need to see that they should not come', async () => {
+    app.health.startDraining();
+    const drained = drain(app.server, within(10_000, 1_000));
+    await turn();
+    const { status, headers } = await app.request('/health/live');
+    expect([status, headers.get('connection')]).to.deep.equal([200, 'close']);
+    expect((await app.request('/health/ready')).status).to.equal(503);
+    expect(await drained).to.equal(true);
+    expect(app.server.listening).to.equal(false);
+  });
+
   it('answers on connections that were idle, once, before it closes them', async () => {
     const socket = connect(app.port, '127.0.0.1').setEncoding('utf8');
     let heard = '';
@@ -69,7 +81,7 @@ describe('draining', () => {
     ask();
     await until(() => heard.includes('keep-alive'));
     app.health.startDraining();
-    const drained = drain(app.server, 10_000, nothing);
+    const drained = drain(app.server, within(10_000));
     ask();
     await closed;
     expect(heard.match(/HTTP\/1\.1 200/g)).to.have.length(2);
@@ -96,7 +108,7 @@ describe('draining', () => {
   it('cuts off what does not finish in time', async () => {
     const running = app.extract(await app.makeKey(), { url: LINK }).catch(() => 'cut off');
     await began;
-    expect(await drain(app.server, 100, nothing)).to.equal(false);
+    expect(await drain(app.server, within(100))).to.equal(false);
     expect(await running).to.equal('cut off');
   });
 });

@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { GatewayError, systemClock } from 'mediagate';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 const itemLink = (id: number) => `https://invented.example/item/${id}`;
 
-describe('POST /v1/extract/batch', () => {
+describeOnStacks('POST /v1/extract/batch', (stack) => {
   let app: ListeningApp;
   let key: string;
   let fetches: string[];
@@ -18,6 +19,7 @@ describe('POST /v1/extract/batch', () => {
   beforeEach(async () => {
     [fetches, running, most, aborted] = [[], 0, 0, 0];
     app = await startApp({
+      stack,
       extractor: {
         audio: true,
         async extract({ link, signal }) {
@@ -222,6 +224,7 @@ describe('POST /v1/extract/batch', () => {
     const early = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(200, signal) };
     let left = 0;
     const other = await startApp({
+      stack,
       clock: early,
       shop: {},
       extractor: {

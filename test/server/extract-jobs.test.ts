@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { type Extraction, GatewayError } from 'mediagate';
+import { type Extraction, GatewayError, systemClock } from 'mediagate';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
@@ -26,7 +27,7 @@ function createShelf() {
   };
 }
 
-describe('extraction jobs over HTTP', () => {
+describeOnStacks('extraction jobs over HTTP', (stack) => {
   let app: ListeningApp;
   let key: string;
   let shelf: ReturnType<typeof createShelf>;
@@ -34,6 +35,7 @@ describe('extraction jobs over HTTP', () => {
   beforeEach(async () => {
     shelf = createShelf();
     app = await startApp({
+      stack,
       shop: {
         extract: (call) => shelf.extract(call),
         resolve: async ({ link }) => new URL(link.id === 'item' ? LINK : productLink(link.id)),
@@ -273,13 +275,10 @@ describe('extraction jobs over HTTP', () => {
 
   it('gives a stale answer where a job cannot get a fresh one, and not where a refresh was asked for', async () => {
     let now = Date.now();
-    const clock = {
-      now: () => now,
-      monotonic: () => now,
-      sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-    };
+    const clock = { ...systemClock, now: () => now, monotonic: () => now };
     const failing = { yes: false };
     const shop = await startApp({
+      stack,
       clock,
       shop: {
         extract: async ({ link }) => {

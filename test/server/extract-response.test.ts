@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { ExtractionData, ExtractResult, PostData, ProductData } from 'mediagate';
 import { encodeExtraction } from '../../server/wire/extract-response.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 function result(data: ExtractionData, more: Partial<ExtractResult> = {}): ExtractResult {
@@ -150,13 +151,14 @@ describe('the extraction response', () => {
   });
 });
 
-describe('POST /v1/extract and GET /v1/capabilities', () => {
+describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
   let app: ListeningApp;
   let key: string;
   let calls = 0;
 
   before(async () => {
     app = await startApp({
+      stack,
       extractor: {
         audio: true,
         extract: async ({ link }) => {

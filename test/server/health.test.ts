@@ -43,6 +43,7 @@ describe('health', () => {
         serves: [],
         standIn: false,
         required: false,
+        upstreams: [],
       } as const,
     ];
     let asked = 0;

@@ -1,5 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
+import { systemClock } from 'mediagate';
+import { describeOnStacks } from '../support/stacks.js';
 import { imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
@@ -9,7 +11,7 @@ interface Reply {
   body: Buffer;
 }
 
-describe('image files', () => {
+describeOnStacks('image files', (stack) => {
   let app: ListeningApp;
   let path: string;
   let whole: Buffer;
@@ -17,12 +19,8 @@ describe('image files', () => {
 
   before(async () => {
     now = Date.now();
-    const clock = {
-      now: () => now,
-      monotonic: () => performance.now(),
-      sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-    };
-    app = await startImageApp({ clock, images: { fileMs: 3_600_000 } });
+    const clock = { ...systemClock, now: () => now };
+    app = await startImageApp({ stack, clock, images: { fileMs: 3_600_000 } });
     const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const { json } = await client.generate({ ...PROMPT, size: '64x64' });
     path = new URL(json.data[0].url).pathname;

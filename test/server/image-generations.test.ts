@@ -1,17 +1,18 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { createDarkroom, inventedImage } from '../support/invented-image.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
-describe('the blocking image call', () => {
+describeOnStacks('the blocking image call', (stack) => {
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
 
   beforeEach(async () => {
     darkroom = createDarkroom();
-    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1 } });
+    app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
   });
   afterEach(() => app.close());
@@ -27,7 +28,7 @@ describe('the blocking image call', () => {
     const [{ url, raw_url, filename, source }, ...others] = json.data;
     expect(others).to.deep.equal([]);
     expect(Object.keys(json.data[0])).to.deep.equal(['url', 'raw_url', 'filename', 'source']);
-    expect([url, raw_url, source]).to.deep.equal([`${app.url}/v1/images/files/${filename}`, url, 'local_cache']);
+    expect([url, raw_url, source]).to.deep.equal([`${app.url}/v1/images/files/${filename}`, url, stack.fileSource]);
     expect(json.usage).to.deep.equal({ input_tokens: 21, output_tokens: 1056, total_tokens: 1077 });
     expect((await fetch(url)).status).to.equal(200);
   });

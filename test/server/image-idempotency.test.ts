@@ -1,19 +1,20 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { createDarkroom } from '../support/invented-image.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
-describe('repeated image requests', () => {
+describeOnStacks('repeated image requests', (stack) => {
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
 
   beforeEach(async () => {
     darkroom = createDarkroom();
-    app = await startImageApp({ generate: darkroom.generate });
+    app = await startImageApp({ stack, generate: darkroom.generate });
     client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 2 }));
   });
   afterEach(() => app.close());
@@ -124,7 +125,7 @@ describe('repeated image requests', () => {
 
   it('are new where the first was given up in the queue when its client left', async () => {
     await app.close();
-    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1 } });
+    app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const other = await client.submit();
     await darkroom.asked(1);

@@ -3,19 +3,20 @@ import { GatewayError } from 'mediagate';
 import sharp from 'sharp';
 import { createDarkroom, inventedImage } from '../support/invented-image.js';
 import { sampleImage } from '../support/sample-images.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
 const EIGHT = ['id', 'status', 'status_url', 'poll_after_seconds', 'requested', 'succeeded', 'failed', 'pending'];
 
-describe('image jobs over HTTP', () => {
+describeOnStacks('image jobs over HTTP', (stack) => {
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
 
   beforeEach(async () => {
     darkroom = createDarkroom();
-    app = await startImageApp({ generate: darkroom.generate, images: { workers: 2 } });
+    app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 2 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
   });
   afterEach(() => app.close());
@@ -33,7 +34,12 @@ describe('image jobs over HTTP', () => {
   });
 
   it('counts pictures of a day for an account, and gives back those that come to nothing', async () => {
-    const strict = await startImageApp({ generate: darkroom.generate, images: { workers: 1 }, imageDailyLimit: 2 });
+    const strict = await startImageApp({
+      stack,
+      generate: darkroom.generate,
+      images: { workers: 1 },
+      imageDailyLimit: 2,
+    });
     try {
       const one = imageClient(strict, await strict.makeKey({ grants: ['images'] }));
       const [first] = [await one.submit(), await one.submit()];
@@ -67,7 +73,13 @@ describe('image jobs over HTTP', () => {
     expect(done.json.progress).to.deep.equal({ completed: 1, total: 1, percent: 100 });
     expect(done.json.items).to.deep.equal([{ index: 1, status: 'completed', attempts: 1 }]);
     const [entry] = done.json.data;
-    expect(entry).to.include({ index: 1, width: 1024, height: 1536, content_type: 'image/png', source: 'local_cache' });
+    expect(entry).to.include({
+      index: 1,
+      width: 1024,
+      height: 1536,
+      content_type: 'image/png',
+      source: stack.fileSource,
+    });
     expect(entry.url).to.equal(`${app.url}/v1/images/files/${entry.filename}`);
     expect(entry.raw_url).to.equal(entry.url);
     const file = await fetch(entry.url);
@@ -219,7 +231,7 @@ describe('image jobs over HTTP', () => {
 
   it('answers a poll anew whenever what it shows has changed', async () => {
     await app.close();
-    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1 } });
+    app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     for (let count = 0; count < 2; count += 1) await client.submit();
     const { json: job } = await client.submit();
@@ -266,12 +278,12 @@ describe('image jobs over HTTP', () => {
     await darkroom.develop();
     const [second] = (await client.ended(both.id)).json.data;
     expect(Buffer.from(await (await fetch(second.url)).arrayBuffer()).toString('base64')).to.equal(second.b64_json);
-    expect(second.source).to.equal('local_cache');
+    expect(second.source).to.equal(stack.fileSource);
   });
 
   it('refuses what the queue has no room for, at no cost', async () => {
     await app.close();
-    app = await startImageApp({ generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
+    app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 3 }));
     for (let count = 0; count < 2; count += 1) expect((await client.submit()).status).to.equal(202);
     const full = await client.submit();

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
+import { describeOnStacks } from '../support/stacks.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
-describe('windows over HTTP', () => {
+describeOnStacks('windows over HTTP', (stack) => {
   let app: ListeningApp;
 
   before(async () => {
-    app = await startApp();
+    app = await startApp({ stack });
   });
   after(() => app.close());
 

@@ -17,6 +17,7 @@ import {
   openState,
   type State,
   systemClock,
+  type Tracer,
 } from 'mediagate';
 import {
   type AccountDependencies,
@@ -38,6 +39,7 @@ import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
+import type { Stack } from '../support/stacks.js';
 import { until } from '../support/until.js';
 
 /** A key may poll twenty times a second. */
@@ -54,14 +56,18 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  /** Default: none. */
+  trustedProxies?: readonly string[];
   /** Counts, and serves what it counts at `/metrics`. Default false. */
   publicMetrics?: boolean;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
   /** Default 25 MiB. */
   audioMaxBytes?: number;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
-  /** Default: SQLite. */
-  databaseUrl?: string;
+  /** Default: SQLite and a folder. */
+  stack?: Stack;
   /** Default: the invented platform makes no request. */
   gateway?: Partial<GatewayOptions>;
   /** Default: there are no accounts. */
@@ -76,7 +82,7 @@ export interface Answer {
   json: any;
 }
 
-/** The real app over a real gateway and a real SQLite state, listening on a free port. */
+/** The real app over a real gateway and a real state, listening on a free port. */
 export interface ListeningApp {
   readonly url: string;
   readonly port: number;
@@ -109,10 +115,22 @@ const noHttp: HttpClient = {
 };
 
 export async function startApp(options: ListeningAppOptions = {}): Promise<ListeningApp> {
-  const { clock = systemClock, databaseUrl } = options;
+  const { clock = systemClock } = options;
+  const place = await options.stack?.place();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
   const logger = createRecordingLogger();
-  const state = await openState({ dataDir, databaseUrl, clock, logger });
+  const { publicMetrics = false, tracer } = options;
+  const metrics = publicMetrics ? await createMetrics({ clock }) : undefined;
+  const meter = metrics?.meter;
+  const watching = { meter, tracer };
+  const state = await openState({
+    dataDir,
+    ...place?.settings,
+    clock,
+    windowClock: options.clock,
+    logger,
+    ...watching,
+  });
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
@@ -126,7 +144,15 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     scratchFolder: path.join(dataDir, 'scratch'),
     text: { responses: state.storedResponses },
     ...options.gateway,
-    services: { http: noHttp, cache: state.cache, logger, clock, storage: state.files, ...options.gateway?.services },
+    services: {
+      http: noHttp,
+      cache: state.cache,
+      logger,
+      clock,
+      meter,
+      storage: state.files,
+      ...options.gateway?.services,
+    },
   });
   const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
@@ -135,16 +161,15 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    trustedProxies: options.trustedProxies,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
-  const { publicMetrics = false } = options;
-  const models = gateway.models().map(({ id }) => id);
-  const metrics = publicMetrics ? await createMetrics({ jobs: state.jobs, models, clock }) : undefined;
+  metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { windows, budgets, admissions, usage: ledger } = state;
   const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const counting = { windows, usage, budgets, ledger, metrics, publicMetrics };
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, ...links });
+  const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -153,7 +178,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   url = `http://127.0.0.1:${port}`;
 
   async function request(target: string, init: RequestInit = {}): Promise<Answer> {
-    const response = await fetch(url + target, { signal: AbortSignal.timeout(20_000), ...init });
+    const response = await fetch(url + target, { signal: AbortSignal.timeout(60_000), ...init });
     const text = await response.text();
     const json = response.headers.get('content-type')?.includes('json') && text !== '' ? JSON.parse(text) : undefined;
     return { status: response.status, headers: response.headers, text, json };
@@ -207,6 +232,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await keys.close();
       await gateway.close();
       await state.close();
+      await place?.remove();
       await rm(dataDir, { recursive: true, force: true });
     },
   };

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import { productLink } from '../support/invented-shop.js';
 import { scriptedText } from '../support/scripted-text.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 import { CHAT, post, startUpstreamApp } from './text-app.js';
+
+const SMALL_BODIES = 'mediagate_request_body_room_taken_ratio{size="small"}';
 
 /** Values of a figure by their labels: `mediagate_x{a="1"}`. */
 async function readFigures(app: ListeningApp): Promise<Map<string, number>> {
@@ -16,7 +19,7 @@ async function readFigures(app: ListeningApp): Promise<Map<string, number>> {
   );
 }
 
-describe('metrics', () => {
+describeOnStacks('metrics', (stack) => {
   let app: ListeningApp;
   let release: () => void;
 
@@ -25,6 +28,7 @@ describe('metrics', () => {
       release = resolve;
     });
     app = await startApp({
+      stack,
       publicMetrics: true,
       jobs: { workers: 1 },
       shop: {
@@ -41,7 +45,7 @@ describe('metrics', () => {
   });
 
   it('are not there unless they are asked for', async () => {
-    const other = await startApp();
+    const other = await startApp({ stack });
     try {
       expect((await other.request('/metrics')).status).to.equal(404);
     } finally {
@@ -110,9 +114,10 @@ describe('metrics', () => {
     const slow = app.raw(`${head}Content-Length: 20\r\nConnection: close\r\n\r\n${body}`, 0);
     const figures = await until(async () => {
       const now = await readFigures(app);
-      return now.get('mediagate_open_requests') === 2 ? now : undefined;
+      return now.get(SMALL_BODIES) === 0 ? undefined : now;
     });
-    expect(figures.get('mediagate_request_body_room_taken_ratio{size="small"}')).to.equal(20 / (64 * 1024 * 1024));
+    expect(figures.get('mediagate_open_requests')).to.equal(2);
+    expect(figures.get(SMALL_BODIES)).to.equal(20 / (64 * 1024 * 1024));
     expect(figures.get('mediagate_request_body_room_taken_ratio{size="big"}')).to.equal(0);
     app.server.closeAllConnections();
     await slow;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { grantsOf } from '../core/state/people.js';
+import { describeOnStacks } from '../support/stacks.js';
 import {
   type Customer,
   genericNotice,
@@ -26,13 +27,13 @@ function newId(): string {
   return String(randomInt(1, 2 ** 47));
 }
 
-describe('what banks tell', () => {
+describeOnStacks('what banks tell', (stack) => {
   let app: PaymentApp;
   let customer: Customer;
   let number = 0;
 
   before(async () => {
-    app = await startPaymentApp();
+    app = await startPaymentApp({ stack });
   });
   after(() => app.close());
   beforeEach(async () => {

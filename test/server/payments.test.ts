@@ -4,6 +4,7 @@ import { createPaymentDesk, PlansFileError, readReceiver } from 'mediagate/serve
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
 import { startPaymentSweep } from '../../server/account/payment-sweep.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import {
   DONG_ACCOUNT,
@@ -17,11 +18,11 @@ import {
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 
-describe('orders', () => {
+describeOnStacks('orders', (stack) => {
   let app: PaymentApp;
 
   before(async () => {
-    app = await startPaymentApp();
+    app = await startPaymentApp({ stack });
   });
   after(() => app.close());
 
@@ -168,11 +169,11 @@ describe('orders', () => {
   });
 });
 
-describe('how an order stands', () => {
+describeOnStacks('how an order stands', (stack) => {
   let app: PaymentApp;
 
   before(async () => {
-    app = await startPaymentApp();
+    app = await startPaymentApp({ stack });
   });
   after(() => app.close());
 
@@ -219,9 +220,9 @@ describe('how an order stands', () => {
   });
 });
 
-describe('a wait for an order', () => {
+describeOnStacks('a wait for an order', (stack) => {
   it('ends where the gateway begins to finish', async () => {
-    const app = await startPaymentApp();
+    const app = await startPaymentApp({ stack });
     try {
       const code = await (await app.customer('ann@example.com')).order();
       const waiting = app.status(code, '&wait=60');
@@ -234,16 +235,18 @@ describe('a wait for an order', () => {
   });
 });
 
-describe('an order whose time is over', () => {
+describeOnStacks('an order whose time is over', (stack) => {
   it('has expired, which is written down within a minute; money that comes later still pays it', async () => {
     const clock = createManualClock(Date.now());
-    const app = await startPaymentApp({ clock });
+    const app = await startPaymentApp({ stack, clock });
     const sweep = startPaymentSweep({ orders: app.state.orders, clock, logger: createRecordingLogger() });
     try {
       const code = await (await app.customer('ann@example.com')).order();
       await clock.advance(24 * 3_600_000);
       expect((await app.status(code)).json.payment.status).to.equal('expired');
       await until(async () => {
+        // A look that began before the time was over has found nothing.
+        await clock.advance(60_000);
         const audit = await app.state.audit.list({ subject: code, limit: 10 });
         return audit.some(({ actor, action }) => actor === 'gateway' && action === 'order.expired');
       });
@@ -257,9 +260,9 @@ describe('an order whose time is over', () => {
   });
 });
 
-describe('somebody who orders and cancels without end', () => {
+describeOnStacks('somebody who orders and cancels without end', (stack) => {
   it('is stopped at 20 orders a minute, and others are not', async () => {
-    const app = await startPaymentApp();
+    const app = await startPaymentApp({ stack });
     try {
       const [ann, bob] = [await app.customer('ann@example.com'), await app.customer('bob@example.com')];
       for (let made = 0; made < 20; made += 1) {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const COOKIE = 'mediagate';
@@ -11,11 +12,11 @@ async function isSignedIn(app: SignInApp, browser: BrowserSession): Promise<bool
   return (await app.device(browser)).status === 200;
 }
 
-describe('sessions', () => {
+describeOnStacks('sessions', (stack) => {
   let app: SignInApp;
 
   before(async () => {
-    app = await startSignInApp();
+    app = await startSignInApp({ stack });
   });
   after(() => app.close());
 
@@ -177,10 +178,10 @@ describe('requests that another site makes a browser send', () => {
   });
 });
 
-describe('the time of a session', () => {
+describeOnStacks('the time of a session', (stack) => {
   it('is 12 hours without a request, and 7 days in all', async () => {
     const clock = createManualClock(Date.now());
-    const app = await startSignInApp({ clock });
+    const app = await startSignInApp({ stack, clock });
     const [idle, busy] = [await app.signedIn(), await app.signedIn()];
     for (let hours = 11; hours < 7 * 24; hours += 11) {
       await clock.advance(11 * HOUR_MS);
@@ -195,7 +196,7 @@ describe('the time of a session', () => {
 
   it('ends after 12 hours without a request and not before', async () => {
     const clock = createManualClock(Date.now());
-    const app = await startSignInApp({ clock });
+    const app = await startSignInApp({ stack, clock });
     const [one, other] = [await app.signedIn(), await app.signedIn()];
     await clock.advance(12 * HOUR_MS - 60_000);
     const before = await isSignedIn(app, one);
@@ -208,7 +209,7 @@ describe('the time of a session', () => {
 
   it('begins within 10 minutes of the attempt', async () => {
     const clock = createManualClock(Date.now());
-    const app = await startSignInApp({ clock });
+    const app = await startSignInApp({ stack, clock });
     const browser = createBrowserSession();
     const callback = await app.fillIn(browser, await app.begin(browser));
     await clock.advance(601_000);

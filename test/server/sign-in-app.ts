@@ -12,6 +12,7 @@ import {
 } from 'mediagate/server';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
+import type { Stack } from '../support/stacks.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
 export interface SignInAppOptions {
@@ -24,7 +25,8 @@ export interface SignInAppOptions {
   siteUrl?: string;
   /** What the gateway is told to listen on. Default 127.0.0.1. */
   host?: string;
-  databaseUrl?: string;
+  /** Default: SQLite and a folder. */
+  stack?: Stack;
   /** Default: the plans of the service document. */
   catalogue?: Catalogue;
   /** Default: no money is taken. */
@@ -55,7 +57,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', databaseUrl, catalogue = DEFAULT_CATALOGUE } = options;
+  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -63,7 +65,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   let identity: Identity | undefined;
   const app = await startApp({
     clock,
-    databaseUrl,
+    stack,
     imageDailyLimit: options.imageDailyLimit,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],

@@ -1,16 +1,17 @@
 import { expect } from 'chai';
 import { createBrowserSession } from '../support/browser-session.js';
 import { type ScriptedIssuer, startScriptedIssuer } from '../support/scripted-issuer.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const COOKIE = 'mediagate';
 const ATTEMPT = 'mediagate-sign-in';
 
-describe('signing in', () => {
+describeOnStacks('signing in', (stack) => {
   let app: SignInApp;
 
   before(async () => {
-    app = await startSignInApp();
+    app = await startSignInApp({ stack });
   });
   after(() => app.close());
 
@@ -202,7 +203,7 @@ describe('signing in', () => {
   });
 
   it('lets one address begin so many sign-ins in a minute', async () => {
-    const busy = await startSignInApp();
+    const busy = await startSignInApp({ stack });
     const statuses = new Map<number, number>();
     for (let count = 0; count < 125; count += 1) {
       const { status } = await busy.request('/signin', { redirect: 'manual' });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { GatewayError, type UsageEntry } from 'mediagate';
 import { drain } from '../../server/drain.js';
 import type { Piece } from '../support/scripted-text.js';
+import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import type { ListeningApp } from './listening-app.js';
@@ -25,7 +26,7 @@ function ledgerOf(app: ListeningApp, count: number): Promise<readonly UsageEntry
   });
 }
 
-describe('text over HTTP', () => {
+describeOnStacks('text over HTTP', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -34,7 +35,7 @@ describe('text over HTTP', () => {
   });
   beforeEach(async () => {
     upstream.reset();
-    app = await startUpstreamApp(upstream);
+    app = await startUpstreamApp(upstream, { stack });
     key = await app.makeKey({ ...TEXT });
   });
   afterEach(() => app.close());
@@ -400,7 +401,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     const answer = post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
     await asked.promise;
     app.health.startDraining();
-    const drained = drain(app.server, 20_000, () => undefined);
+    const drained = drain(app.server, { acceptMs: 0, timeoutMs: 20_000, cutOff: () => undefined });
     ending.resolve();
     expect((await answer).text).to.contain('[DONE]');
     expect(await drained).to.equal(true);
@@ -420,7 +421,9 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     ];
     await until(() => app.model.calls.length === asked.length);
     app.health.startDraining();
-    expect(await drain(app.server, 300, () => app.gateway.text.cutOff())).to.equal(false);
+    expect(await drain(app.server, { acceptMs: 0, timeoutMs: 300, cutOff: () => app.gateway.text.cutOff() })).to.equal(
+      false,
+    );
     const [chat, response, whole] = await Promise.all(asked);
     expect(chat?.text.startsWith(started)).to.equal(true);
     expect(chat?.text).to.match(

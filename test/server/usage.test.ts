@@ -1,15 +1,16 @@
 import { expect } from 'chai';
 import type { Budget, Settlement } from 'mediagate';
+import { describeOnStacks } from '../support/stacks.js';
 import { type Answer, type ListeningApp, startApp } from './listening-app.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-describe('GET /v1/usage', () => {
+describeOnStacks('GET /v1/usage', (stack) => {
   let app: ListeningApp;
   const today = new Date().toISOString().slice(0, 10);
 
   before(async () => {
-    app = await startApp();
+    app = await startApp({ stack });
   });
   after(() => app.close());
 

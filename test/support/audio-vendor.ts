@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { type OriginServer, startOrigin } from './origin-server.js';
+import { extendOrigin, type OriginServer, startOrigin } from './origin-server.js';
 import { readForm, type SentFile } from './sent-form.js';
 import { type Delivery, deliver } from './vendor-delivery.js';
 
@@ -63,18 +63,7 @@ export async function startAudioVendor<Request, Answer>(
       });
   });
 
-  return {
-    get port() {
-      return origin.port;
-    },
-    get origin() {
-      return origin.origin;
-    },
-    get connections() {
-      return origin.connections;
-    },
-    idle: origin.idle,
-    close: origin.close,
+  return extendOrigin<AudioVendor<Request, Answer>>(origin, {
     baseUrl: `${origin.origin}/v1`,
     get requests() {
       return requests;
@@ -91,7 +80,7 @@ export async function startAudioVendor<Request, Answer>(
       requests = [];
       choose = () => undefined;
     },
-  };
+  });
 }
 
 async function read(request: IncomingMessage): Promise<Pick<AudioVendorRequest, 'members' | 'files'>> {

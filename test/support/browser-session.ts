@@ -61,7 +61,7 @@ export function createBrowserSession(): BrowserSession {
     const response = await fetch(url, {
       method: verb,
       redirect: 'manual',
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(60_000),
       headers: {
         accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
         ...(cookies.length > 0 && { cookie: cookies.map(([name, { value }]) => `${name}=${value}`).join('; ') }),

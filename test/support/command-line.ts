@@ -18,6 +18,9 @@ const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli.js');
 /** What the scripts of package.json run. */
 const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
 
+/** As the launcher started this process, which is how it starts the gateway. */
+const HEAP_FLAGS = process.execArgv.filter((flag) => /^--(max-semi-space-size|heap-growing-percent)=/.test(flag));
+
 /** Whatever happens to the tests, no process of theirs outlives them. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
@@ -25,7 +28,7 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts `mediagate` with these arguments and only this environment, besides what finding programs takes. */
+/** Starts `mediagate` with these arguments and only this environment, besides what finding programs, and compiled ones, takes. */
 export function startCommand(args: readonly string[], environment: Environment): ChildProcess {
   return start([COMMAND_LINE, ...args], environment);
 }
@@ -36,11 +39,12 @@ export function startLauncher(environment: Environment): ChildProcess {
 }
 
 function start(args: readonly string[], environment: Environment): ChildProcess {
-  const child = spawn(process.execPath, args, {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [...HEAP_FLAGS, ...args], {
     cwd: packageRoot,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);

@@ -3,6 +3,12 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Grant } from 'mediagate';
+import { createRecordingLogger } from 'mediagate/testing';
+import { createKeyRecord, type NewKey } from '../../server/keys.js';
+import { openStateOf } from '../../server/open-state.js';
+import { loadPeppers } from '../../server/secrets.js';
+import { readSettings } from '../../server/settings.js';
 import { type CommandResult, type Environment, runCommand, startCommand, startLauncher } from './command-line.js';
 
 export interface GatewayProcessOptions {
@@ -14,11 +20,13 @@ export interface GatewayProcessOptions {
   dataFolder?: string;
   /** As `npm start` does it. Default: `mediagate serve`. */
   firstRun?: boolean;
+  /** Default: all of the gateway. */
+  role?: 'api' | 'worker';
 }
 
 export interface KeyOptions {
   name?: string;
-  grants?: readonly string[];
+  grants?: readonly Grant[];
   /** Default 100,000 a minute, so that no test meets the window by accident. */
   rpm?: number;
 }
@@ -47,6 +55,7 @@ export interface GatewayProcess {
   output(): string;
   /** Another process of the command line on the same data folder. */
   command(...args: string[]): Promise<CommandResult>;
+  /** As `keys create` does it, without another process. */
   makeKey(options?: KeyOptions): Promise<MadeKey>;
   request(target: string, init?: RequestInit): Promise<HttpAnswer>;
   extract(key: string, body: unknown, init?: RequestInit): Promise<HttpAnswer>;
@@ -56,7 +65,8 @@ export interface GatewayProcess {
   kill(): Promise<void>;
 }
 
-const START_MS = 20_000;
+/** It takes one; a machine that does much else is waited for. */
+const START_MS = 60_000;
 const STOP_MS = 40_000;
 
 /** Starts a gateway on a free port and waits until it answers `/health`. */
@@ -70,7 +80,9 @@ export async function startGatewayProcess(options: GatewayProcessOptions = {}): 
     ...(options.proxy && { EGRESS_PROXY_URL: options.proxy.url, NODE_EXTRA_CA_CERTS: options.proxy.caPath }),
     ...options.environment,
   };
-  const child = options.firstRun ? startLauncher(environment) : startCommand(['serve'], environment);
+  const child = options.firstRun
+    ? startLauncher(environment)
+    : startCommand(['serve', ...(options.role ? ['--role', options.role] : [])], environment);
   const output: string[] = [];
   child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
   child.stdout?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
@@ -95,11 +107,14 @@ export async function startGatewayProcess(options: GatewayProcessOptions = {}): 
     dataFolder,
     output: () => output.join(''),
     command: (...args) => runCommand(args, environment),
-    async makeKey({ name = 'test', grants = ['extract'], rpm = 100_000 } = {}) {
-      const args = ['keys', 'create', '--name', name, '--rpm', String(rpm), '--json'];
-      const made = await runCommand([...args, ...grants.flatMap((grant) => ['--grant', grant])], environment);
-      if (made.code !== 0) throw new Error(`keys create ended with ${made.code}: ${made.stderr}`);
-      return JSON.parse(made.stdout) as MadeKey;
+    async makeKey(more = {}) {
+      const wanted = { name: 'test', grants: ['extract'], rpm: 100_000, expiresAt: null, ...more } satisfies NewKey;
+      const settings = readSettings(environment);
+      const [pepper] = await loadPeppers(settings);
+      const { key, record } = createKeyRecord(wanted, pepper, Date.now());
+      const state = await openStateOf(settings, createRecordingLogger());
+      await state.keys.insert(record).finally(() => state.close());
+      return { id: record.id, key };
     },
     request,
     extract: (key, body, init = {}) =>

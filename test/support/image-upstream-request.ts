@@ -10,6 +10,7 @@ export interface ImageUpstreamRequest {
   /** `Idempotency-Key`; undefined where none was sent. */
   key?: string;
   authorization?: string;
+  traceparent?: string;
   contentType: string;
   prompt: string;
   /** JSON members, or text fields of the form. */
@@ -26,10 +27,12 @@ export async function readImageRequest(request: IncomingMessage, count: number):
     ? await readForm(request)
     : { members: JSON.parse((await buffer(request)).toString()) as Record<string, unknown>, files: [] };
   const key = request.headers['idempotency-key'];
+  const { traceparent } = request.headers;
   return {
     path: request.url ?? '',
     ...(typeof key === 'string' && { key }),
     ...(request.headers.authorization !== undefined && { authorization: request.headers.authorization }),
+    ...(typeof traceparent === 'string' && { traceparent }),
     contentType,
     prompt: String(members.prompt ?? ''),
     members,

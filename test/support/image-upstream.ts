@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type ImageUpstreamRequest, readImageRequest } from './image-upstream-request.js';
-import { type OriginServer, startOrigin } from './origin-server.js';
+import { extendOrigin, type OriginServer, startOrigin } from './origin-server.js';
 import { bombPng, sampleImage } from './sample-images.js';
 
 export type { ImageUpstreamRequest, SentFile } from './image-upstream-request.js';
@@ -143,18 +143,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
       });
   });
 
-  return {
-    get port() {
-      return origin.port;
-    },
-    get origin() {
-      return origin.origin;
-    },
-    get connections() {
-      return origin.connections;
-    },
-    idle: origin.idle,
-    close: origin.close,
+  return extendOrigin<ImageUpstream>(origin, {
     baseUrl: `${origin.origin}/v1`,
     get requests() {
       return requests;
@@ -174,7 +163,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
       used = 0;
       made = 0;
     },
-  };
+  });
 }
 
 function send(response: ServerResponse, status: number, body: string, contentType = 'application/json'): void {

@@ -15,13 +15,20 @@ export const BUCKET = 'mediagate-test';
 /** Of the one account it knows. */
 export const KEY = 'S3RVER';
 
-/** An S3-compatible server from npm in a process of its own, with its objects in a temporary folder. */
-export async function startObjectServer(): Promise<ObjectServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-objects-'));
+export interface ObjectServerOptions {
+  /** Of the objects; it is then the caller's to remove. Default: a new one, removed with the server. */
+  folder?: string;
+}
+
+/** An S3-compatible server from npm in a process of its own. */
+export async function startObjectServer(options: ObjectServerOptions = {}): Promise<ObjectServer> {
+  const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-objects-')));
   const program = path.join(packageRoot, 'node_modules/s3rver/bin/s3rver.js');
   const parameters = ['--directory', folder, '--address', '127.0.0.1', '--port', '0', '--silent'];
   const server = spawn(process.execPath, [program, ...parameters, '--configure-bucket', BUCKET], {
     stdio: ['ignore', 'pipe', 'ignore'],
+    // Ctrl-C ends whoever needs it first, and it then.
+    detached: true,
   });
   const exited = once(server, 'exit');
   const kill = () => server.kill('SIGKILL');
@@ -30,7 +37,7 @@ export async function startObjectServer(): Promise<ObjectServer> {
     process.off('exit', kill);
     kill();
     await exited;
-    await rm(folder, { recursive: true, force: true });
+    if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
   }
   let said = '';
   for await (const chunk of server.stdout.iterator({ destroyOnReturn: false })) {

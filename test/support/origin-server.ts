@@ -77,3 +77,12 @@ async function listen(server: Server, scheme: string): Promise<OriginServer> {
     },
   };
 }
+
+/** An origin that can do more: what it says of itself it goes on to say, figures that change included. */
+export function extendOrigin<Extended extends OriginServer>(
+  origin: OriginServer,
+  own: Omit<Extended, keyof OriginServer>,
+): Extended {
+  const described = { ...Object.getOwnPropertyDescriptors(origin), ...Object.getOwnPropertyDescriptors(own) };
+  return Object.defineProperties({}, described) as Extended;
+}

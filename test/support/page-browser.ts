@@ -3,9 +3,12 @@ import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { BrowserExecutable } from '../../core/services/browser-process.js';
 
+/** Far more than a page needs, and less than a test may take. */
+const PATIENCE_MS = 90_000;
+
 /** A browser as people use it, for the pages of the gateway. The caller closes it. */
-export function launchPageBrowser({ path, libraryFolder }: BrowserExecutable): Promise<Browser> {
-  return chromium.launch({
+export async function launchPageBrowser({ path, libraryFolder }: BrowserExecutable): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: path,
     args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb'],
     env: { ...process.env, ...(libraryFolder !== undefined && { LD_LIBRARY_PATH: libraryFolder }) } as Record<
@@ -13,6 +16,8 @@ export function launchPageBrowser({ path, libraryFolder }: BrowserExecutable): P
       string
     >,
   });
+  browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
+  return browser;
 }
 
 /** Signs in with the development identity provider, by its own page, and ends up on the dashboard. */

@@ -37,11 +37,21 @@ export interface PostgresMissing {
 export interface StartOptions {
   /** Only that one. Default: whatever is found first. */
   source?: TestPostgres['source'];
+  /** Configuration of the server, over that of the tests, which is quick and survives no crash. Default: none. */
+  configuration?: Readonly<Record<string, string>>;
 }
 
 const READY_MS = 20_000;
 /** `nobody`: PostgreSQL refuses to run as root. */
 const UNPRIVILEGED = { uid: 65534, gid: 65534 };
+
+/** A user other than root. */
+export type DatabaseUser = typeof UNPRIVILEGED;
+
+/** Whom servers have to run as; undefined where this process's own user will do. */
+export function databaseUser(): DatabaseUser | undefined {
+  return process.getuid?.() === 0 ? UNPRIVILEGED : undefined;
+}
 
 let shared: Promise<TestPostgres | PostgresMissing> | undefined;
 
@@ -52,7 +62,10 @@ export function sharedPostgres(): Promise<TestPostgres | PostgresMissing> {
 }
 
 /** Starts a server of its own, or finds the one of `TEST_POSTGRES_URL`. */
-export async function startPostgres({ source }: StartOptions = {}): Promise<TestPostgres | PostgresMissing> {
+export async function startPostgres({
+  source,
+  configuration = {},
+}: StartOptions = {}): Promise<TestPostgres | PostgresMissing> {
   const given = process.env.TEST_POSTGRES_URL;
   if (given && (source === undefined || source === 'environment')) {
     return { source: 'environment', url: given, ...databasesOf(given), stop: async () => undefined };
@@ -61,7 +74,7 @@ export async function startPostgres({ source }: StartOptions = {}): Promise<Test
   for (const binaries of findPostgresBinaries()) {
     if (source !== undefined && binaries.source !== source) continue;
     try {
-      return await startServer(binaries);
+      return await startServer(binaries, configuration);
     } catch (error) {
       reasons.push(`${binaries.source}: ${error instanceof Error ? error.message : error}`);
     }
@@ -69,37 +82,30 @@ export async function startPostgres({ source }: StartOptions = {}): Promise<Test
   return { unavailable: reasons.join('; ') || 'no PostgreSQL was found' };
 }
 
-async function startServer(binaries: PostgresBinaries): Promise<TestPostgres> {
-  const user = process.getuid?.() === 0 ? UNPRIVILEGED : undefined;
+async function startServer(
+  binaries: PostgresBinaries,
+  configuration: Readonly<Record<string, string>>,
+): Promise<TestPostgres> {
+  const user = databaseUser();
   // Root's own temporary folder may be closed to the other user.
   const folder = await mkdtemp(path.join(user ? '/tmp' : tmpdir(), 'mediagate-postgres-'));
   try {
     if (user) await chown(folder, user.uid, user.gid);
     const bin = await binaries.prepare(folder, user);
-    await initialise(bin, folder, user);
-    return await serve(binaries.source, bin, folder, user);
+    await initialise(bin, path.join(folder, 'data'), user);
+    return await serve({ source: binaries.source, bin, folder, user, configuration });
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function initialise(bin: string, folder: string, user?: { uid: number; gid: number }): Promise<void> {
-  const parameters = [
-    '-D',
-    path.join(folder, 'data'),
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--locale=C',
-    '--no-sync',
-  ];
+/** Makes an empty folder the data of a server whose superuser is `postgres`, whom everybody on this machine may be. */
+export async function initialise(bin: string, data: string, user?: DatabaseUser): Promise<void> {
+  const parameters = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
   await promisify(execFile)(path.join(bin, 'initdb'), parameters, {
     ...user,
-    cwd: folder,
+    cwd: path.dirname(data),
     env: { LC_ALL: 'C', TZ: 'UTC' },
   });
 }
@@ -109,30 +115,36 @@ async function initialise(bin: string, folder: string, user?: { uid: number; gid
  * stops the server and removes the folder. A line of input is for how many seconds to take the server away.
  */
 const KEEPER = `
+program=$1 folder=$2
+shift 2
 serve() {
-  "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-    -c shared_buffers=16MB -c max_connections=60 >>"$2/log" 2>&1 &
+  "$program" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c synchronous_commit=off \
+    -c full_page_writes=off -c shared_buffers=16MB -c max_connections=60 "$@" >>"$folder/log" 2>&1 &
   server=$!
 }
-serve "$1" "$2"
+serve "$@"
 while read -r seconds; do
   kill -INT $server
   wait $server
   sleep "$seconds"
-  serve "$1" "$2"
+  serve "$@"
 done
 kill -QUIT $server
 wait $server
-cd / && rm -rf "$2"
+cd / && rm -rf "$folder"
 `;
 
-async function serve(
-  source: PostgresBinaries['source'],
-  bin: string,
-  folder: string,
-  user?: { uid: number; gid: number },
-): Promise<TestPostgres> {
-  const keeper = spawn('sh', ['-c', KEEPER, 'keeper', path.join(bin, 'postgres'), folder], {
+interface ServeOptions {
+  source: PostgresBinaries['source'];
+  bin: string;
+  folder: string;
+  user?: DatabaseUser;
+  configuration: Readonly<Record<string, string>>;
+}
+
+async function serve({ source, bin, folder, user, configuration }: ServeOptions): Promise<TestPostgres> {
+  const settings = Object.entries(configuration).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const keeper = spawn('sh', ['-c', KEEPER, 'keeper', path.join(bin, 'postgres'), folder, ...settings], {
     ...user,
     cwd: folder,
     env: { LC_ALL: 'C', TZ: 'UTC', PATH: process.env.PATH },
@@ -164,11 +176,11 @@ async function serve(
       const now = await processId();
       return now !== undefined && now !== before;
     }, 20);
-    await waitUntilReady(url);
+    await waitUntilReady(url, READY_MS);
   }
 
   try {
-    await waitUntilReady(url);
+    await waitUntilReady(url, READY_MS);
   } catch (error) {
     const log = await readFile(path.join(folder, 'log'), 'utf8').catch(() => '');
     await stop();
@@ -177,8 +189,9 @@ async function serve(
   return { source, url, ...databasesOf(url), restart, stop };
 }
 
-async function waitUntilReady(url: string): Promise<void> {
-  const deadline = Date.now() + READY_MS;
+/** @throws Error of the last attempt where it does not answer within that many milliseconds. */
+export async function waitUntilReady(url: string, patienceMs: number): Promise<void> {
+  const deadline = Date.now() + patienceMs;
   for (;;) {
     try {
       await execute(url, 'select 1');

@@ -9,16 +9,26 @@ import { fileURLToPath } from 'node:url';
 export interface TestRedis {
   source: 'system' | 'npm';
   url: string;
+  pid: number;
   stop(): Promise<void>;
+}
+
+export interface RedisOptions {
+  /** Default: a free one. */
+  port?: number;
 }
 
 const READY_MS = 20_000;
 
 /** A Redis without a disk: the system's own, else Valkey compiled to WebAssembly. */
-export async function startRedis(): Promise<TestRedis | { unavailable: string }> {
-  const port = await freePort();
+export async function startRedis(options: RedisOptions = {}): Promise<TestRedis | { unavailable: string }> {
+  const port = options.port ?? (await freePort());
   const { command, parameters, source } = serverCommand(port);
-  const server = spawn(command, parameters, { stdio: 'ignore' });
+  const server = spawn(command, parameters, {
+    stdio: 'ignore',
+    // Ctrl-C ends whoever needs it first, and it then.
+    detached: true,
+  });
   const exited = once(server, 'exit');
   const kill = () => server.kill('SIGKILL');
   process.once('exit', kill);
@@ -36,7 +46,7 @@ export async function startRedis(): Promise<TestRedis | { unavailable: string }>
     await stop();
     return { unavailable: error instanceof Error ? error.message : String(error) };
   }
-  return { source, url: `redis://127.0.0.1:${port}`, stop };
+  return { source, url: `redis://127.0.0.1:${port}`, pid: server.pid ?? 0, stop };
 }
 
 /** A port that was free a moment ago. */

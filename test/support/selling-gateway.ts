@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { genericNotice, SECRETS } from '../server/payment-app.js';
+import type { Environment } from './command-line.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from './gateway-process.js';
 import { type ProxyRequest, startReplayingProxy } from './replaying-proxy.js';
 
@@ -31,7 +32,8 @@ const PAYMENT = {
   PAYMENT_WEBHOOK_SECRET: `generic:${SECRETS.generic}`,
 };
 
-export async function startSellingGateway(): Promise<SellingGateway> {
+/** @param environment Settings besides those made here. */
+export async function startSellingGateway(environment: Environment = {}): Promise<SellingGateway> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-selling-'));
   const dataFolder = path.join(folder, 'data');
   const plansFile = path.join(folder, 'plans.json');
@@ -43,7 +45,7 @@ export async function startSellingGateway(): Promise<SellingGateway> {
   const gateway = await startGatewayProcess({
     proxy,
     dataFolder,
-    environment: { ...PAYMENT, PLANS_FILE: plansFile, LOG_LEVEL: 'debug' },
+    environment: { ...environment, ...PAYMENT, PLANS_FILE: plansFile, LOG_LEVEL: 'debug' },
   });
   return {
     ...gateway,
@@ -80,7 +82,7 @@ async function handOn({ method, url, headers, body }: ProxyRequest) {
     method,
     headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
     ...(body !== '' && { body }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const contentType = answer.headers.get('content-type') ?? 'text/plain';
   return { status: answer.status, headers: { 'content-type': contentType }, body: await answer.text() };

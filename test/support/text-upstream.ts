@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type OriginServer, startOrigin } from './origin-server.js';
+import { extendOrigin, type OriginServer, startOrigin } from './origin-server.js';
 import { answerTo, type ModelAnswer, type ModelOptions } from './text-answer.js';
 import { chatCompletion, chatEvents, type UsagePlace } from './text-chat-format.js';
 import { type Content, type Delivery, deliver, jsonContent, type Oddity, streamContent } from './text-delivery.js';
@@ -146,18 +146,7 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
       .catch(() => response.destroy());
   });
 
-  return {
-    get port() {
-      return origin.port;
-    },
-    get origin() {
-      return origin.origin;
-    },
-    get connections() {
-      return origin.connections;
-    },
-    idle: origin.idle,
-    close: origin.close,
+  return extendOrigin<TextUpstream>(origin, {
     baseUrl: `${origin.origin}/v1`,
     get requests() {
       return requests;
@@ -177,7 +166,7 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
       used = 0;
       answers = 0;
     },
-  };
+  });
 }
 
 function isError(answer: object | TextUpstreamError): answer is TextUpstreamError {

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far more than anything takes, and less than a test may take: so the test says what it waited for. */
-const PATIENCE_MS = 25_000;
+const PATIENCE_MS = 90_000;
 
 type Nothing = undefined | null | false | 0 | '';
 
 /**
  * Looks, and looks again, until there is something.
  * @param pauseMs Milliseconds between two looks.
- * @throws Error with the source of `look` where there is nothing after 25 s.
+ * @throws Error with the source of `look` where there is nothing after 90 s.
  */
 export async function until<Found>(
   look: () => Found | Nothing | Promise<Found | Nothing>,

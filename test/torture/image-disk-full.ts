@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { type ImageFindings, judge } from './image-findings.js';
 import { drain, look, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';
 import { drawSlowly, openImageSite } from './image-site.js';
+import { fillDisk, mountSmallDisk } from './small-disk.js';
 
 const DISK_MIB = 48;
 const FULL_MS = 1_500;
@@ -26,18 +25,15 @@ export interface DiskFullReport extends ImageFindings {
 /** Runs a gateway on a small disk of its own, fills that, and makes room again; undefined where no disk can be mounted. */
 export async function tortureByFullDisk(): Promise<DiskFullReport | undefined> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-disk-'));
-  const run = promisify(execFile);
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m,mode=700`, 'tmpfs', folder]);
-  } catch {
-    // Not root, or no Linux.
-    await rm(folder, { recursive: true });
-    return undefined;
-  }
-  try {
-    return await fillAndEmpty(folder);
+    const disk = await mountSmallDisk(folder, DISK_MIB);
+    if (!disk) return undefined;
+    try {
+      return await fillAndEmpty(folder);
+    } finally {
+      await disk.remove();
+    }
   } finally {
-    await run('umount', [folder]);
     await rm(folder, { recursive: true });
   }
 }
@@ -71,7 +67,7 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
     });
     await sleep(500);
     const ballast = path.join(folder, 'ballast');
-    await fill(ballast);
+    await fillDisk(ballast);
     isFull = true;
     let failedReads = 0;
     for (const end = performance.now() + FULL_MS; performance.now() < end; await sleep(100)) {
@@ -79,7 +75,7 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
       const file = await site.gateway?.request(first.files?.links[0] ?? '');
       if (file?.status !== 200) failedReads += 1;
       // What is written meanwhile frees and takes pages; it shall stay full.
-      await fill(ballast);
+      await fillDisk(ballast);
     }
     isFull = false;
     over.abort();
@@ -96,24 +92,4 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
   } finally {
     await site.remove();
   }
-}
-
-/** To the last byte. */
-async function fill(file: string): Promise<void> {
-  const handle = await open(file, 'a');
-  try {
-    for (let size = 1024 * 1024; size >= 1; size = Math.floor(size / 4)) {
-      const block = Buffer.alloc(size, 1);
-      while (await handle.write(block).then(({ bytesWritten }) => bytesWritten > 0, isFullError)) {
-        // The next block goes behind this one.
-      }
-    }
-  } finally {
-    await handle.close();
-  }
-}
-
-function isFullError(error: NodeJS.ErrnoException): false {
-  if (error.code === 'ENOSPC') return false;
-  throw error;
 }

@@ -1,8 +1,10 @@
+import pLimit from 'p-limit';
 import type { Database } from '../../core/state/database.js';
 import { hasEnded, type OrderLedger } from './image-orders.js';
-import type { ImageSite } from './image-site.js';
+import type { OrderSite } from './image-site.js';
 
 const WINDOW_MS = 60_000;
+const FETCHES = 8;
 /** Windows have a time of their own, read a moment after that of the job. */
 const READ_APART_MS = 100;
 
@@ -41,7 +43,7 @@ export interface JudgeOptions {
 }
 
 /** Compares what the clients know, what the database says, and what the links lead to. */
-export async function judge(site: ImageSite, ledger: OrderLedger, options: JudgeOptions): Promise<ImageFindings> {
+export async function judge(site: OrderSite, ledger: OrderLedger, options: JudgeOptions): Promise<ImageFindings> {
   const database = await site.openDatabase();
   try {
     const told = ledger.filter(({ ids }) => ids.size > 0);
@@ -87,7 +89,11 @@ export function isClean({ lost, duplicated, slotErrors, stuck, deadLinks }: Faul
 /** As the database has it: each window counted exactly the jobs of its key, and no 60 s hold too many. */
 async function slotErrors({ queries }: Database, rpm: number, { wallClock }: JudgeOptions): Promise<number> {
   const jobs = await queries.selectFrom('jobs').select(['key_id', 'created_at']).execute();
-  const windows = await queries.selectFrom('rate_windows').select(['key_id', 'next_seq']).execute();
+  const windows = await queries
+    .selectFrom('rate_windows')
+    .select(['key_id', 'next_seq'])
+    .where('family', '=', 'image')
+    .execute();
   return sum(windows, ({ key_id, next_seq }) => {
     const ofKey = jobs.filter((job) => job.key_id === key_id);
     const times = ofKey.map(({ created_at }) => created_at).sort((left, right) => left - right);
@@ -109,18 +115,21 @@ function overLimit(told: OrderLedger, rpm: number): number {
   });
 }
 
-async function deadLinks(site: ImageSite, told: OrderLedger): Promise<number> {
-  let dead = 0;
-  for (const { files } of told) {
-    for (const [index, link] of (files?.links ?? []).entries()) {
-      const response = await fetch((site.gateway?.url ?? '') + link);
-      const bytes = Buffer.from(await response.arrayBuffer());
-      const isPng = bytes.subarray(0, 4).toString('latin1') === '\x89PNG';
-      const isPromised = index > 0 || bytes.length === files?.bytes;
-      if (response.status !== 200 || !isPng || !isPromised) dead += 1;
-    }
-  }
-  return dead;
+async function deadLinks(site: OrderSite, told: OrderLedger): Promise<number> {
+  const limit = pLimit(FETCHES);
+  const promised = told.flatMap(({ files }) =>
+    (files?.links ?? []).map((link, index) => ({ link, bytes: index === 0 ? files?.bytes : undefined })),
+  );
+  const dead = await Promise.all(promised.map((one) => limit(isDead, site, one)));
+  return count(dead, (is) => is);
+}
+
+/** @param bytes how many it must have, where that was promised. */
+async function isDead(site: OrderSite, { link, bytes }: { link: string; bytes?: number }): Promise<boolean> {
+  const response = await fetch((site.gateway?.url ?? '') + link);
+  const body = Buffer.from(await response.arrayBuffer());
+  const isPng = body.subarray(0, 4).toString('latin1') === '\x89PNG';
+  return response.status !== 200 || !isPng || (bytes !== undefined && body.length !== bytes);
 }
 
 function count<Item>(items: readonly Item[], is: (item: Item, index: number) => boolean): number {

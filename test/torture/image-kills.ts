@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ImageFindings, judge } from './image-findings.js';
 import { cancel, drain, look, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';
-import { drawSlowly, type ImageSite, MOMENTS, type Moment } from './image-site.js';
+import { drawSlowly, type ImageSite, MOMENTS, type Moment, type OrderSite } from './image-site.js';
 
 export interface KillPlan {
   kills: number;
@@ -63,7 +63,7 @@ export async function tortureByKills(site: ImageSite, plan: KillPlan): Promise<K
 }
 
 /** Resolves at the very moment, some of them later; false where it does not come in time. */
-function comes({ moments }: ImageSite, moment: Moment, patienceMs: number): Promise<boolean> {
+export function comes({ moments }: Pick<OrderSite, 'moments'>, moment: Moment, patienceMs: number): Promise<boolean> {
   let left = Math.floor(Math.random() * 4);
   return new Promise((resolve) => {
     const end = (came: boolean) => {
@@ -80,14 +80,18 @@ function comes({ moments }: ImageSite, moment: Moment, patienceMs: number): Prom
   });
 }
 
-interface ClientPlan {
+export interface ClientPlan {
   client: number;
   paceMs: number;
   over: AbortSignal;
 }
 
 /** Asks, asks again, looks and cancels, as clients do. */
-async function runClient(site: ImageSite, ledger: OrderLedger, { client, paceMs, over }: ClientPlan): Promise<void> {
+export async function runClient(
+  site: OrderSite,
+  ledger: OrderLedger,
+  { client, paceMs, over }: ClientPlan,
+): Promise<void> {
   const key = site.keys[client % site.keys.length] ?? '';
   for (let index = 0; !over.aborted; index += 1) {
     await sleep(Math.random() * paceMs);

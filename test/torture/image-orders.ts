@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpAnswer } from '../support/gateway-process.js';
-import type { ImageSite } from './image-site.js';
+import type { OrderSite } from './image-site.js';
 
 /** What a client asked for, and everything it was told; times in milliseconds of `performance.now()`. */
 export interface ImageOrder {
@@ -16,6 +16,8 @@ export interface ImageOrder {
   ids: Set<string>;
   /** Code of the refusal, where it was told no and never yes. */
   refusal?: string;
+  /** Whether it was once sent without a verdict: that request may still be carried out, whatever later ones are told. */
+  inDoubt?: boolean;
   /** Results seen of the completed job. More than one is a fault. */
   results: Set<string>;
   /** Status of the last look at it; 404 where there is no such job. */
@@ -39,27 +41,32 @@ export function isUntold({ ids, refusal }: ImageOrder): boolean {
 }
 
 /** Sends it, once. What the answer says goes to the order; undefined where there was none. */
-export async function submit(site: ImageSite, order: ImageOrder): Promise<HttpAnswer | undefined> {
+export async function submit(site: OrderSite, order: ImageOrder): Promise<HttpAnswer | undefined> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': order.idempotencyKey };
   const answer = await request(site, order, '/v1/images/jobs', { method: 'POST', headers, body: order.body });
-  if (!answer) return undefined;
+  if (!answer) {
+    order.inDoubt = true;
+    return undefined;
+  }
   if (answer.status === 202) {
     order.acceptedAt ??= performance.now();
     order.ids.add(answer.json.id);
     order.refusal = undefined;
     site.moments.emit('accepted');
-  } else if (answer.status < 500 && order.ids.size === 0) {
+  } else if (answer.status >= 500) {
+    order.inDoubt = true;
+  } else if (order.ids.size === 0 && !order.inDoubt) {
     order.refusal = answer.json?.error?.code ?? String(answer.status);
   }
   return answer;
 }
 
-export async function cancel(site: ImageSite, order: ImageOrder): Promise<void> {
+export async function cancel(site: OrderSite, order: ImageOrder): Promise<void> {
   for (const id of order.ids) await request(site, order, `/v1/images/jobs/${id}`, { method: 'DELETE' });
 }
 
 /** Looks at the order's job. @param waitSeconds how long the gateway may hold on until the job has ended. */
-export async function look(site: ImageSite, order: ImageOrder, waitSeconds = 0): Promise<HttpAnswer | undefined> {
+export async function look(site: OrderSite, order: ImageOrder, waitSeconds = 0): Promise<HttpAnswer | undefined> {
   const [id] = order.ids;
   const answer = await request(site, order, `/v1/images/jobs/${id}?wait=${waitSeconds}`);
   if (answer?.status === 404) order.last = '404';
@@ -79,22 +86,29 @@ export function hasEnded({ last }: ImageOrder): boolean {
 }
 
 /** Whichever process is there answers; undefined where none does, or it dies. */
-async function request(site: ImageSite, { key }: ImageOrder, target: string, init: RequestInit = {}) {
+async function request(site: OrderSite, { key }: ImageOrder, target: string, init: RequestInit = {}) {
   const headers = { ...init.headers, authorization: `Bearer ${key}` };
   return site.gateway?.request(target, { ...init, headers }).catch(() => undefined);
 }
 
 /** Replays what nobody was told about, under the same idempotency key, until everybody was told. */
-export async function replayUntold(site: ImageSite, ledger: OrderLedger, deadline: number): Promise<void> {
-  for (const order of ledger.filter(isUntold)) {
-    while (isUntold(order) && performance.now() < deadline) {
-      if (!(await submit(site, order)) || isUntold(order)) await sleep(100);
+export async function replayUntold(site: OrderSite, ledger: OrderLedger, deadline: number): Promise<void> {
+  const byKey = Map.groupBy(ledger.filter(isUntold), ({ key }) => key);
+  // One at a time for each key, as its clients do it.
+  const queues = [...byKey.values()].map(async (orders) => {
+    for (const order of orders) {
+      while (isUntold(order) && performance.now() < deadline) {
+        // What was sent before has ended with its process.
+        order.inDoubt = false;
+        if (!(await submit(site, order)) || isUntold(order)) await sleep(100);
+      }
     }
-  }
+  });
+  await Promise.all(queues);
 }
 
 /** Looks at every accepted job until it has ended. */
-export async function drain(site: ImageSite, ledger: OrderLedger, deadline: number): Promise<void> {
+export async function drain(site: OrderSite, ledger: OrderLedger, deadline: number): Promise<void> {
   const byKey = Map.groupBy(
     ledger.filter(({ ids }) => ids.size > 0),
     ({ key }) => key,

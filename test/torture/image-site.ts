@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../../core/services/clock.js';
+import type { Grant } from '../../core/state/api-keys.js';
 import { type Database, openDatabase } from '../../core/state/database.js';
 import { openState } from '../../core/state/index.js';
 import { createKeyRecord, createPepper } from '../../server/keys.js';
@@ -45,6 +46,12 @@ export interface ImageSite {
   kill(): Promise<void>;
   openDatabase(): Promise<Database>;
   remove(): Promise<void>;
+}
+
+/** What clients and judges need of a site, however many processes it has. */
+export interface OrderSite extends Pick<ImageSite, 'upstream' | 'keys' | 'rpm' | 'moments' | 'openDatabase'> {
+  /** A process that takes requests; undefined while none does. */
+  readonly gateway: Pick<GatewayProcess, 'url' | 'request'> | undefined;
 }
 
 export async function openImageSite(options: ImageSiteOptions): Promise<ImageSite> {
@@ -102,20 +109,29 @@ export async function openImageSite(options: ImageSiteOptions): Promise<ImageSit
 }
 
 /** Makes the upstream draw after up to so many milliseconds, and tells of every request. */
-export function drawSlowly({ upstream, moments }: ImageSite, slowestMs: number): void {
+export function drawSlowly({ upstream, moments }: Pick<OrderSite, 'upstream' | 'moments'>, slowestMs: number): void {
   upstream.behave((_request: ImageUpstreamRequest) => {
     moments.emit('asked');
     return { does: 'image', delayMs: 1 + Math.random() * slowestMs };
   });
 }
 
+export interface KeysWanted {
+  keys: number;
+  rpm: number;
+  databaseUrl?: string;
+  /** Default: images alone. */
+  grants?: readonly Grant[];
+}
+
 /** Straight into the database, since a process for each would take as long as the rest of a short run. */
-async function makeKeys(dataDir: string, { keys, rpm, databaseUrl }: ImageSiteOptions): Promise<string[]> {
+export async function makeKeys(dataDir: string, wish: KeysWanted): Promise<string[]> {
+  const { keys, rpm, databaseUrl, grants = ['images'] } = wish;
   const state = await openState({ dataDir, databaseUrl, clock: systemClock, logger: new ListLogger() });
   try {
     const made: string[] = [];
     for (let index = 0; index < keys; index += 1) {
-      const wanted = { name: `faults ${index}`, grants: ['images'] as const, rpm, expiresAt: null };
+      const wanted = { name: `faults ${index}`, grants, rpm, expiresAt: null };
       const { key, record } = createKeyRecord(wanted, createPepper(Buffer.from(PEPPER)), Date.now());
       await state.keys.insert(record);
       made.push(key);

@@ -5,10 +5,14 @@ import * as imageJobs from './0003-image-jobs.js';
 import * as usage from './0004-usage.js';
 import * as accounts from './0005-accounts.js';
 import * as jobsOfAccount from './0006-jobs-of-account.js';
+import * as jobOrigins from './0007-job-origins.js';
+import * as growth from './0008-growth.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
- * leaves the schema usable by the release before it, so columns and tables go one release after their last reader.
+ * leaves the schema usable by the release before it, so columns and tables go one release after their last reader. The name
+ * of one that takes something away says who may go on: `0012-no-summary-needs-0009` turns away releases that do not have
+ * 0009, whatever else they can do.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-foundation': foundation,
@@ -17,4 +21,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-usage': usage,
   '0005-accounts': accounts,
   '0006-jobs-of-account': jobsOfAccount,
+  '0007-job-origins': jobOrigins,
+  '0008-growth': growth,
 };

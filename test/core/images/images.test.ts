@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import {
   type Clock,
@@ -9,14 +10,17 @@ import {
   type Gateway,
   GatewayError,
   type ImageSubmitRequest,
+  type Jobs,
   openState,
   type State,
   type Storage,
   systemClock,
 } from 'mediagate';
+import { openDatabase } from '../../../core/state/database.js';
 import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
 import { sampleImage } from '../../support/sample-images.js';
+import { until } from '../../support/until.js';
 
 const ACCOUNT = 'local';
 const REQUEST: ImageSubmitRequest = {
@@ -37,6 +41,7 @@ describe('the image service', () => {
   let gateway: Gateway;
   let darkroom: ReturnType<typeof createDarkroom>;
   let write: Storage['write'];
+  let accept: Jobs['accept'];
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-images-'));
@@ -44,6 +49,7 @@ describe('the image service', () => {
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     darkroom = createDarkroom();
     write = (file) => state.files.write(file);
+    accept = (acceptance) => state.jobs.accept(acceptance);
     const storage: Storage = {
       write: (file) => write(file),
       read: (name, range) => state.files.read(name, range),
@@ -52,7 +58,7 @@ describe('the image service', () => {
     };
     gateway = await createGateway({
       plugins: [{ use: inventedModel(darkroom.generate) }],
-      jobs: { store: state.jobs },
+      jobs: { store: { ...state.jobs, accept: (acceptance) => accept(acceptance) } },
       services: { storage, clock, logger },
     });
   });
@@ -89,8 +95,7 @@ describe('the image service', () => {
       written += 1;
       return state.files.write(file);
     };
-    const png = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
-    const references = [{ value: `data:image/png;base64,${png.toString('base64')}`, param: 'image_url' }];
+    const references = [await inlineReference()];
     const slot = { keyId: 'one', family: 'image', slots: 1, limit: 1 } as const;
     const idempotency = { scope: 'one', key: 'k', fingerprint: 'tug' };
     const id = await submit({ references, slot, idempotency });
@@ -108,6 +113,86 @@ describe('the image service', () => {
     await darkroom.develop();
     expect((await ended(id)).state).to.equal('completed');
   });
+
+  it('keeps the input image of a job whose acceptance the database did, and could not tell', async () => {
+    accept = async (acceptance) => {
+      await state.jobs.accept(acceptance);
+      throw new GatewayError('upstream_unavailable', 'The database did not answer.');
+    };
+    const wish = { references: [await inlineReference()], idempotency: { scope: 'one', key: 'k', fingerprint: 'tug' } };
+    expect(await rejection(submit(wish))).to.include({ code: 'upstream_unavailable' });
+    accept = (acceptance) => state.jobs.accept(acceptance);
+    const id = await submit(wish);
+    await darkroom.develop();
+    expect((await ended(id)).state).to.equal('completed');
+    expect(darkroom.calls[0]?.references).to.have.length(1);
+  });
+
+  it('keeps the picture that was promised, whatever a run writes that others took for dead', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const going = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    write = async (file) => {
+      arrived.resolve();
+      await going.promise;
+      return state.files.write(file).finally(written.resolve);
+    };
+    const id = await submit();
+    const early = await sampleImage({ width: 64, height: 64, format: 'png', seed: 7 });
+    await darkroom.develop({ bytes: early, contentType: 'image/png' });
+    await arrived.promise;
+    await takeForDead(id);
+    const other = await startOtherNode();
+    try {
+      const name = (await ended(id)).image?.name ?? '';
+      const promised = await read(name);
+      going.resolve();
+      await written.promise;
+      await until(async () => (await files()).length === 1);
+      expect(await read(name)).to.deep.equal(promised);
+    } finally {
+      await other.close();
+    }
+  });
+
+  /** As another node does it that saw no sign of life for a whole lease. */
+  async function takeForDead(id: string): Promise<void> {
+    const database = await openDatabase({ dataDir: folder });
+    const { queries } = database;
+    await queries
+      .updateTable('jobs')
+      .set({ state: 'queued', runner: null, cut_offs: 1 })
+      .where('id', '=', id)
+      .execute();
+    await database.close();
+  }
+
+  async function startOtherNode(): Promise<{ close(): Promise<void> }> {
+    const logger = createLogger({ level: 'silent' });
+    const otherState = await openState({ dataDir: folder, clock: systemClock, logger });
+    const node = await createGateway({
+      plugins: [{ use: inventedModel() }],
+      jobs: { store: otherState.jobs },
+      services: { storage: otherState.files, clock, logger },
+    });
+    return {
+      async close() {
+        await node.close();
+        await otherState.close();
+      },
+    };
+  }
+
+  async function read(name: string): Promise<Buffer> {
+    const stored = await state.files.read(name);
+    if (!stored) throw new Error('there is no such file');
+    return buffer(stored.body);
+  }
+
+  async function inlineReference() {
+    const png = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
+    return { value: `data:image/png;base64,${png.toString('base64')}`, param: 'image_url' };
+  }
 
   it('tries again to store a picture, since it was paid for', async () => {
     let failures = 3;

@@ -13,7 +13,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.place(this);
       clock = new ManualClock();
-      state = await place.open({ clock });
+      state = await place.open({ clock, windowClock: clock });
     });
 
     after(() => place?.remove());
@@ -94,6 +94,18 @@ for (const engine of engines) {
       expect((await state.keys.find(first.id))?.lastUsedAt).to.equal(500);
       expect((await state.keys.find(second.id))?.lastUsedAt).to.equal(900);
       expect(await state.keys.changedSince(clock.now())).to.deep.equal([]);
+    });
+
+    it('notes changes by one clock, whatever that of a node says', async () => {
+      const others = await place.open({
+        clock: new ManualClock(0),
+        windowClock: engine.name === 'sqlite' ? clock : undefined,
+      });
+      const node = await place.open({ windowClock: engine.name === 'sqlite' ? clock : undefined });
+      const record = await insert();
+      const since = await node.keys.now();
+      await others.keys.revoke(record.id, 123);
+      expect((await node.keys.changedSince(since)).map(({ id }) => id)).to.deep.equal([record.id]);
     });
   });
 }

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { openDatabase } from '../../../core/state/database.js';
+import { type Ending, openDatabase } from '../../../core/state/database.js';
 import type { State } from '../../../core/state/index.js';
 import { createPlace, engines, type Place } from './engines.js';
 
@@ -142,14 +142,19 @@ describe('state in a folder', () => {
   it('rolls back what was still under way when its caller was told that it failed', async () => {
     const database = await openDatabase({ dataDir: place.dataDir });
     try {
+      const endings: Ending[] = [];
       const late = database.transaction(
-        async (transaction) => {
+        async (transaction, onEnd) => {
+          onEnd((ending) => endings.push(ending));
           await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expires_at: 1 }).execute();
           await sleep(120);
         },
         { patienceMs: 50 },
       );
       expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
+      // The next one waits for its end.
+      await database.transaction(async (_, onEnd) => onEnd((ending) => endings.push(ending)));
+      expect(endings).to.deep.equal(['failed', 'committed']);
       const rows = await database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
       expect(rows).to.deep.equal([]);
     } finally {
@@ -183,6 +188,30 @@ describe('state on a PostgreSQL that has troubles', () => {
     );
     return rows.map(({ pid }) => pid);
   }
+
+  it('says of a transaction that it was committed after all, though its caller was told that it failed', async () => {
+    await observer.query(`
+      create function linger() returns trigger language plpgsql as $$ begin perform pg_sleep(0.4); return null; end $$;
+      create constraint trigger lingers after insert on cache_entries deferrable initially deferred
+        for each row execute function linger()`);
+    const database = await openDatabase(place);
+    try {
+      const ending = Promise.withResolvers<Ending>();
+      const late = database.transaction(
+        async (transaction, onEnd) => {
+          onEnd(ending.resolve);
+          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expires_at: 1 }).execute();
+        },
+        { patienceMs: 200 },
+      );
+      expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
+      expect(await ending.promise).to.equal('late');
+      const rows = await database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
+      expect(rows).to.deep.equal([{ key: 'late' }]);
+    } finally {
+      await database.close();
+    }
+  });
 
   it('outlives connections that are ended while nobody uses them', async () => {
     await Promise.all([state.ping(), state.ping(), state.keys.list()]);

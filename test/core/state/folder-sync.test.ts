@@ -14,7 +14,7 @@ describe('the sync of a folder', () => {
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
   it('is shared by all that is asked for before it begins, and by nothing that comes later', async () => {
-    const sync = createFolderSync(parent);
+    const { sync, close } = createFolderSync(parent);
     const first = sync();
     // Not begun yet.
     expect(sync()).to.equal(first);
@@ -28,14 +28,17 @@ describe('the sync of a folder', () => {
     });
     await second;
     expect(firstIsOver).to.equal(true);
+    await close();
   });
 
   it('tells of a failure those who waited for it, and tries again for others', async () => {
     const folder = path.join(parent, 'folder');
-    const sync = createFolderSync(folder);
+    const { sync, close } = createFolderSync(folder);
     const outcomes = await Promise.allSettled([sync(), sync()]);
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
     await mkdir(folder);
+    await sync();
+    await close();
     await sync();
   });
 });

@@ -54,8 +54,8 @@ for (const engine of engines) {
         expect(answer).to.include({ accepted: false, remaining: 0, retryAfterMs: 60_000 });
       }
       expect(await jobs.state.jobs.active(kind)).to.equal(15);
-      const none = { queued: 0, running: 0 };
-      expect(await jobs.state.jobs.counts()).to.deep.equal({ extraction: none, image: { queued: 15, running: 0 } });
+      const none = { queued: 0, running: 0, oldestQueuedMs: 0 };
+      expect(await jobs.state.jobs.counts()).to.deep.equal({ extraction: none, image: { ...none, queued: 15 } });
       expect(await jobs.used('2026-06-15')).to.equal(15);
       for (const { job } of accepted) if (job) expect(await jobs.look(job)).to.deep.equal(job);
     });

@@ -206,6 +206,23 @@ for (const engine of engines) {
       expect(await ended(await accept('here'))).to.include({ result: 'ran' });
     });
 
+    it('runs what it accepts, and what waits, as soon as there is a slot for it', async () => {
+      const gate = Promise.withResolvers<void>();
+      const workers = work(({ summary }) => ((summary as { name: string }).name === 'a' ? gate.promise : turn()));
+      await ended(await accept('first'));
+      const stateOf = async ({ id }: JobRecord) => (await state.jobs.find(id, 'one'))?.state;
+      const a = await accept('a');
+      expect(a.state).to.equal('queued');
+      expect(await stateOf(a)).to.equal('running');
+      const b = await accept('b');
+      expect(await stateOf(b)).to.equal('queued');
+      gate.resolve();
+      await ended(a);
+      expect(await stateOf(b)).to.not.equal('queued');
+      await ended(b);
+      await workers.stop();
+    });
+
     it('gives back any text as it was: U+0000, lone surrogates, keys of any length', async () => {
       const text = `a\u0000b\ud800c\udfffd${'é'.repeat(5_000)}`;
       const job = await accept(text, { summary: { text }, input: { text } });

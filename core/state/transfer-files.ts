@@ -1,0 +1,93 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { GatewayError } from '../errors.js';
+import { isSystemError } from '../system-error.js';
+import type { Progress } from './backup.js';
+import { readTrailer, type Trailer } from './file-trailer.js';
+import { FILE_NAME } from './files-disk.js';
+import type { Files } from './index.js';
+
+/** What an object store is asked to take at once. */
+const PARALLEL = 4;
+const CHUNK_BYTES = 64 * 1024;
+
+export interface FileTransferOptions {
+  /** Folder of files as a storage on a disk keeps them; it is left as it is. */
+  folder: string;
+  files: Files;
+  /** Milliseconds since 1970: what is expired by then stays where it is. */
+  now: number;
+  signal: AbortSignal;
+  report(progress: Progress): void;
+}
+
+export interface FileTransfer {
+  /** Are now where the settings say. */
+  copied: number;
+  /** Were damaged, or none of the gateway's. */
+  unreadable: number;
+}
+
+/**
+ * Writes all files of a folder into a storage, and looks whether each arrived as it was. Those that are there already are
+ * written again.
+ */
+export async function transferFiles(options: FileTransferOptions): Promise<FileTransfer> {
+  const { folder, files, now, signal, report } = options;
+  const names = (await list(folder)).filter((name) => FILE_NAME.test(name));
+  const rest = names.values();
+  const transfer: FileTransfer = { copied: 0, unreadable: 0 };
+  let done = 0;
+
+  async function work(): Promise<void> {
+    for (const name of rest) {
+      signal.throwIfAborted();
+      report({ step: 'files', done, of: names.length });
+      done += 1;
+      const handle = await open(path.join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW).catch(
+        () => undefined,
+      );
+      try {
+        const trailer = handle && (await readTrailer(handle).catch(() => undefined));
+        if (!handle || !trailer) transfer.unreadable += 1;
+        else if (trailer.expiresAt === undefined || trailer.expiresAt > now) {
+          await copy(files, name, { handle, trailer });
+          transfer.copied += 1;
+        }
+      } finally {
+        await handle?.close();
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  return transfer;
+}
+
+async function copy(files: Files, name: string, from: { handle: FileHandle; trailer: Trailer }): Promise<void> {
+  const { contentType, expiresAt, sha256 } = from.trailer;
+  const expiry = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt) };
+  await files.write({ name, contentType, ...expiry, body: contentOf(from.handle, from.trailer.size) });
+  const written = await files.stat(name);
+  if (written?.etag !== `"${sha256}"`) throw new GatewayError('internal_error', `The file ${name} is damaged.`);
+}
+
+async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  for (let position = 0; position < size; ) {
+    const length = Math.min(CHUNK_BYTES, size - position);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
+    if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function list(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    // Without a folder there are no files.
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  }
+}

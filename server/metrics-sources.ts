@@ -1,0 +1,28 @@
+import { statfs } from 'node:fs/promises';
+import type { Gateway, Jobs } from 'mediagate';
+import type { CheckResult } from './health.js';
+import type { BodyBudget } from './middleware/body-budget.js';
+
+/** What is looked up when somebody asks for figures; what a process does not have, it says nothing of. */
+export interface MetricSources {
+  jobs?: Pick<Jobs, 'counts'>;
+  gateway?: Pick<Gateway, 'models' | 'plugins' | 'platforms'>;
+  bodies?: Pick<BodyBudget, 'taken'>;
+  /** Whether what the gateway rests on answers, by name. */
+  checks?(): Promise<Readonly<Record<string, CheckResult>>>;
+  /** Open connections of clients. */
+  connections?(): Promise<number>;
+  /** Milliseconds since the keys in memory were those of the database. */
+  keysAgeMs?(): number;
+  /** Files that the object store has not got yet. */
+  filesAwaiting?(): Promise<number>;
+  dataDir?: string;
+  /** Finished spans, by what became of them. */
+  spans?(): Readonly<Record<'sent' | 'failed' | 'dropped', number>>;
+}
+
+/** Bytes of the file system of a folder. */
+export async function roomOf(folder: string): Promise<{ size: number; free: number }> {
+  const { bsize, blocks, bavail } = await statfs(folder);
+  return { size: blocks * bsize, free: bavail * bsize };
+}

@@ -1,0 +1,32 @@
+import { type Settings, SettingsError } from './settings.js';
+
+/** What of the gateway a process is: `api` answers requests, `worker` runs background jobs, `all` does both. */
+export type Role = 'all' | 'api' | 'worker';
+
+/**
+ * The settings as a role has them.
+ * @throws SettingsError where the role would leave work lying, or has none.
+ */
+export function settingsOfRole(settings: Settings, role: Role): Settings {
+  if (role === 'all') return settings;
+  const { databaseUrl, extractWorkers, imageWorkers } = settings;
+  if (databaseUrl === undefined) {
+    throw new SettingsError(
+      `DATABASE_URL must be set for "--role ${role}": only nodes that share a PostgreSQL can share the work.`,
+    );
+  }
+  if (role === 'api') return { ...settings, extractWorkers: 0, imageWorkers: 0 };
+  if (extractWorkers + imageWorkers === 0) {
+    throw new SettingsError('EXTRACT_WORKERS or IMAGE_WORKERS must be above 0 for "--role worker".');
+  }
+  return settings;
+}
+
+/** What the settings leave in the data folder although all nodes need the same, in words. */
+export function keptInFolder({ filesUrl, keyPeppers, linkSecrets }: Settings): string[] {
+  return [
+    ...(filesUrl === undefined ? ['files (FILES_URL)'] : []),
+    ...(keyPeppers.length === 0 ? ['the secret of key hashes (KEY_PEPPER)'] : []),
+    ...(linkSecrets.length === 0 ? ['the secret of MP3 links (LINK_SECRET)'] : []),
+  ];
+}

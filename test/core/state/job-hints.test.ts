@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { sql } from 'kysely';
+import { openDatabase } from '../../../core/state/database.js';
+import { listenPostgres } from '../../../core/state/database-postgres.js';
+import type { State } from '../../../core/state/index.js';
+import { until } from '../../support/until.js';
+import { engines, type Place } from './engines.js';
+
+const kind = 'image' as const;
+/** Longer than a test may take: whoever looks by himself is too late. */
+const NEVER_MS = 600_000;
+
+describe('hints between nodes', () => {
+  let place: Place;
+
+  beforeEach(async function () {
+    place = (await engines.find(({ name }) => name === 'postgres')?.place(this)) as Place;
+  });
+  afterEach(() => place?.remove());
+
+  const open = () => place.open({ jobPollMs: NEVER_MS });
+
+  function workOn(node: State): void {
+    node.jobs.work({ kind, concurrency: 1, run: async ({ input }) => input });
+  }
+
+  async function submit(node: State, input: unknown): Promise<string> {
+    const { job } = await node.jobs.accept({ job: { kind, accountId: 'one', input, maxActive: 100 } });
+    return job?.id ?? '';
+  }
+
+  async function resultOf(node: State, id: string): Promise<unknown> {
+    return (await node.jobs.waitFor(id, 'one', { timeoutMs: NEVER_MS }))?.result;
+  }
+
+  async function endListening(): Promise<void> {
+    const database = await openDatabase(place);
+    const ended = sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query like 'listen %'`;
+    await ended.execute(database.queries);
+    await database.close();
+  }
+
+  it('begin a job at once where another node accepted it, and tell that one of its end', async () => {
+    const [accepting, working] = await Promise.all([open(), open()]);
+    workOn(working);
+    for (let index = 0; index < 10; index += 1) {
+      expect(await resultOf(accepting, await submit(accepting, index))).to.equal(index);
+    }
+  });
+
+  it('are made up for where the connection that brings them was lost', async () => {
+    const [accepting, working] = await Promise.all([open(), open()]);
+    workOn(working);
+    await resultOf(accepting, await submit(accepting, 'before'));
+    for (let index = 0; index < 3; index += 1) {
+      const ending = endListening();
+      const ids = [await submit(accepting, index)];
+      await ending;
+      ids.push(await submit(accepting, index));
+      for (const id of ids) expect(await resultOf(accepting, id)).to.equal(index);
+    }
+  });
+
+  it('give a job that a stopping worker lets go to another at once', async () => {
+    const [accepting, stopping, other] = await Promise.all([open(), open(), open()]);
+    let began = () => {};
+    const begun = new Promise<void>((resolve) => {
+      began = resolve;
+    });
+    const workers = stopping.jobs.work({
+      kind,
+      concurrency: 1,
+      run: (_job, signal) => {
+        began();
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      },
+    });
+    const id = await submit(accepting, 'moved');
+    await begun;
+    workOn(other);
+    await workers.stop();
+    expect(await resultOf(accepting, id)).to.equal('moved');
+    expect(await accepting.jobs.find(id, 'one')).to.include({ attempts: 2 });
+  });
+
+  it('come again where the network has swallowed the connection without a word', async () => {
+    const url = new URL(place.databaseUrl ?? '');
+    const wire = await startWire(url);
+    url.search = '';
+    url.host = `127.0.0.1:${wire.port}`;
+    const heard: string[] = [];
+    let connections = 0;
+    const listening = listenPostgres({
+      url: url.href,
+      channel: 'hints',
+      heard: (payload) => heard.push(payload),
+      connected: () => {
+        connections += 1;
+      },
+      failed: () => undefined,
+      beatMs: 50,
+    });
+    const database = await openDatabase(place);
+    try {
+      await until(() => connections === 1);
+      wire.swallow();
+      await until(() => connections === 2);
+      await sql`select pg_notify('hints', 'again')`.execute(database.queries);
+      await until(() => heard.includes('again'));
+      wire.swallow();
+    } finally {
+      // Although nobody answers any more.
+      await listening.stop();
+      await database.close();
+      await wire.close();
+    }
+  });
+});
+
+interface Wire {
+  port: number;
+  /** Of the connections that there are, nothing reaches the other side any more, and neither side is told. */
+  swallow(): void;
+  close(): Promise<void>;
+}
+
+/** From a port to the server of a URL, which names the folder of its socket or a host. */
+async function startWire({ hostname, port, searchParams }: URL): Promise<Wire> {
+  const folder = searchParams.get('host');
+  const reach = () =>
+    folder ? connect(`${folder}/.s.PGSQL.5432`) : connect({ host: hostname, port: Number(port || 5432) });
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const server: Server = createServer((client) => {
+    const pair = [client, reach()] as const;
+    pairs.add(pair);
+    const [one, other] = pair;
+    one.pipe(other);
+    other.pipe(one);
+    for (const socket of pair) socket.on('error', () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    swallow() {
+      for (const [one, other] of pairs) {
+        one.unpipe(other).resume();
+        other.unpipe(one).resume();
+      }
+    },
+    async close() {
+      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

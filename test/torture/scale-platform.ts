@@ -1,0 +1,4 @@
+import { invented } from '../support/invented-plugin.js';
+
+/** A platform whose data costs nothing to get, so that runs show what the shared cache does to requests. */
+export default invented();
