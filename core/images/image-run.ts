@@ -53,7 +53,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const { model, prompt, size, place } = order;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
-    const inputs = await references.load(await referenceFiles.load(order.references), signal);
+    const inputs = await references.load(await referenceFiles.load(order.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
       host.call(provider.entry, signal, (callSignal) =>
         provider.contribution.generate({

@@ -5,6 +5,8 @@ import type { Reference } from './references.js';
 
 /** Whatever became of its job by then, nobody needs it any more. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
+/** Another node may have them on its disk until the object store is back: a minute, in short steps at first. */
+const LOOKS_AGAIN_MS = [250, 750, 1_000, 3_000, ...Array.from({ length: 11 }, () => 5_000)];
 
 /** An input image as a job remembers it. */
 export type StoredReference = { param: string } & ({ url: string } | { file: string; contentType: string });
@@ -13,8 +15,11 @@ export type StoredReference = { param: string } & ({ url: string } | { file: str
 export interface ReferenceFiles {
   /** @throws GatewayError `storage_error`. */
   store(references: readonly Reference[]): Promise<StoredReference[]>;
-  /** @throws GatewayError `storage_error` where one is gone. */
-  load(stored: readonly StoredReference[]): Promise<Reference[]>;
+  /**
+   * Waits up to a minute for those that cannot be read yet.
+   * @throws GatewayError `storage_error` where one is gone; the reason of the signal.
+   */
+  load(stored: readonly StoredReference[], signal: AbortSignal): Promise<Reference[]>;
   /** Never fails: what is left behind expires. */
   remove(names: readonly string[]): Promise<void>;
 }
@@ -30,6 +35,22 @@ export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesO
     const results = await Promise.allSettled(names.map((name) => storage.delete(name)));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) logger.warn('a file of an image job could not be removed', { error: failed.reason });
+  }
+
+  async function readInTime(name: string, signal: AbortSignal): Promise<Uint8Array> {
+    for (const waitMs of LOOKS_AGAIN_MS) {
+      try {
+        return await readWhole(storage, name);
+      } catch (error) {
+        logger.debug('an input image cannot be read yet', { error });
+      }
+      await clock.sleep(waitMs, signal);
+    }
+    try {
+      return await readWhole(storage, name);
+    } catch (cause) {
+      throw new GatewayError('storage_error', 'An input image of the job could not be read.', { cause });
+    }
   }
 
   return {
@@ -52,12 +73,12 @@ export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesO
       }
       return stored;
     },
-    load: (stored) =>
+    load: (stored, signal) =>
       Promise.all(
         stored.map(async (reference): Promise<Reference> => {
           if ('url' in reference) return reference;
           const { param, file, contentType } = reference;
-          return { param, media: { bytes: await readWhole(storage, file), contentType } };
+          return { param, media: { bytes: await readInTime(file, signal), contentType } };
         }),
       ),
     remove,
@@ -70,7 +91,7 @@ export function fileNamesOf(stored: readonly StoredReference[]): string[] {
 
 async function readWhole(storage: Storage, name: string): Promise<Uint8Array> {
   const found = await storage.read(name);
-  if (!found) throw new GatewayError('storage_error', 'An input image of the job is gone.');
+  if (!found) throw new GatewayError('file_not_found', 'There is no such file.');
   const chunks: Uint8Array[] = [];
   for await (const chunk of found.body) chunks.push(chunk);
   return Buffer.concat(chunks);

@@ -41,6 +41,7 @@ describe('the image service', () => {
   let gateway: Gateway;
   let darkroom: ReturnType<typeof createDarkroom>;
   let write: Storage['write'];
+  let read: Storage['read'];
   let accept: Jobs['accept'];
 
   beforeEach(async () => {
@@ -49,10 +50,11 @@ describe('the image service', () => {
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     darkroom = createDarkroom();
     write = (file) => state.files.write(file);
+    read = (name, range) => state.files.read(name, range);
     accept = (acceptance) => state.jobs.accept(acceptance);
     const storage: Storage = {
       write: (file) => write(file),
-      read: (name, range) => state.files.read(name, range),
+      read: (name, range) => read(name, range),
       stat: (name) => state.files.stat(name),
       delete: (name) => state.files.delete(name),
     };
@@ -145,11 +147,11 @@ describe('the image service', () => {
     const other = await startOtherNode();
     try {
       const name = (await ended(id)).image?.name ?? '';
-      const promised = await read(name);
+      const promised = await bytesOf(name);
       going.resolve();
       await written.promise;
       await until(async () => (await files()).length === 1);
-      expect(await read(name)).to.deep.equal(promised);
+      expect(await bytesOf(name)).to.deep.equal(promised);
     } finally {
       await other.close();
     }
@@ -183,7 +185,7 @@ describe('the image service', () => {
     };
   }
 
-  async function read(name: string): Promise<Buffer> {
+  async function bytesOf(name: string): Promise<Buffer> {
     const stored = await state.files.read(name);
     if (!stored) throw new Error('there is no such file');
     return buffer(stored.body);
@@ -214,6 +216,31 @@ describe('the image service', () => {
     await darkroom.develop();
     expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
     expect(await files()).to.deep.equal([]);
+  });
+
+  it('waits for an input image that another node has not brought into the store yet', async () => {
+    const failures = [
+      async () => undefined,
+      () => Promise.reject(new GatewayError('upstream_unavailable', 'The store is away.')),
+      () => Promise.reject(new GatewayError('internal_error', 'A stored file is damaged.')),
+    ];
+    const asked: string[] = [];
+    read = async (name, range) => {
+      asked.push(name);
+      return (failures.shift() ?? (() => state.files.read(name, range)))();
+    };
+    const id = await submit({ references: [await inlineReference()] });
+    await darkroom.develop();
+    expect((await ended(id)).state).to.equal('completed');
+    expect(asked).to.have.length(4);
+    expect(new Set(asked).size).to.equal(1);
+  });
+
+  it('says so where an input image stays away, and asks no model', async () => {
+    read = async () => undefined;
+    const id = await submit({ references: [await inlineReference()] });
+    expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
+    expect(darkroom.calls).to.have.length(0);
   });
 
   it('leaves no file of a job that was cancelled while its picture was stored', async () => {
