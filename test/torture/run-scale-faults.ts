@@ -40,6 +40,7 @@ try {
     [rowOf(report)],
   );
   console.table([...report.faults].map(([kind, times]) => ({ kind, times })));
+  for (const line of report.logged) console.log(line);
   console.log(table);
   if (flags.update) writeReadmeTable('faults-scale', table);
   const { unexplainedCalls, staleCommits, abandoned, wrongLinks } = report;

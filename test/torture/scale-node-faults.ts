@@ -53,7 +53,8 @@ export function nodeFaults(site: ScaleSite, dice: Dice, zombies: Zombies): Fault
     },
     'zombie worker': () => {
       const node = dice.pick(workers);
-      return { touches: [node.name], bringAbout: () => zombies.hold(node) };
+      // One at a time: with all workers stopped there is nobody to take their jobs over.
+      return { touches: [node.name, 'zombies'], bringAbout: () => zombies.hold(node) };
     },
     'rolling restart': () => {
       const inTurn = dice.shuffle(nodes);

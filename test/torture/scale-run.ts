@@ -39,6 +39,8 @@ export interface ScaleReport extends ImageFindings, ZombieFindings, LinkFindings
   untold: number;
   /** Of the jobs that failed, how many for which reason. */
   failures: ReadonlyMap<string, number>;
+  /** What the nodes logged as errors, a line each. */
+  logged: readonly string[];
   seconds: number;
 }
 
@@ -89,6 +91,12 @@ export async function tortureNodes(site: ScaleSite, plan: ScalePlan): Promise<Sc
     faults,
     untold,
     failures: await failuresOf(site),
+    logged: site.nodes.flatMap((node) =>
+      node
+        .log()
+        .split('\n')
+        .filter((line) => line.startsWith('{')),
+    ),
     seconds: Math.round((performance.now() - begunAt) / 1000),
   };
 }

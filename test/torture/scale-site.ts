@@ -46,6 +46,8 @@ export interface ScaleNode {
   kill(): Promise<void>;
   /** SIGTERM, as a deploy does it. */
   stop(): Promise<void>;
+  /** What it has logged so far, in all its processes. */
+  log(): string;
   /** By how many milliseconds its clock is wrong. */
   setClock(offsetMs: number): void;
 }
@@ -174,6 +176,7 @@ function createNode(own: OwnOfNode, settings: Environment): ScaleNode {
   const preload = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'torture', 'faked-clock.js')).href;
   const environment = { ...settings, CLOCK_FILE: clockFile, NODE_OPTIONS: `--import=${preload}` };
   let running: GatewayProcess | undefined;
+  let earlier = '';
 
   function setClock(offsetMs: number): void {
     writeFileSync(`${clockFile}.new`, String(offsetMs));
@@ -185,6 +188,13 @@ function createNode(own: OwnOfNode, settings: Environment): ScaleNode {
     const left = running;
     running = undefined;
     return left;
+  }
+
+  /** What is under way when it ends is heard as well. */
+  async function end(how: 'kill' | 'stop'): Promise<void> {
+    const left = leave();
+    await left?.[how]();
+    earlier += left?.output() ?? '';
   }
 
   return {
@@ -200,12 +210,9 @@ function createNode(own: OwnOfNode, settings: Environment): ScaleNode {
         });
       }
     },
-    async kill() {
-      await leave()?.kill();
-    },
-    async stop() {
-      await leave()?.stop();
-    },
+    kill: () => end('kill'),
+    stop: () => end('stop'),
+    log: () => earlier + (running?.output() ?? ''),
     setClock,
   };
 }
