@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Gateway, GatewayError, type ImageJob, type Logger, openState, type State, systemClock } from 'mediagate';
+import { type Gateway, GatewayError, type ImageJob, type Logger } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
+import { openStateOf } from '../open-state.js';
 import type { Settings } from '../settings.js';
 import { isOpen } from '../wire/image-job.js';
 import { decodeImage } from '../wire/image-request.js';
@@ -46,8 +47,7 @@ async function withGateway<Result>(
   logger: Logger,
   work: (gateway: Gateway) => Promise<Result>,
 ): Promise<Result> {
-  const { dataDir, databaseUrl, filesUrl, cacheUrl } = settings;
-  const state: State = await openState({ dataDir, databaseUrl, filesUrl, cacheUrl, clock: systemClock, logger });
+  const state = await openStateOf(settings, logger);
   try {
     const gateway = await openGateway({
       // One worker: jobs of a server beside it are better left to that.
