@@ -26,8 +26,9 @@ interface Compose {
 
 const FOLDER = path.join(packageRoot, 'server', 'deploy');
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8');
-/** Requests may take this long to end, and pictures in the making as long after them. */
-const LONGEST_STOP_SECONDS = 2 * readSettings({}).shutdownSeconds;
+const { drainSeconds, shutdownSeconds } = readSettings({});
+/** Requests are taken for the one, and may take the other to end; pictures in the making end beside them. */
+const LONGEST_STOP_SECONDS = drainSeconds + shutdownSeconds;
 const names = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));
 const isSetting = (name: string) => names.has(name);
 
