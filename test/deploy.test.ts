@@ -27,8 +27,8 @@ interface Compose {
 const FOLDER = path.join(packageRoot, 'server', 'deploy');
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8');
 const { drainSeconds, shutdownSeconds } = readSettings({});
-/** Requests are taken for the one, and may take the other to end; pictures in the making end beside them. */
-const LONGEST_STOP_SECONDS = drainSeconds + shutdownSeconds;
+/** As README has it: requests are taken for the one, and have the other to end, as pictures in the making have beside them. */
+const LONGEST_STOP_SECONDS = drainSeconds + shutdownSeconds + 10;
 const names = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));
 const isSetting = (name: string) => names.has(name);
 
