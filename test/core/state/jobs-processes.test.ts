@@ -147,7 +147,7 @@ for (const engine of engines) {
 
     it('lose nothing and run nothing twice, killed at random again and again', async () => {
       const target = tortureTarget(place, state, 20);
-      const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 40_000 });
+      const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 90_000 });
       expect(report).to.include({ accepted: 60, completed: 60, kills: 4, refused: 0 });
       expect(report).to.include({ lost: 0, failed: 0, overlapping: 0, completedTwice: 0 });
     });
