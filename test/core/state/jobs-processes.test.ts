@@ -14,7 +14,7 @@ import {
 } from './job-processes.js';
 import type { WorkOrder } from './job-worker.js';
 
-const JOB_LEASE_MS = 900;
+const JOB_LEASE_MS = 2_000;
 
 for (const engine of engines) {
   describe(`processes that run jobs and die on ${engine.name}`, () => {
