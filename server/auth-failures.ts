@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { Clock } from 'mediagate';
+import { plainAddress } from './client-address.js';
 
 const WINDOW_MS = 60_000;
 /** Default for the failed attempts of one address in a minute. */
@@ -50,7 +51,7 @@ export function createAuthFailures(clock: Clock, maxFailures = MAX_FAILURES): Au
 
 /** One subscriber: an IPv4 address, or the /64 an IPv6 address is in. */
 function networkOf(address: string): string {
-  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.split('::');
   const groups = head === '' ? [] : head.split(':');

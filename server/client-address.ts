@@ -62,7 +62,7 @@ function readEntry(entry: string): string | undefined {
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** An IPv4 address on a socket of both families is written as one of IPv6. */
-function plainAddress(address: string): string {
+/** An IPv4 address as IPv4 writes it: on a socket of both families it is written as one of IPv6. */
+export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }

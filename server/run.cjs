@@ -108,8 +108,7 @@ else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
 else if (command === '--stand') run(node, [dist('test', 'stand', 'run-stand.js'), ...rest]);
 else if (command === '--screenshots') run(node, [dist('test', 'screenshots.js'), ...rest]);
-else if (command === '--faults')
-  run(node, [dist('test', 'torture', rest[0] === 'scale' ? 'run-scale-faults.js' : 'run-image-faults.js'), ...rest]);
+else if (command === '--faults') run(node, [dist('test', 'torture', 'run-faults.js'), ...rest]);
 else if (command === '--bench') run(node, ['--expose-gc', dist('bench', 'index.js'), ...rest]);
 else
   run(node, [

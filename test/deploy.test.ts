@@ -26,8 +26,9 @@ interface Compose {
 
 const FOLDER = path.join(packageRoot, 'server', 'deploy');
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8');
-/** Requests may take this long to end, and pictures in the making as long after them. */
-const LONGEST_STOP_SECONDS = 2 * readSettings({}).shutdownSeconds;
+const { drainSeconds, shutdownSeconds } = readSettings({});
+/** As README has it: requests are taken for the one, and have the other to end, as pictures in the making have beside them. */
+const LONGEST_STOP_SECONDS = drainSeconds + shutdownSeconds + 10;
 const names = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));
 const isSetting = (name: string) => names.has(name);
 

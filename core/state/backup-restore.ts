@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError } from '../errors.js';
-import { isSystemError } from '../system-error.js';
 import type { Progress } from './backup.js';
 import {
   type BackupManifest,
@@ -14,6 +13,7 @@ import {
 } from './backup-contents.js';
 import { DATABASE_FILE, withSchema } from './database.js';
 import { copyWithDigest, digestOf } from './digest-copy.js';
+import { folderNames } from './folder-names.js';
 import { syncFolder } from './folder-sync.js';
 import { readSchemaStatus, type SchemaStatus } from './schema-migration.js';
 import { examineSqlite, type SqliteContents } from './sqlite-copy.js';
@@ -87,10 +87,7 @@ async function putInPlace(draft: string, dataDir: string, holdsSecrets: boolean)
 
 /** @returns What a restore that was cut off has left, to be removed. */
 async function checkEmpty(dataDir: string, holdsSecrets: boolean): Promise<string[]> {
-  const names = await readdir(dataDir).catch((error: unknown): string[] => {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  });
+  const names = await folderNames(dataDir);
   const left = names.filter((name) => name.startsWith(DRAFT));
   const allowed = [...left, OF_DISK, ...(holdsSecrets ? [] : [SECRETS_FOLDER])];
   const other = names.find((name) => !allowed.includes(name));

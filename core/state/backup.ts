@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
@@ -14,6 +14,7 @@ import {
 import { DATABASE_FILE } from './database.js';
 import { copyWithDigest, digestOf, type FileDigest } from './digest-copy.js';
 import { FILE_NAME } from './files-disk.js';
+import { folderNames } from './folder-names.js';
 import { syncFolder } from './folder-sync.js';
 import { SECRET_NAME } from './secrets.js';
 import { examineSqlite, openSqliteSource } from './sqlite-copy.js';
@@ -75,7 +76,7 @@ async function fill(draft: string, options: BackupOptions): Promise<BackupReport
   const copyAll = async (kind: typeof FILES_FOLDER | typeof SECRETS_FOLDER, name: RegExp) => {
     const from = path.join(dataDir, kind);
     await mkdir(path.join(draft, kind), { recursive: true, mode: 0o700 });
-    const names = (await list(from)).filter((one) => name.test(one) && !digests.has(`${kind}/${one}`));
+    const names = (await folderNames(from)).filter((one) => name.test(one) && !digests.has(`${kind}/${one}`));
     for (const [index, one] of names.entries()) {
       report({ step: kind, done: index, of: names.length });
       const digest = await copyWithDigest(path.join(from, one), path.join(draft, kind, one), signal);
@@ -134,16 +135,6 @@ async function exists(file: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return false;
-    throw error;
-  }
-}
-
-/** Without a folder there is nothing in it. */
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return [];
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import type { Database } from './database.js';
+import { startPatience } from './patience.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;
@@ -66,17 +67,15 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
   }
 
   async function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        restUntil = performance.now() + REST_MS;
-        reject(new Error(`The cache did not answer within ${PATIENCE_MS} ms.`));
-      }, PATIENCE_MS);
+    const { promise: tooLong, reject } = Promise.withResolvers<never>();
+    const end = startPatience(PATIENCE_MS, () => {
+      restUntil = performance.now() + REST_MS;
+      reject(new Error(`The cache did not answer within ${PATIENCE_MS} ms.`));
     });
     try {
       return await Promise.race([work(), tooLong]);
     } finally {
-      clearTimeout(timer);
+      end();
     }
   }
 

@@ -5,6 +5,7 @@ import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
+import { startPatience } from './patience.js';
 import type { Tables } from './schema.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
@@ -175,13 +176,11 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
   ): Promise<Result> {
     if (closing) throw databaseAway(new Error('The state has been closed.'));
     const told = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = databaseAway(new Error(`No answer within ${patienceMs} ms.`));
-        told.abort(error);
-        reject(error);
-      }, patienceMs);
+    const { promise: tooLong, reject } = Promise.withResolvers<never>();
+    const end = startPatience(patienceMs, () => {
+      const error = databaseAway(new Error(`No answer within ${patienceMs} ms.`));
+      told.abort(error);
+      reject(error);
     });
     const result = work(told.signal);
     const running = { place: 0, result };
@@ -193,7 +192,7 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
     } catch (error) {
       throw translateDatabaseError(error);
     } finally {
-      clearTimeout(timer);
+      end();
     }
   }
 

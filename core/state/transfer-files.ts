@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError } from '../errors.js';
-import { isSystemError } from '../system-error.js';
 import type { Progress } from './backup.js';
 import { readTrailer, type Trailer } from './file-trailer.js';
 import { FILE_NAME } from './files-disk.js';
+import { folderNames } from './folder-names.js';
 import type { Files } from './index.js';
 
 /** What an object store is asked to take at once. */
@@ -35,7 +35,7 @@ export interface FileTransfer {
  */
 export async function transferFiles(options: FileTransferOptions): Promise<FileTransfer> {
   const { folder, files, now, signal, report } = options;
-  const names = (await list(folder)).filter((name) => FILE_NAME.test(name));
+  const names = (await folderNames(folder)).filter((name) => FILE_NAME.test(name));
   const rest = names.values();
   const transfer: FileTransfer = { copied: 0, unreadable: 0 };
   let done = 0;
@@ -79,15 +79,5 @@ async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint
     if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);
-  }
-}
-
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    // Without a folder there are no files.
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
   }
 }

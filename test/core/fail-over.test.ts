@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createFailOver, GatewayError, neverSent, systemClock, type TryConsequence, TryFailure } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
@@ -8,6 +9,8 @@ const failure = (again: TryConsequence['again'], counts = true, retryAfterSecond
   new TryFailure(new GatewayError('upstream_error', 'It failed.', { retryAfterSeconds }), { again, counts });
 
 describe('failing over', () => {
+  afterEach(() => mock.timers.reset());
+
   async function asked(upstreams: readonly string[], answers: readonly (TryFailure | Error | 'done')[]) {
     const failOver = await createFailOver({ upstreams, clock: systemClock });
     const order: string[] = [];
@@ -123,7 +126,10 @@ describe('failing over', () => {
   });
 
   it('lets an upstream rest that fails ten times in a row, and lets one call try it afterwards', async () => {
-    const failOver = await createFailOver({ upstreams: ['a'], clock: systemClock, restMs: 150 });
+    const restMs = 10_000;
+    const failOver = await createFailOver({ upstreams: ['a'], clock: systemClock, restMs });
+    // What rests goes by it.
+    mock.timers.enable({ apis: ['Date'], now: Date.now() });
     let calls = 0;
     const run = (work: () => Promise<string>) =>
       failOver
@@ -142,7 +148,7 @@ describe('failing over', () => {
     for (let count = 0; count < 10; count++) await run(() => Promise.reject(failure('nowhere')));
     expect(calls, 'success starts the count anew').to.equal(21);
     expect(await run(async () => 'done')).to.equal('upstream_unavailable');
-    await systemClock.sleep(200);
+    mock.timers.tick(restMs);
     const answers = await Promise.all([
       run(async () => {
         await systemClock.sleep(30);

@@ -14,7 +14,8 @@ describe('image jobs under faults', () => {
   let disk: DiskFullReport | undefined;
 
   // Each mostly waits, so they take no longer together than the longest alone.
-  before(async () => {
+  before(async function () {
+    this.timeout(300_000);
     [kills, upstream, disk] = await Promise.all([killUnderClients(), tortureByUpstream(1), tortureByFullDisk()]);
   });
 
@@ -43,7 +44,7 @@ describe('image jobs under faults', () => {
 async function killUnderClients(): Promise<KillReport> {
   const site = await openImageSite({ keys: 5, rpm: 8 });
   try {
-    const times = { lifeMs: 300, drawMs: 40, paceMs: 400, patienceMs: 30_000 };
+    const times = { lifeMs: 300, drawMs: 40, paceMs: 400, patienceMs: 90_000 };
     return await tortureByKills(site, { kills: 3, clients: 20, ...times });
   } finally {
     await site.remove();

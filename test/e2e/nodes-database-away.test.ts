@@ -10,8 +10,6 @@ const IMAGE = { model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' };
 const LINK = linkSamples.find(({ platform }) => platform !== 'clip_shop')?.url ?? '';
 /** Between two looks. */
 const LOOK_MS = 50;
-/** Long enough for all that is tried meanwhile. */
-const AWAY_MS = 8_000;
 
 describe('a node whose database is away', () => {
   const postgres = ownPostgres();
@@ -54,7 +52,7 @@ describe('a node whose database is away', () => {
     expect((await ask(key, '/v1/extract', { url: LINK })).status).to.equal(200);
     expect((await ask(limited, '/v1/extract', { url: LINK })).headers.get('x-cache')).to.equal('hit');
 
-    const back = postgres.restart({ awayMs: AWAY_MS });
+    const bringBack = await postgres.takeAway();
     const unready = await whenReadiness(503);
     expect(unready.json).to.deep.equal({ ok: false, status: 'database_unavailable' });
     const { json: health, status } = await node.request('/health');
@@ -79,7 +77,7 @@ describe('a node whose database is away', () => {
       expect(refusal.headers.get('retry-after')).to.equal('1');
     }
 
-    await back;
+    await bringBack();
     await whenReadiness(200);
     const again = await submit('meanwhile');
     expect(again.status, again.text).to.equal(202);

@@ -90,11 +90,12 @@ describe('a gateway whose PostgreSQL goes away while banks tell of transfers', (
     const state = await postgres.place.open();
     const told = await makeOrders(state, ORDERS);
     const gateway = await startGateway(postgres.place);
-    const away = postgres.restart({ awayMs: 4_000 });
+    const away = postgres.takeAway();
     const refused = new Set<number>();
-    const finished = await Promise.all(
+    const telling = Promise.all(
       told.map(({ notice }, index) =>
-        sleep(index * 150).then(() =>
+        // Some while it goes, the others once it is gone.
+        Promise.resolve(index < ORDERS / 2 ? sleep(index * 150) : away).then(() =>
           until(async () => {
             const status = await tell(gateway, notice);
             if (status !== 200) refused.add(status ?? 0);
@@ -103,8 +104,10 @@ describe('a gateway whose PostgreSQL goes away while banks tell of transfers', (
         ),
       ),
     );
-    await away;
-    expect(finished).to.have.length(ORDERS);
+    const bringBack = await away;
+    await until(() => refused.size > 0);
+    await bringBack();
+    expect(await telling).to.have.length(ORDERS);
     expect([...refused]).to.deep.equal([503]);
     for (const { made, notice } of told) {
       expect(await tell(gateway, notice)).to.equal(200);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import {
   createGateway,
@@ -41,6 +42,7 @@ describe('openai_image over sockets', () => {
     lines = [];
   });
   afterEach(async () => {
+    mock.timers.reset();
     await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
   });
   after(() => Promise.all([first.close(), second.close()]));
@@ -350,11 +352,14 @@ describe('openai_image over sockets', () => {
 
     it('lets one rest that keeps failing, and tries it again after a while', async () => {
       first.behave(() => ({ does: 'error', status: 500 }));
-      const images = await provider([one(), other()], { restMs: 700 });
+      const restMs = 10_000;
+      const images = await provider([one(), other()], { restMs });
+      // What rests goes by it.
+      mock.timers.enable({ apis: ['Date'], now: Date.now() });
       for (let count = 1; count <= 12; count++) await images.generate(call());
       expect([first.requests.length, second.requests.length]).to.deep.equal([10, 12]);
       first.behave([]);
-      await new Promise((resolve) => setTimeout(resolve, 800));
+      mock.timers.tick(restMs);
       await images.generate(call());
       expect([first.requests.length, second.requests.length]).to.deep.equal([11, 12]);
     });

@@ -61,7 +61,7 @@ describe('draining', () => {
 
   it('goes on taking requests for as long as balancers need to see that they should not come', async () => {
     app.health.startDraining();
-    const drained = drain(app.server, within(10_000, 1_000));
+    const drained = drain(app.server, within(10_000, 3_000));
     await turn();
     const { status, headers } = await app.request('/health/live');
     expect([status, headers.get('connection')]).to.deep.equal([200, 'close']);

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, type Gateway, isGatewayError } from 'mediagate';
 import { type BodyBudget, createBodyBudget } from '../../server/middleware/body-budget.js';
 import { useSoundForm } from '../../server/middleware/form.js';
+import { openPacedSocket, type PacedSocket } from '../support/paced-socket.js';
 
 const MEGABYTE = 1024 * 1024;
 const PACE_MS = 400;
@@ -18,7 +18,7 @@ describe('the pace of forms with a sound', () => {
   let gateway: Gateway;
   let server: Server;
   let budget: BodyBudget;
-  let socket: Socket;
+  let socket: PacedSocket | undefined;
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-forms-'));
@@ -37,10 +37,9 @@ describe('the pace of forms with a sound', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   });
   afterEach(async () => {
-    socket.destroy();
+    socket?.close();
     server.closeAllConnections();
     server.close();
     await gateway.close();
@@ -50,21 +49,16 @@ describe('the pace of forms with a sound', () => {
   const head = (framing: string) =>
     `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nConnection: close\r\n${framing}\r\n\r\n`;
 
-  async function answerOf(): Promise<string> {
-    let text = '';
-    for await (const chunk of socket) text += String(chunk);
-    return text.split('\r\n\r\n').at(-1) ?? '';
-  }
-
   it('is asked of those that stall or drip, which leave neither a file nor a place behind', async () => {
     for (const drips of [false, true]) {
-      socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-      socket.write(`${head('Content-Length: 3000000')}${SOUND}OggS`);
-      const drip = drips ? setInterval(() => socket.write('OggS'), PACE_MS / 20) : undefined;
-      expect(await answerOf()).to.contain('request_timeout');
-      clearInterval(drip);
+      const client = await openPacedSocket(server, PACE_MS);
+      socket = client;
+      client.write(`${head('Content-Length: 3000000')}${SOUND}OggS`);
+      await client.passIntervals(() => drips && client.write('OggS'));
+      expect(await client.answer).to.contain('request_timeout');
       expect(await readdir(path.join(folder, 'scratch'))).to.deep.equal([]);
       budget.reserve('one', 2 * MEGABYTE)();
+      client.close();
     }
   });
 
@@ -72,13 +66,13 @@ describe('the pace of forms with a sound', () => {
     const piece = Buffer.alloc(256 * 1024, 'OggS');
     const tail = '\r\n--b--\r\n';
     const pieces = 10;
+    socket = await openPacedSocket(server, PACE_MS);
     socket.write(head(`Content-Length: ${SOUND.length + pieces * piece.length + tail.length}`) + SOUND);
-    const answer = answerOf();
     for (let sent = 0; sent < pieces; sent += 1) {
       socket.write(piece);
-      await new Promise((resolve) => setTimeout(resolve, PACE_MS / 4));
+      await socket.passInterval();
     }
     socket.write(tail);
-    expect(await answer).to.contain(`read ${pieces * piece.length}`);
+    expect(await socket.answer).to.contain(`read ${pieces * piece.length}`);
   });
 });

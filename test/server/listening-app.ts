@@ -36,6 +36,7 @@ import {
   type Pepper,
 } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
+import { untilConnected } from '../support/connected-cache.js';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop } from '../support/invented-shop.js';
@@ -131,6 +132,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     logger,
     ...watching,
   });
+  if (place?.settings.cacheUrl !== undefined) await untilConnected(state.cache);
   const pepper = createPepper(randomBytes(32));
   const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { productLink } from '../support/invented-shop.js';
-import { scriptedText } from '../support/scripted-text.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
-import { CHAT, post, startUpstreamApp } from './text-app.js';
+import { CHAT, post, startOpenStream, startUpstreamApp } from './text-app.js';
 
 const SMALL_BODIES = 'mediagate_request_body_room_taken_ratio{size="small"}';
 
@@ -165,22 +164,11 @@ describe('metrics of models', () => {
   });
 
   it('know the streams that are open', async () => {
-    const pieces = [Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Ostend"}}]}\n\n'), 'stall' as const];
-    const { plugin } = scriptedText(() => ({ pieces }));
-    app = await startApp({ publicMetrics: true, gateway: { plugins: [{ use: plugin, timeoutMs: 5_000 }] } });
-    const key = await app.makeKey({ grants: ['text'] });
-    const left = new AbortController();
-    const response = await fetch(app.url + CHATS, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...CHAT, stream: true }),
-      signal: left.signal,
-    });
-    await response.body?.getReader().read();
-    const open = async (of: ListeningApp) => (await readFigures(of)).get('mediagate_open_streams');
-    expect(await open(app)).to.equal(1);
-    left.abort();
-    const running = app;
-    expect(await until(async () => (await open(running)) === 0)).to.equal(true);
+    const stream = await startOpenStream({ publicMetrics: true });
+    app = stream.app;
+    const open = async () => (await readFigures(stream.app)).get('mediagate_open_streams');
+    expect(await open()).to.equal(1);
+    stream.leave();
+    expect(await until(async () => (await open()) === 0)).to.equal(true);
   });
 });

@@ -40,3 +40,22 @@ export function post(app: ListeningApp, path: string, key: string, body: unknown
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
 }
+
+/** An app with a client that has read the first event of a chat and is owed the rest. */
+export async function startOpenStream(
+  options: ListeningAppOptions = {},
+): Promise<{ app: ListeningApp; leave: () => void }> {
+  const piece = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Ostend"}}]}\n\n');
+  const { plugin } = scriptedText(() => ({ pieces: [piece, 'stall'] }));
+  const app = await startApp({ ...options, gateway: { plugins: [{ use: plugin, timeoutMs: 120_000 }] } });
+  const key = await app.makeKey({ grants: ['text'] });
+  const left = new AbortController();
+  const response = await fetch(`${app.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...CHAT, stream: true }),
+    signal: left.signal,
+  });
+  await response.body?.getReader().read();
+  return { app, leave: () => left.abort() };
+}

@@ -12,11 +12,10 @@ import { createOtelTracer, type EndedSpan } from '../../server/tracing/open-tele
 import type { TracingSettings } from '../../server/tracing/tracing-settings.js';
 import { inventedExtractor } from '../support/invented-plugin.js';
 import { startOrigin } from '../support/origin-server.js';
-import { scriptedText } from '../support/scripted-text.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
-import { CHAT, post, startUpstreamApp } from './text-app.js';
+import { CHAT, post, startOpenStream, startUpstreamApp } from './text-app.js';
 
 const CHATS = '/v1/chat/completions';
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -74,20 +73,10 @@ describe('traces', () => {
 
   it('last as long as a stream does', async () => {
     const { tracer, spans, named } = recordingTracer();
-    const piece = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Ostend"}}]}\n\n');
-    const { plugin } = scriptedText(() => ({ pieces: [piece, 'stall' as const] }));
-    app = await startApp({ tracer, gateway: { plugins: [{ use: plugin, timeoutMs: 5_000 }] } });
-    const key = await app.makeKey({ grants: ['text'] });
-    const left = new AbortController();
-    const response = await fetch(app.url + CHATS, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...CHAT, stream: true }),
-      signal: left.signal,
-    });
-    await response.body?.getReader().read();
+    const stream = await startOpenStream({ tracer });
+    app = stream.app;
     expect(spans.map(({ name }) => name)).to.not.include.members(['chat m-5.5', `POST ${CHATS}`]);
-    left.abort();
+    stream.leave();
     await named('chat m-5.5');
     await named(`POST ${CHATS}`);
   });

@@ -19,14 +19,12 @@ export interface TestPostgres {
   /** Makes an empty database and gives its URL. */
   createDatabase(): Promise<string>;
   dropDatabase(url: string): Promise<void>;
-  /** Ends the server, with all connections, and starts it again; missing where the server belongs to others. */
-  restart?(pause: RestartPause): Promise<void>;
+  /**
+   * Ends the server, with all connections; missing where the server belongs to others. Resolves when it is gone, with what
+   * brings it back, which resolves when it answers again.
+   */
+  takeAway?(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
-}
-
-export interface RestartPause {
-  /** Milliseconds that the server is away. */
-  awayMs: number;
 }
 
 export interface PostgresMissing {
@@ -41,7 +39,8 @@ export interface StartOptions {
   configuration?: Readonly<Record<string, string>>;
 }
 
-const READY_MS = 20_000;
+/** It takes one or two; a machine that does much else is waited for. */
+const READY_MS = 60_000;
 /** `nobody`: PostgreSQL refuses to run as root. */
 const UNPRIVILEGED = { uid: 65534, gid: 65534 };
 
@@ -112,21 +111,21 @@ export async function initialise(bin: string, data: string, user?: DatabaseUser)
 
 /**
  * The shell beside the server waits for its input to end, which it does when this process ends, even by SIGKILL; then it
- * stops the server and removes the folder. A line of input is for how many seconds to take the server away.
+ * stops the server and removes the folder. A line of input takes the server away, the next one brings it back.
  */
 const KEEPER = `
 program=$1 folder=$2
 shift 2
 serve() {
   "$program" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c synchronous_commit=off \
-    -c full_page_writes=off -c shared_buffers=16MB -c max_connections=60 "$@" >>"$folder/log" 2>&1 &
+    -c full_page_writes=off -c shared_buffers=16MB -c max_connections=200 "$@" >>"$folder/log" 2>&1 &
   server=$!
 }
 serve "$@"
-while read -r seconds; do
+while read -r away; do
   kill -INT $server
   wait $server
-  sleep "$seconds"
+  read -r back
   serve "$@"
 done
 kill -QUIT $server
@@ -169,14 +168,13 @@ async function serve({ source, bin, folder, user, configuration }: ServeOptions)
     return text.split('\n', 1)[0] || undefined;
   }
 
-  async function restart({ awayMs }: RestartPause): Promise<void> {
-    const before = await processId();
-    keeper.stdin.write(`${awayMs / 1000}\n`);
-    await until(async () => {
-      const now = await processId();
-      return now !== undefined && now !== before;
-    }, 20);
-    await waitUntilReady(url, READY_MS);
+  async function takeAway(): Promise<() => Promise<void>> {
+    keeper.stdin.write('away\n');
+    await until(async () => (await processId()) === undefined, 20);
+    return async () => {
+      keeper.stdin.write('back\n');
+      await waitUntilReady(url, READY_MS);
+    };
   }
 
   try {
@@ -186,7 +184,7 @@ async function serve({ source, bin, folder, user, configuration }: ServeOptions)
     await stop();
     throw new Error(`it did not start: ${log.trim().split('\n').at(-1)}`, { cause: error });
   }
-  return { source, url, ...databasesOf(url), restart, stop };
+  return { source, url, ...databasesOf(url), takeAway, stop };
 }
 
 /** @throws Error of the last attempt where it does not answer within that many milliseconds. */

@@ -1,13 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { writeReadmeRow } from '../support/document-tables.js';
 import { openNodes } from '../support/nodes.js';
 import { startPostgres } from '../support/postgres.js';
+import { readFlags, refuse } from './fault-flags.js';
 
-/** `node dist/test/torture/run-hints.js [times]`: how long it takes until another node begins a job, tells of its end, and knows of a revoked key. */
-const times = Number(process.argv[2] ?? '30');
+/*
+ * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, tells of its end, and
+ * knows of a revoked key. `--update` writes README's rows.
+ */
+const { times, update } = readFlags('hints', {
+  times: { default: 25, least: 1 },
+  update: 'switch',
+});
 const PAUSE_MS = 50;
+const JOBS = 'a job accepted by one node begins on another; its end reaches a client that waits at a third';
+const KEYS = 'a revoked key is refused by two other nodes';
 
 const postgres = await startPostgres();
-if ('unavailable' in postgres) throw new Error(`There is no PostgreSQL: ${postgres.unavailable}.`);
+if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
 const nodes = await openNodes({ databaseUrl: await postgres.createDatabase(), environment: { LOG_LEVEL: 'error' } });
 try {
   const [api, other] = await Promise.all([nodes.start('api'), nodes.start('api'), nodes.start('worker')]);
@@ -33,7 +43,13 @@ try {
     while ((await ask()).some(({ status }) => status === 200)) await sleep(PAUSE_MS);
     revoked.push(Math.round(performance.now() - at));
   }
-  console.table({ begun: summary(begun), told: summary(told), revoked: summary(revoked) });
+  const [begins, tells, refuses] = [summary(begun), summary(told), summary(revoked)];
+  console.table({ begun: begins, told: tells, revoked: refuses });
+  if (update) {
+    const jobs = `median ${begins.median} ms and ${tells.median} ms, longest ${begins.longest} ms and ${tells.longest} ms of ${times}`;
+    writeReadmeRow('nodes', [JOBS, jobs]);
+    writeReadmeRow('nodes', [KEYS, `median ${inSeconds(refuses.median)}, longest ${inSeconds(refuses.longest)}`]);
+  }
 } finally {
   await nodes.close();
   await postgres.stop();
@@ -41,5 +57,9 @@ try {
 
 function summary(all: readonly number[]) {
   const sorted = all.toSorted((left, right) => left - right);
-  return { median: sorted[sorted.length >> 1], longest: sorted.at(-1) };
+  return { median: sorted[sorted.length >> 1] ?? 0, longest: sorted.at(-1) ?? 0 };
+}
+
+function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
 }

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { renderTable, writeReadmeTable } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
+import { readFlags, refuse } from './fault-flags.js';
 import { tortureByClock } from './image-clock-jumps.js';
 import { tortureByFullDisk } from './image-disk-full.js';
 import { type FaultCounters, isClean } from './image-findings.js';
@@ -12,15 +12,6 @@ import { tortureByUpstream } from './image-upstream-faults.js';
  * `npm run faults [-- --only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
  * ends with 1 where a counter is not 0. `--update` writes README's table.
  */
-const { values: flags } = parseArgs({
-  options: {
-    only: { type: 'string', default: 'kills,upstream,disk,clock' },
-    engine: { type: 'string', default: 'sqlite,postgres' },
-    kills: { type: 'string', default: '200' },
-    jobs: { type: 'string', default: '50' },
-    update: { type: 'boolean', default: false },
-  },
-});
 
 interface Row {
   fault: string;
@@ -38,16 +29,22 @@ const FAULTS: Readonly<Record<string, (engine: string, databaseUrl?: string) => 
   clock: faultsByClock,
 };
 
+const flags = readFlags('', {
+  only: { among: Object.keys(FAULTS) },
+  engine: { among: ['sqlite', 'postgres'] },
+  kills: { default: 200, least: 1 },
+  jobs: { default: 50, least: 1 },
+  update: 'switch',
+});
+
 const rows: Row[] = [];
-for (const engine of flags.engine.split(',')) {
+for (const engine of flags.engine) {
   const postgres = engine === 'postgres' ? await startPostgres() : undefined;
-  if (postgres && 'unavailable' in postgres) throw new Error(`There is no PostgreSQL: ${postgres.unavailable}.`);
+  if (postgres && 'unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
   try {
-    for (const name of flags.only.split(',')) {
-      const bringAbout = FAULTS[name];
-      if (!bringAbout) throw new Error(`There is no fault "${name}"; there are: ${Object.keys(FAULTS).join(', ')}.`);
+    for (const name of flags.only) {
       process.stderr.write(`${name} on ${engine}\n`);
-      rows.push(...(await bringAbout(engine, await postgres?.createDatabase())));
+      rows.push(...((await FAULTS[name]?.(engine, await postgres?.createDatabase())) ?? []));
     }
   } finally {
     await postgres?.stop();
@@ -72,7 +69,7 @@ async function faultsByKills(engine: string, databaseUrl?: string): Promise<Row[
   const site = await openImageSite({ keys: 20, rpm: 30, databaseUrl });
   try {
     const times = { lifeMs: 600, drawMs: 80, paceMs: 400, patienceMs: 300_000 };
-    const report = await tortureByKills(site, { kills: Number(flags.kills), clients: 20, ...times });
+    const report = await tortureByKills(site, { kills: flags.kills, clients: 20, ...times });
     const { kills, atMoments, requests, refused, untold, completed, failed, cancelled, bills } = report;
     const detail =
       `${atMoments} of them at named moments; 20 clients, ${requests} requests, ${refused} refused, ${untold} replayed; ` +
@@ -86,7 +83,7 @@ async function faultsByKills(engine: string, databaseUrl?: string): Promise<Row[
 }
 
 async function faultsByUpstream(engine: string, databaseUrl?: string): Promise<Row[]> {
-  const report = await tortureByUpstream(Number(flags.jobs), databaseUrl);
+  const report = await tortureByUpstream(flags.jobs, databaseUrl);
   console.table(report.modes);
   const { modes, completed, failed, bills, wrongEnds } = report;
   const detail = `${completed} completed, ${failed} failed; ${bills} bills; ${wrongEnds} ended otherwise than they should`;

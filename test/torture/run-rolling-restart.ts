@@ -1,39 +1,61 @@
-import { parseArgs } from 'node:util';
+import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
+import { readFlags, refuse } from './fault-flags.js';
 import { startNginx } from './nginx-front.js';
-import { restartUnderLoad } from './rolling-restart.js';
+import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 
 /*
- * `node dist/test/torture/run-rolling-restart.js [--rounds 3] [--api 3] [--workers 2] [--rate 200] [--drain 2]
- * [--nginx]`: ends with 1 where a request failed or a stream was cut. `--nginx` has that stand before the nodes.
+ * `npm run faults -- restart [--rounds 2] [--api 2] [--workers 1] [--rate 200] [--drain 2] [--nginx] [--update]`: ends with 1
+ * where a request failed, a stream was cut, a job was lost or a node ended badly. `--nginx` has that stand before the nodes,
+ * which asks nobody whether he is ready. `--update` writes README's row.
  */
-const { values: flags } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    api: { type: 'string', default: '3' },
-    workers: { type: 'string', default: '2' },
-    rate: { type: 'string', default: '200' },
-    drain: { type: 'string', default: '2' },
-    nginx: { type: 'boolean', default: false },
-  },
+const flags = readFlags('restart', {
+  rounds: { default: 2, least: 1 },
+  api: { default: 2, least: 1 },
+  workers: { default: 1, least: 1 },
+  rate: { default: 200, least: 1 },
+  drain: { default: 2, least: 0 },
+  nginx: 'switch',
+  update: 'switch',
 });
+const STREAMS = 20;
+const STREAM_SECONDS = 5;
+const front = flags.nginx ? 'nginx set as above' : 'a balancer that asks for `/health/ready`';
+const run =
+  `${flags.api} × api and ${flags.workers} × worker, each restarted ${flags.rounds} × at ${flags.rate} requests/s and ` +
+  `${STREAMS} streams of ${STREAM_SECONDS} s, behind ${front}, \`DRAIN_SECONDS=${flags.drain}\``;
+if (flags.update && !hasReadmeRow('nodes', run)) refuse(`README has no row for this run: ${run}`);
+
 const postgres = await startPostgres();
-if ('unavailable' in postgres) throw new Error(`There is no PostgreSQL: ${postgres.unavailable}.`);
+if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
 try {
   const report = await restartUnderLoad({
     databaseUrl: await postgres.createDatabase(),
-    apiNodes: Number(flags.api),
-    workerNodes: Number(flags.workers),
-    rounds: Number(flags.rounds),
-    requestsPerSecond: Number(flags.rate),
-    streams: 20,
-    streamMs: 5_000,
+    apiNodes: flags.api,
+    workerNodes: flags.workers,
+    rounds: flags.rounds,
+    requestsPerSecond: flags.rate,
+    streams: STREAMS,
+    streamMs: STREAM_SECONDS * 1_000,
     ...(flags.nginx && { front: startNginx }),
-    environment: { DRAIN_SECONDS: flags.drain },
+    environment: { DRAIN_SECONDS: String(flags.drain) },
   });
   console.log(report);
-  const bad = Object.keys(report.failed).length + report.cutStreams + report.lostJobs + report.badExits;
-  process.exitCode = bad === 0 ? 0 : 1;
+  if (flags.update) writeReadmeRow('nodes', [run, outcomeOf(report)]);
+  process.exitCode = failuresOf(report) + report.cutStreams + report.lostJobs + report.badExits === 0 ? 0 : 1;
 } finally {
   await postgres.stop();
+}
+
+function outcomeOf(report: RollingReport): string {
+  const { requests, askedAgain, streams, cutStreams, jobs, lostJobs, badExits } = report;
+  return (
+    `${requests.toLocaleString('en')} requests, ${askedAgain} asked again as they were told; ${failuresOf(report)} failed, ` +
+    `${cutStreams} of ${streams} streams cut, ${lostJobs} of ${jobs} jobs lost` +
+    (badExits === 0 ? '' : `; ${badExits} nodes ended badly`)
+  );
+}
+
+function failuresOf({ failed }: RollingReport): number {
+  return Object.values(failed).reduce((sum, times) => sum + times, 0);
 }

@@ -1,17 +1,30 @@
+import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
-import { tortureSharedLimits } from './shared-limits.js';
+import { readFlags, refuse } from './fault-flags.js';
+import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
 
-/** `node dist/test/torture/run-shared-limits.js [rounds]`; ends with 1 where a limit let in one more or one less. */
-const [rounds = '100'] = process.argv.slice(2);
+/*
+ * `npm run faults -- limits [--rounds 100] [--update]`: ends with 1 where a limit let in one more or one less. `--update`
+ * writes README's row.
+ */
+const { rounds, update } = readFlags('limits', {
+  rounds: { default: 100, least: 1 },
+  update: 'switch',
+});
+const run =
+  `${REQUESTS} requests at once over two nodes where ${LIMIT} are allowed, ${rounds} times each: ` +
+  Object.keys(LIMITS).join(', ');
+if (update && !hasReadmeRow('nodes', run)) refuse(`README has no row for this run: ${run}`);
+
 const postgres = await startPostgres();
-if ('unavailable' in postgres) throw new Error(`There is no PostgreSQL: ${postgres.unavailable}.`);
+if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
 try {
-  const reports = await tortureSharedLimits({
-    databaseUrl: await postgres.createDatabase(),
-    rounds: Number(rounds),
-  });
+  const reports = await tortureSharedLimits({ databaseUrl: await postgres.createDatabase(), rounds });
   console.table(reports);
-  process.exitCode = reports.every(({ exact, rounds: tried }) => exact === tried) ? 0 : 1;
+  const exact = reports.reduce((sum, report) => sum + report.exact, 0);
+  const tried = reports.length * rounds;
+  if (update) writeReadmeRow('nodes', [run, `exactly ${LIMIT} let in, ${exact} of ${tried} times`]);
+  process.exitCode = exact === tried ? 0 : 1;
 } finally {
   await postgres.stop();
 }

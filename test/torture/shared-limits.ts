@@ -8,8 +8,8 @@ import { startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
 
 /** What every limit lets in, of so many requests at once. */
-const LIMIT = 15;
-const REQUESTS = 200;
+export const LIMIT = 15;
+export const REQUESTS = 200;
 
 const CHAT = { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }], max_tokens: 50 };
 const CHAT_TOKENS = 50 + Math.ceil(JSON.stringify(CHAT).length / 4);
@@ -40,7 +40,7 @@ const byBudget = (terms: Parameters<typeof budget>[0]) => ({
 const chat = { route: '/v1/chat/completions', body: CHAT };
 
 /** Everything of a key that is counted over all nodes. */
-const LIMITS: Readonly<Record<string, Limit>> = {
+export const LIMITS: Readonly<Record<string, Limit>> = {
   'image jobs at 15 a minute': { route: '/v1/images/jobs', body: IMAGE, status: 202, ...byWindow },
   'links at 15 a minute': {
     route: '/v1/extract',

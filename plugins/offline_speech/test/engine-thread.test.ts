@@ -39,7 +39,7 @@ describe('offline_speech: threads', () => {
   }
 
   it('ends a thread that hangs, and goes on with another', async () => {
-    const thread = open({ orderMs: 2_000 });
+    const thread = open({ orderMs: 5_000 });
     const hung = failure(thread.tell('hang'));
     const after = failure(thread.tell('tell'));
     expect(await hung).to.equal('upstream_timeout');

@@ -49,7 +49,9 @@ describe('a sound on its way from a model', () => {
 
   for (const format of ['pcm', 'mp3'] as const) {
     it(`gives up a model that stops in the middle of ${format}`, async () => {
-      const sound = await open({ body: stalling(tonePcm(2)) }, { format, idleMs: 200 });
+      let isHeard = false;
+      const sound = await open({ body: stallingWhen(() => isHeard) }, { format, idleMs: 200 });
+      isHeard = true;
       expect(await rejection(lengthOf(sound.body))).to.include({ code: 'upstream_timeout' });
       const { failure, usage } = await sound.ended;
       expect(failure?.code).to.equal('upstream_timeout');
@@ -125,8 +127,12 @@ async function* endless(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function* stalling(first: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield first;
+/** Goes on until it may stop: a coder takes its time until its first piece is there. */
+async function* stallingWhen(mayStop: () => boolean): AsyncGenerator<Uint8Array> {
+  while (!mayStop()) {
+    yield tonePcm(2);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
   await new Promise(() => undefined);
 }
 

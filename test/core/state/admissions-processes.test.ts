@@ -90,8 +90,8 @@ for (const engine of engines) {
       const made = budget({ tokenLimit: 1_000 });
       await silent.budgets.create(made);
       const { reservation } = await silent.admissions.admit({ ...CHAT, reserve: { budgetId: made.id, tokens: 100 } });
-      const watching = await place.open({ reservationLeaseMs: 900 });
-      const lively = await place.open({ reservationLeaseMs: 900 });
+      const watching = await place.open({ reservationLeaseMs: 2_000 });
+      const lively = await place.open({ reservationLeaseMs: 2_000 });
       const kept = await lively.admissions.admit({ ...CHAT, reserve: { budgetId: made.id, tokens: 10 } });
       await until(async () => (await watching.budgets.find(made.id))?.tokensReserved === 10);
       silent.admissions.settle(settlement({ reservation, usage: { totalTokens: 3 } }));

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { expect } from 'chai';
 import type { Cache } from '../../../core/contracts/services.js';
+import { untilConnected } from '../../support/connected-cache.js';
 import { freePort, startRedis, type TestRedis } from '../../support/redis.js';
 import { createPlace, engines, ListLogger, ManualClock, type Place } from './engines.js';
 
@@ -19,6 +20,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
 
     before(async function () {
       ({ place, clock, cache } = await open(this));
+      await untilConnected(cache);
     });
 
     after(() => place?.remove());

@@ -14,7 +14,7 @@ for (const engine of engines) {
 
     it('lose no job, double none, miscount no slot and leave none stuck', async () => {
       const state = await place.open();
-      const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, patienceMs: 30_000 };
+      const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, patienceMs: 90_000 };
       const report = await tortureImages(place, state, plan);
       expect(report).to.include({ lost: 0, duplicated: 0, slotErrors: 0, stuck: 0 }, JSON.stringify(report));
       expect(report.completed, JSON.stringify(report)).to.be.above(0);

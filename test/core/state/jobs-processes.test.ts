@@ -14,7 +14,7 @@ import {
 } from './job-processes.js';
 import type { WorkOrder } from './job-worker.js';
 
-const JOB_LEASE_MS = 900;
+const JOB_LEASE_MS = 2_000;
 
 for (const engine of engines) {
   describe(`processes that run jobs and die on ${engine.name}`, () => {
@@ -147,7 +147,7 @@ for (const engine of engines) {
 
     it('lose nothing and run nothing twice, killed at random again and again', async () => {
       const target = tortureTarget(place, state, 20);
-      const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 40_000 });
+      const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 90_000 });
       expect(report).to.include({ accepted: 60, completed: 60, kills: 4, refused: 0 });
       expect(report).to.include({ lost: 0, failed: 0, overlapping: 0, completedTwice: 0 });
     });

@@ -380,7 +380,7 @@ for (const engine of engines) {
             signal.addEventListener('abort', () => reject(signal.reason));
           });
         },
-        { concurrency: 2, graceMs: 1_000 },
+        { concurrency: 2, graceMs: 3_000 },
       );
       while (begun.size < 2) await turn();
       const stopped = workers.stop();
@@ -393,7 +393,7 @@ for (const engine of engines) {
     });
 
     it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
-      const first = await node({ jobLeaseMs: 300 });
+      const first = await node({ jobLeaseMs: 2_000 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
       work(
@@ -420,7 +420,7 @@ for (const engine of engines) {
     });
 
     it('aborts a run whose job was given to another', async () => {
-      const first = await node({ jobLeaseMs: 300 });
+      const first = await node({ jobLeaseMs: 2_000 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
       work(
@@ -444,7 +444,7 @@ for (const engine of engines) {
     });
 
     it('keeps the lease of a run that lasts longer, whatever the wall clock does', async () => {
-      const nodes = await Promise.all([node({ jobLeaseMs: 400 }), node({ jobLeaseMs: 400 })]);
+      const nodes = await Promise.all([node({ jobLeaseMs: 1_200 }), node({ jobLeaseMs: 1_200 })]);
       const job = await accept('a');
       let runs = 0;
       for (const from of nodes) {
@@ -452,7 +452,7 @@ for (const engine of engines) {
           async () => {
             runs += 1;
             for (const jump of [-DAY_MS, DAY_MS / 2, -1_000, DAY_MS / 4]) {
-              await turn(400);
+              await turn(600);
               clock.wall += jump;
             }
             return 'long';

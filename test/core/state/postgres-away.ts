@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startPostgres, type TestPostgres } from '../../support/postgres.js';
 import { createPlace, type Place } from './engines.js';
 
 /** A PostgreSQL that a suite may take away, and a place for state on it. */
 export interface OwnPostgres {
   readonly place: Place;
-  /** Ends it, with all connections, and starts it again. */
-  readonly restart: NonNullable<TestPostgres['restart']>;
+  readonly takeAway: NonNullable<TestPostgres['takeAway']>;
+  /** Ends it, with all connections, and starts it again after that many milliseconds. */
+  restart(pause: { awayMs: number }): Promise<void>;
 }
 
 /** For the suite around the call; its tests are pending where there is no PostgreSQL that can be restarted. */
@@ -16,7 +18,7 @@ export function ownPostgres(): OwnPostgres {
   before(async function () {
     // One of its own: it is taken away from whoever else would use it.
     const started = await startPostgres();
-    if ('unavailable' in started || !started.restart) return this.skip();
+    if ('unavailable' in started || !started.takeAway) return this.skip();
     postgres = started;
     place = await createPlace(await postgres.createDatabase());
   });
@@ -25,14 +27,21 @@ export function ownPostgres(): OwnPostgres {
     await postgres?.stop();
   });
 
+  function takeAway(): Promise<() => Promise<void>> {
+    if (!postgres?.takeAway) throw new Error('asked for before the suite began');
+    return postgres.takeAway();
+  }
+
   return {
     get place() {
       if (!place) throw new Error('asked for before the suite began');
       return place;
     },
-    restart(options) {
-      if (!postgres?.restart) throw new Error('asked for before the suite began');
-      return postgres.restart(options);
+    takeAway,
+    async restart({ awayMs }) {
+      const bringBack = await takeAway();
+      await sleep(awayMs);
+      await bringBack();
     },
   };
 }

@@ -84,8 +84,10 @@ for (const engine of engines) {
         clock.advance(1);
         await state.sessions.create(each);
       }
-      const found = await Promise.all(made.map(({ hash }) => state.sessions.find(hash)));
-      expect(found.map((each) => each !== undefined)).to.deep.equal(made.map((_, index) => index >= 2));
+      // One after the other: a busy server may take longer to open ten connections than a statement may wait for one.
+      const found: boolean[] = [];
+      for (const { hash } of made) found.push((await state.sessions.find(hash)) !== undefined);
+      expect(found).to.deep.equal(made.map((_, index) => index >= 2));
       expect(await state.sessions.endAllOf(user.id)).to.equal(50);
       expect(await state.sessions.endAllOf(user.id)).to.equal(0);
       expect(await state.sessions.find(foreign.hash)).to.be.an('object');

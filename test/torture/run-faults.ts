@@ -1,0 +1,14 @@
+import { refuse } from './fault-flags.js';
+
+/** `npm run faults [-- scale | restart | limits | hints]`: what is done to whom; without a word, to image jobs of one node. */
+const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
+  scale: () => import('./run-scale-faults.js'),
+  restart: () => import('./run-rolling-restart.js'),
+  limits: () => import('./run-shared-limits.js'),
+  hints: () => import('./run-hints.js'),
+};
+
+const [word = ''] = process.argv.slice(2);
+if (word === '' || word.startsWith('-')) await import('./run-image-faults.js');
+else if (Object.hasOwn(PROGRAMS, word)) await PROGRAMS[word]?.();
+else refuse(`There are no faults "${word}"; there are: ${Object.keys(PROGRAMS).join(', ')}.`);
