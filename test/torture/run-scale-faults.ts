@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { createTerminal } from '../demo/terminal.js';
 import { renderTable, writeReadmeTable } from '../support/document-tables.js';
+import { readFlags } from './fault-flags.js';
 import { isClean } from './image-findings.js';
 import { type ScaleReport, tortureNodes } from './scale-run.js';
 import { openScaleSite } from './scale-site.js';
@@ -10,14 +10,11 @@ import { openScaleSite } from './scale-site.js';
  * `npm run faults -- scale [--faults 300] [--seed N] [--at-once 6] [--update]`: ends with 1 where a counter is not 0.
  * `--update` writes README's table.
  */
-const { values: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    faults: { type: 'string', default: '300' },
-    seed: { type: 'string', default: String(randomInt(1_000_000)) },
-    'at-once': { type: 'string', default: '6' },
-    update: { type: 'boolean', default: false },
-  },
+const flags = readFlags('scale', {
+  faults: { default: 300, least: 24 },
+  seed: { default: randomInt(1_000_000), least: 0 },
+  'at-once': { default: 6, least: 1 },
+  update: 'switch',
 });
 
 const terminal = createTerminal(process.stderr);
@@ -25,9 +22,9 @@ const wait = terminal.wait(`three nodes start; the seed is ${flags.seed}`);
 const site = await openScaleSite({ keys: 20, rpm: 15 });
 try {
   const report = await tortureNodes(site, {
-    faults: Number(flags.faults),
-    atOnce: Number(flags['at-once']),
-    seed: Number(flags.seed),
+    faults: flags.faults,
+    atOnce: flags['at-once'],
+    seed: flags.seed,
     clients: 20,
     paceMs: 8_000,
     drawMs: 1_500,
