@@ -13,6 +13,9 @@ const LASTS_MS = [300, 3_000] as const;
 const DELAY_MS = [50, 400] as const;
 /** How long a COMMIT of the right sort is waited for. */
 const CHANCE_MS = 6_000;
+/** How long a first hint is waited for. */
+const HINT_MS = 10_000;
+const LOOK_MS = 50;
 const CHANNEL = 'mediagate_jobs';
 
 /** Of the transactions that accept, begin and end jobs: a statement that none of the others has. */
@@ -115,6 +118,8 @@ async function repeatHints(url: string, lastsMs: number): Promise<boolean> {
   });
   await listener.query(`listen ${CHANNEL}`);
   await sleep(lastsMs);
+  // Nodes that were done harm a moment ago may have nothing to say for a while.
+  for (const end = performance.now() + HINT_MS; said === 0 && performance.now() < end; ) await sleep(LOOK_MS);
   await listener.end();
   await saying;
   await speaker.end();
