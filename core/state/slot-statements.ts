@@ -55,8 +55,13 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const lockWindows = createListScript<WindowRow>((length) => {
     const order = postgres ? sql`order by key_id collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
+    // Mostly it is one, which a list takes as long again to find.
+    const wanted =
+      length === 1
+        ? sql`key_id = ${''} and family = ${''}`
+        : sql`(key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
     return sql<WindowRow>`with locked as (
-        select ${columns} from rate_windows where (key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)}) ${order})
+        select ${columns} from rate_windows where ${wanted} ${order})
       select ${columns}, ${databaseNow} as database_now from locked`.compile(queries);
   });
 
@@ -90,11 +95,17 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .compile();
 
   const saveWindows = createListScript((length) => {
+    if (length === 1) {
+      const values = sql.join(
+        ['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${name === 'reader' ? '' : 0}`),
+      );
+      return sql`update rate_windows set ${values} where key_id = ${''} and family = ${''}`.compile(queries);
+    }
     const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
     const names = sql.join(COUNTED.map((name) => sql.ref(name)));
     const set = sql.join(['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
-    return sql`with changed (key_id, family, reader, ${names}) as (
-        values ${listOf(length, sql`(${''}, ${''}, ${''}, ${numbers})`)})
+    return sql`with changed (reader, ${names}, key_id, family) as (
+        values ${listOf(length, sql`(${''}, ${numbers}, ${''}, ${''})`)})
       update rate_windows set ${set} from changed
       where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
   });
@@ -142,8 +153,8 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
       if (changes.length === 0) return;
       yield* saveWindows(
         changes.map(({ keyId, family, reader, time, wall, steady, next, tail, tailAt, lastAt }) => [
-          ...[keyId, family, reader],
-          ...[time, wall, steady, next, tail, tailAt, lastAt],
+          ...[reader, time, wall, steady, next, tail, tailAt, lastAt],
+          ...[keyId, family],
         ]),
       );
       const taken = changes.flatMap(({ keyId, family, takenFrom, time }) =>
