@@ -13,6 +13,7 @@ import {
 import { type AccountDesks, createAccountDesks } from './account/desks.js';
 import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
+import { addField } from './answer-response.js';
 import { createAuthFailures } from './auth-failures.js';
 import { createAddressOf } from './client-address.js';
 import type { Health } from './health.js';
@@ -206,7 +207,7 @@ function receive({ clock, health, logger, metrics, tracer }: ReceiveDependencies
     state.startedAt = startedAt;
     state.requestId = requestIdOf(context.req);
     const open = metrics?.requestCame(response);
-    response.setHeader('x-request-id', state.requestId);
+    addField(response, 'x-request-id', state.requestId);
     setSecurityHeaders(response);
     // Now, for answers that begin before their handler is done.
     if (health.draining) response.setHeader('Connection', 'close');
@@ -218,7 +219,7 @@ function receive({ clock, health, logger, metrics, tracer }: ReceiveDependencies
     const { errorCode: code } = state;
     const hasWindow = code !== undefined && response.hasHeader('ratelimit-policy');
     if (metrics && open) {
-      const done = { route, method: context.method, status: response.statusCode, ms, code, hasWindow };
+      const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasWindow };
       metrics.requestDone(open, done);
     }
     if (state.span) endRequestSpan(state.span, context, route);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { addField } from './answer-response.js';
 import type { RequestContext } from './middleware/request-state.js';
 
 /** A client that takes nothing for so long has gone without saying so. */
@@ -21,7 +22,7 @@ export interface AnswerHead {
 export function sendWhole(context: RequestContext, { status, headers }: AnswerHead, body: Uint8Array): void {
   const { res: response } = context;
   open(context, status, headers);
-  response.setHeader('Content-Length', body.length);
+  addField(response, 'Content-Length', String(body.length));
   setImmediate(body.length <= SHORT_BYTES ? endShort : endLong, response, body);
 }
 
@@ -82,7 +83,7 @@ function open(context: RequestContext, status: number, headers: Readonly<Record<
   response.statusCode = status;
   for (const name in headers) {
     const value = headers[name];
-    if (value !== undefined) response.setHeader(name, value);
+    if (value !== undefined) addField(response, name, value);
   }
 }
 

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
+import { AnswerResponse } from './answer-response.js';
 import { newRequestId } from './middleware/request-id.js';
 import { SECURITY_HEADERS } from './middleware/response-headers.js';
 import { ERROR_CLASSES, encodeError } from './wire/errors.js';
@@ -22,6 +23,7 @@ export interface HttpServerOptions {
 export function createHttpServer(options: HttpServerOptions): Server {
   const { handler, maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000 } = options;
   const server = createServer({
+    ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
     // Node's default of 30 s would let a slow header live that much longer than its timeout says.

@@ -7,6 +7,7 @@ import {
   type WindowFamily,
   type Windows,
 } from 'mediagate';
+import { addField } from './answer-response.js';
 
 export interface SlotWish {
   key: ApiKeyRecord;
@@ -54,9 +55,9 @@ export function acceptSlot(response: ServerResponse, { slots, limit }: SlotReque
 function setWindowHeaders(response: ServerResponse, answer: SlotAnswer): void {
   const { accepted, limit, remaining, retryAfterMs, resetMs } = answer;
   const seconds = accepted ? Math.ceil(resetMs / 1000) : Math.max(1, Math.ceil(retryAfterMs / 1000));
-  response.setHeader('RateLimit-Policy', `"rpm";q=${limit};w=60`);
-  response.setHeader('RateLimit', `"rpm";r=${remaining};t=${seconds}`);
-  response.setHeader('x-ratelimit-limit-requests', String(limit));
-  response.setHeader('x-ratelimit-remaining-requests', String(remaining));
-  response.setHeader('x-ratelimit-reset-requests', `${seconds}s`);
+  addField(response, 'RateLimit-Policy', `"rpm";q=${limit};w=60`);
+  addField(response, 'RateLimit', `"rpm";r=${remaining};t=${seconds}`);
+  addField(response, 'x-ratelimit-limit-requests', String(limit));
+  addField(response, 'x-ratelimit-remaining-requests', String(remaining));
+  addField(response, 'x-ratelimit-reset-requests', `${seconds}s`);
 }

@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from 'mediagate';
+import { addField } from './answer-response.js';
 import { sendEvents, sendWhole } from './event-stream.js';
 import type { RequestContext } from './middleware/request-state.js';
 
 /** Answers with what a text model said. Resolves when it is handed over, or the client has gone. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
   const { body, standIn } = answer;
-  if (standIn !== undefined) context.res.setHeader('x-mediagate-stand-in', standIn);
+  if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
   if (body instanceof Uint8Array) sendWhole(context, answer, body);
   else await sendEvents(context, answer, body);
 }

@@ -27,7 +27,10 @@ export interface HttpRequest {
   /** A string is sent as UTF-8. The content type is the caller's to set. */
   body?: string | Uint8Array | BodySource;
   signal?: AbortSignal;
-  /** Milliseconds for everything, redirects and body included. Default and maximum: the plugin's deadline. */
+  /**
+   * Milliseconds for everything, redirects and body included; from 5,000 on, the end may come 250 ms late. Default and
+   * maximum: the plugin's deadline.
+   */
   timeoutMs?: number;
   /**
    * Milliseconds that a streamed body may be silent. Where it is given, `timeoutMs` ends with the status, and the body may

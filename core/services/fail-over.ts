@@ -126,9 +126,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     for (let tries = 0; tries < most; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
-      const readyAt = (circuit: Circuit<Upstream>) => Math.max(now, circuit.limitedUntil, notBefore?.get(circuit) ?? 0);
-      const soonest = candidates.reduce((earliest, one) => Math.min(earliest, readyAt(one)), Number.POSITIVE_INFINITY);
-      const ready = candidates.filter((circuit) => readyAt(circuit) === soonest);
+      const { soonest, ready } = soonestOf(candidates, now, notBefore);
       const chosen = turns ? turns.next(ready) : ready[0];
       if (!chosen) break;
       const waitMs = soonest - now;
@@ -194,6 +192,25 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
   }
 
   return { run, states };
+}
+
+/** Those of the candidates that may be tried first, and when: monotonic milliseconds, `now` at the earliest. */
+function soonestOf<Upstream>(
+  candidates: readonly Circuit<Upstream>[],
+  now: number,
+  notBefore: ReadonlyMap<Circuit<Upstream>, number> | undefined,
+): { soonest: number; ready: readonly Circuit<Upstream>[] } {
+  let soonest = Number.POSITIVE_INFINITY;
+  let ready: Circuit<Upstream>[] = [];
+  for (const circuit of candidates) {
+    const at = Math.max(now, circuit.limitedUntil, notBefore?.get(circuit) ?? 0);
+    if (at === soonest) ready.push(circuit);
+    else if (at < soonest) {
+      soonest = at;
+      ready = [circuit];
+    }
+  }
+  return { soonest, ready };
 }
 
 function limited(waitMs: number): GatewayError {

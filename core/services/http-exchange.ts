@@ -45,14 +45,38 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
 }
 
 function dispatch(hop: Hop, { limits, life, guard, open }: Exchange, maxBytes: number): Promise<Received> {
-  const { url, method } = hop;
-  guard.checkUrl(url, limits.trustedOrigins);
-  const isTrusted = guard.isTrusted(url, limits.trustedOrigins);
-  const request = { origin: url.origin, path: url.pathname + url.search, method, ...contentOf(hop) };
+  const { origin, path, isTrusted } = destinationOf(hop.url, guard, limits.trustedOrigins);
+  const request = { origin, path, method: hop.method, ...contentOf(hop) };
   const send = ({ trusted, guarded }: EgressDispatchers) =>
     receive(isTrusted ? trusted : guarded, request, { life, maxBytes });
   const opened = open();
   return opened instanceof Promise ? life.race(opened).then(send) : send(opened);
+}
+
+/** Where a URL leads, and that the guard lets requests go there. */
+interface Destination {
+  href: string;
+  guard: AddressGuard;
+  trustedOrigins: readonly string[] | undefined;
+  origin: string;
+  path: string;
+  isTrusted: boolean;
+}
+
+/** Of URLs that their users keep: taking one apart, and judging it, takes longer than comparing it. */
+const destinations = new WeakMap<URL, Destination>();
+
+/** @throws GatewayError `upstream_refused` where the guard does not let it through. */
+function destinationOf(url: URL, guard: AddressGuard, trustedOrigins: readonly string[] | undefined): Destination {
+  const known = destinations.get(url);
+  const { href } = url;
+  if (known?.href === href && known.guard === guard && known.trustedOrigins === trustedOrigins) return known;
+  guard.checkUrl(url, trustedOrigins);
+  const { origin, pathname, search } = url;
+  const isTrusted = guard.isTrusted(url, trustedOrigins);
+  const found = { href, guard, trustedOrigins, origin, path: pathname + search, isTrusted };
+  destinations.set(url, found);
+  return found;
 }
 
 function contentOf({ headers, body }: Hop): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {

@@ -1,5 +1,5 @@
 import type { HttpRequest, NewSpan, Span } from '../contracts/services.js';
-import { inSpan } from './work-scope.js';
+import { currentScope, inSpan } from './work-scope.js';
 
 export interface Sender {
   /** Of the entry that asks. */
@@ -17,7 +17,8 @@ export function sendInSpan<Answer extends { status: number }>(
   { id, tracedOrigins }: Sender,
   send: (request: HttpRequest) => Promise<Answer>,
 ): Promise<Answer> {
-  return inSpan(HTTP_SPAN, (span) => (span ? sendTraced(span) : send(request)));
+  // Nothing is made for what nobody traces.
+  return currentScope()?.span ? inSpan(HTTP_SPAN, (span) => (span ? sendTraced(span) : send(request))) : send(request);
 
   async function sendTraced(span: Span): Promise<Answer> {
     const { method = 'GET' } = request;

@@ -2,6 +2,10 @@ import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { unlessAborted } from '../unless-aborted.js';
 
+/** How late a deadline may be that is far off; such ones have one timer together. */
+const TICK_MS = 250;
+const FAR_OFF_MS = 5_000;
+
 export interface RequestLifeOptions {
   /** Milliseconds. */
   timeoutMs: number;
@@ -15,6 +19,7 @@ export interface RequestLifeOptions {
 export class RequestLives {
   readonly #open = new PlacedList<RequestLife>();
   readonly #signals: readonly AbortSignal[];
+  #ticking: NodeJS.Timeout | undefined;
 
   /** @param signals those that end many requests, and outlive them. */
   constructor(signals: readonly AbortSignal[]) {
@@ -32,6 +37,19 @@ export class RequestLives {
   delete(life: RequestLife): void {
     this.#open.delete(life);
     if (this.#open.size === 0) for (const signal of this.#signals) signal.removeEventListener('abort', this);
+  }
+
+  /** From now on those that are open look at the time. */
+  tick(): void {
+    this.#ticking ??= setInterval(() => {
+      // It goes on for a tick after the last: those that follow each other closely need no new one.
+      if (this.#open.size === 0) {
+        clearInterval(this.#ticking);
+        this.#ticking = undefined;
+      }
+      const now = performance.now();
+      this.#open.visit((life) => life.tick(now));
+    }, TICK_MS);
   }
 
   handleEvent(): void {
@@ -53,7 +71,10 @@ export class RequestLife implements Placed {
   onStop: ((reason: unknown) => void) | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #lives: RequestLives;
+  /** Of a deadline that is near. */
   #timer: NodeJS.Timeout | undefined;
+  /** Of one that is far off, in milliseconds of `performance.now()`. */
+  #endsAt = Number.POSITIVE_INFINITY;
   #idleMs: number | undefined;
   #isOver = false;
 
@@ -61,7 +82,7 @@ export class RequestLife implements Placed {
     this.#signal = signal;
     this.#lives = lives;
     signal?.addEventListener('abort', this);
-    this.#timer = setTimeout(expire, timeoutMs, this);
+    this.#expireIn(timeoutMs);
     lives.add(this);
     if (signal?.aborted) this.stop(signal.reason);
   }
@@ -82,18 +103,26 @@ export class RequestLife implements Placed {
 
   /** Something was heard. */
   heard(): void {
-    if (this.#idleMs !== undefined) this.#timer?.refresh();
+    if (this.#idleMs === undefined) return;
+    if (this.#timer) this.#timer.refresh();
+    // Not where nobody is waited for.
+    else if (this.#endsAt !== Number.POSITIVE_INFINITY) this.#endsAt = performance.now() + this.#idleMs;
   }
 
   /** Nobody can be silent who was asked to wait. */
   suspendSilence(): void {
-    if (this.#idleMs !== undefined) clearTimeout(this.#timer);
+    if (this.#idleMs !== undefined) this.#expireNever();
   }
 
   awaitBytes(): void {
     if (this.#idleMs === undefined || this.#isOver) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(expire, this.#idleMs, this);
+    this.#expireNever();
+    this.#expireIn(this.#idleMs);
+  }
+
+  /** @param now milliseconds of `performance.now()`. */
+  tick(now: number): void {
+    if (now >= this.#endsAt) expire(this);
   }
 
   stop(reason: unknown): void {
@@ -107,10 +136,23 @@ export class RequestLife implements Placed {
   /** It is over, and nothing ends it any more. Idempotent. */
   finish(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#expireNever();
     this.#signal?.removeEventListener('abort', this);
     this.#lives.delete(this);
+  }
+
+  #expireIn(ms: number): void {
+    if (ms < FAR_OFF_MS) this.#timer = setTimeout(expire, ms, this);
+    else {
+      this.#endsAt = performance.now() + ms;
+      this.#lives.tick();
+    }
+  }
+
+  #expireNever(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#endsAt = Number.POSITIVE_INFINITY;
   }
 
   /** The caller leaves. */

@@ -1,10 +1,10 @@
-import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import type { Admission, AdmissionRequest } from './admissions.js';
 import { refusalOf, reserve } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
 import { openWindows } from './open-windows.js';
-import type { ReservationsTable, Tables } from './schema.js';
+import type { ReservationsTable } from './schema.js';
+import type { Script } from './script.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
@@ -16,45 +16,50 @@ interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
   id: string;
 }
 
-type ReservationRow = Omit<ReservationsTable, 'runner_id'>;
+export type ReservationRow = Omit<ReservationsTable, 'runner_id'>;
 
 export interface AdmissionTables {
   slots: SlotTable;
   budgetTable: BudgetTable;
   /** Writes reservations down, with who holds them. */
-  hold(rows: readonly ReservationRow[]): Promise<void>;
+  hold(rows: readonly ReservationRow[]): Script<void>;
 }
 
 /**
  * Judges requests one after the other, each knowing what those before it took; reads what all of them need first and writes
  * what all of them change last. Nothing is taken for those that are refused.
  */
-export async function admitGroup(
-  transaction: Transaction<Tables>,
+export function* admitGroup(
   wishes: readonly AdmissionWish[],
   { slots, budgetTable, hold }: AdmissionTables,
-): Promise<(Admission | GatewayError)[]> {
+): Script<(Admission | GatewayError)[]> {
   const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
-  const budgets = budgetIds.length > 0 ? await budgetTable.lock(transaction, budgetIds) : undefined;
-  const windows = await openWindows(
-    transaction,
+  const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
+  const windows = yield* openWindows(
     slots,
     wishes.map(({ slot }) => slot),
   );
   const reservations: ReservationRow[] = [];
 
-  async function take(slot: SlotRequest): Promise<SlotAnswer> {
+  function take(slot: SlotRequest): Script<SlotAnswer> {
     return windows.of(slot).ask({ slots: slot.slots, limit: slot.limit, take: true });
   }
 
-  async function judge({ keyId, accountId, route, model, slot, reserve: wanted }: AdmissionWish) {
+  function* judge({
+    keyId,
+    accountId,
+    route,
+    model,
+    slot,
+    reserve: wanted,
+  }: AdmissionWish): Script<Admission | GatewayError> {
     const budget = wanted && budgets?.find(wanted.budgetId);
     if (wanted && budgets) {
       // First, so that a request which no waiting helps costs no slot.
       const refusal = budget ? refusalOf(budget, wanted.tokens, budgets.at) : noBudget();
       if (refusal) return refusal;
     }
-    const answer = slot && (await take(slot));
+    const answer = slot && (yield* take(slot));
     if (answer && !answer.accepted) return { slot: answer };
     if (!wanted || !budgets || !budget) return answer ? { slot: answer } : {};
     budgets.change(reserve(budget, wanted.tokens));
@@ -65,10 +70,10 @@ export async function admitGroup(
   }
 
   const verdicts = new Map<AdmissionWish, Admission | GatewayError>();
-  for (const wish of inOrderOfWindows(wishes, ({ slot }) => slot)) verdicts.set(wish, await judge(wish));
-  await windows.save();
-  await budgets?.save();
-  if (reservations.length > 0) await hold(reservations);
+  for (const wish of inOrderOfWindows(wishes, ({ slot }) => slot)) verdicts.set(wish, yield* judge(wish));
+  yield* windows.save();
+  if (budgets) yield* budgets.save();
+  if (reservations.length > 0) yield* hold(reservations);
   return wishes.map((wish) => verdicts.get(wish) as Admission | GatewayError);
 }
 

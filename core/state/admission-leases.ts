@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Transaction } from 'kysely';
 import { createBeats } from './beats.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import { startRounds } from './rounds.js';
 import { hasEnded, nameRunner } from './runner.js';
-import type { ReservationsTable, Tables } from './schema.js';
+import type { ReservationsTable } from './schema.js';
+import { play, rowsOf, type Script } from './script.js';
 import { filled } from './statements.js';
 import type { UsageSweeper } from './usage-sweep.js';
 
@@ -23,9 +23,9 @@ export interface AdmissionLeasesOptions {
   /** Reservations that this process holds or asks for. */
   held: ReadonlySet<string>;
   /** Settles what a dead process held, in the transaction that deleted it. */
-  cutOff(transaction: Transaction<Tables>, reservations: readonly ReservationsTable[]): Promise<void>;
+  cutOff(reservations: readonly ReservationsTable[]): Script<void>;
   /** The same for what this process holds and does not know of. */
-  giveBack(transaction: Transaction<Tables>, reservations: readonly ReservationsTable[]): Promise<void>;
+  giveBack(reservations: readonly ReservationsTable[]): Script<void>;
   report(error: unknown): void;
 }
 
@@ -33,7 +33,7 @@ export interface AdmissionLeases {
   /** Who holds what this process reserves. */
   readonly id: string;
   /** Writes that name down, in a transaction that reserves. */
-  sign(transaction: Transaction<Tables>): Promise<void>;
+  sign(): Script<void>;
   /** An admission failed, and may have been committed all the same. */
   doubt(): void;
   stop(): Promise<void>;
@@ -84,7 +84,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
       const unheard = rows.flatMap((row) => (held.has(row.id) ? [] : [row.id]));
       if (unheard.length === 0) return;
       const deleted = transaction.deleteFrom('reservations').where('runner_id', '=', id).where('id', 'in', unheard);
-      await giveBack(transaction, await deleted.returningAll().execute());
+      await play(transaction, giveBack(await deleted.returningAll().execute()));
     });
     // By then the database has come to all it was asked.
     if (begun - since > 2 * DATABASE_PATIENCE_MS && doubtedAt === since) doubtedAt = undefined;
@@ -113,7 +113,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
       // It has shown life meanwhile, or another process was quicker.
       if (dead.beat !== null && numDeletedRows === 0n) return;
       const deleted = transaction.deleteFrom('reservations').where('runner_id', '=', dead.id).returningAll();
-      await cutOff(transaction, await deleted.execute());
+      await play(transaction, cutOff(await deleted.execute()));
     });
   }
 
@@ -121,9 +121,9 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
 
   return {
     id,
-    async sign(transaction) {
+    *sign() {
       signed = true;
-      await transaction.executeQuery(filled(insert, [id, runner, 0]));
+      yield* rowsOf(filled(insert, [id, runner, 0]));
     },
     doubt() {
       doubtedAt = performance.now();

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '../contracts/services.js';
 import { isGatewayError } from '../errors.js';
-import { type AdmissionWish, admitGroup } from './admission-group.js';
+import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';
 import { createAdmissionLeases } from './admission-leases.js';
 import type { Admission, AdmissionRequest, Admissions } from './admissions.js';
 import { createBudgetTable } from './budget-table.js';
 import type { Database } from './database.js';
 import { createJobClock } from './job-clock.js';
 import { createLanes } from './lanes.js';
+import type { Script } from './script.js';
 import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
 import type { SlotTable } from './slots.js';
 import { createUsageSweeper } from './usage-sweep.js';
@@ -62,27 +63,21 @@ export function createAdmissions({
     leaseMs,
     sweeper: createUsageSweeper(database, createJobClock(clock)),
     held,
-    cutOff: (transaction, reservations) => writeCutOffs(transaction, reservations, tables),
-    giveBack: (transaction, reservations) => writeUnheard(transaction, reservations, tables),
+    cutOff: (reservations) => writeCutOffs(reservations, tables),
+    giveBack: (reservations) => writeUnheard(reservations, tables),
     report,
   });
+
+  function* hold(rows: readonly ReservationRow[]): Script<void> {
+    yield* leases.sign();
+    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runner_id: leases.id })));
+  }
 
   const lanes = createLanes<AdmissionWish, Admission>({
     database,
     // A power cut ends the requests too, and forgets the slots of the last moment with them.
     survives: 'process-end',
-    work: (transaction, wishes) =>
-      admitGroup(transaction, wishes, {
-        slots,
-        budgetTable,
-        async hold(rows) {
-          await leases.sign(transaction);
-          await usageTable.insertReservations(
-            transaction,
-            rows.map((row) => ({ ...row, runner_id: leases.id })),
-          );
-        },
-      }),
+    script: (wishes) => admitGroup(wishes, { slots, budgetTable, hold }),
   });
 
   const writing = createWriteBehind<Settled>({
@@ -90,7 +85,7 @@ export function createAdmissions({
     name: 'settlements of requests',
     capacity: CAPACITY,
     shed: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
-    write: (transaction, items) => writeSettlements(transaction, items, tables),
+    write: (items) => writeSettlements(items, tables),
     done(items) {
       for (const item of items)
         if ('reservation' in item && item.reservation !== undefined) held.delete(item.reservation);

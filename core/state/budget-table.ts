@@ -1,10 +1,11 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import { atTime, type BudgetRow } from './budget-account.js';
 import type { Engine } from './database.js';
 import { DATABASE_NOW } from './job-clock.js';
 import type { Tables } from './schema.js';
-import { createListStatement, filled } from './statements.js';
+import { rowsOf, type Script } from './script.js';
+import { createListScript, filled } from './statements.js';
 
 /** Budgets that are locked until the transaction ends, as they stand now. */
 export interface LockedBudgets {
@@ -14,11 +15,11 @@ export interface LockedBudgets {
   /** Each look sees what was changed before. */
   change(row: BudgetRow): void;
   /** Writes down what was changed; it counts when the transaction commits. */
-  save(): Promise<void>;
+  save(): Script<void>;
 }
 
 export interface BudgetTable {
-  lock(transaction: Transaction<Tables>, ids: readonly string[]): Promise<LockedBudgets>;
+  lock(ids: readonly string[]): Script<LockedBudgets>;
 }
 
 export interface BudgetTableOptions {
@@ -33,7 +34,7 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
-  const select = createListStatement((length) => {
+  const select = createListScript((length) => {
     const ids = Array.from({ length }, () => '');
     const rows = queries
       .selectFrom('budgets')
@@ -50,13 +51,10 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
     .compile();
 
   return {
-    async lock(transaction, ids) {
+    *lock(ids) {
       // In one order, so that two transactions do not wait for each other in a ring.
       const ordered = [...new Set(ids)].sort();
-      const found = await select(
-        transaction,
-        ordered.map((id) => [id]),
-      );
+      const found = yield* select(ordered.map((id) => [id]));
       const at = clock ? Math.floor(clock.now()) : (found[0]?.database_now ?? 0);
       const rows = new Map<string, BudgetRow>();
       for (const { database_now, ...row } of found) rows.set(row.id, atTime(row, at));
@@ -68,12 +66,12 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
           rows.set(row.id, row);
           changed.add(row.id);
         },
-        async save() {
+        *save() {
           for (const id of changed) {
             const row = rows.get(id) as BudgetRow;
             const { period, tokens_used, tokens_reserved, requests_used, day, tokens_used_today } = row;
             const values = [period, tokens_used, tokens_reserved, requests_used, day, tokens_used_today];
-            await transaction.executeQuery(filled(update, [...values, id]));
+            yield* rowsOf(filled(update, [...values, id]));
           }
         },
       };

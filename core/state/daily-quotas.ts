@@ -6,9 +6,17 @@ import type { DailyQuotasTable, Tables } from './schema.js';
 const KEPT_DAYS = 31;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The day of a time by UTC: `2026-06-15`. */
+let day = Number.NaN;
+let dayText = '';
+
+/** The day of a time by UTC: `2026-06-15`. Mostly it is the one of the time before. */
 export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
+  const current = Math.floor(at / DAY_MS);
+  if (current !== day) {
+    dayText = new Date(at).toISOString().slice(0, 10);
+    day = current;
+  }
+  return dayText;
 }
 
 /** What these accounts have taken of a day; accounts that took nothing are absent. */

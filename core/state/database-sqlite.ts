@@ -11,7 +11,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import type { InstantScripts } from './database.js';
 import { isSqliteLock } from './database-errors.js';
+import { playAtOnce, type Script } from './script.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 
 /** How long another process may hold the write lock before callers are told so. */
@@ -21,6 +23,7 @@ const LOCK_RETRY_MS = 10;
 const CHECKPOINT_PAGES = 4_000;
 /** Kilobytes of the file that are kept in memory: of a million jobs each touches pages that no other does. */
 const CACHE_KB = 65_536;
+const NO_ROWS: readonly unknown[] = [];
 /** More than the gateway has, though those with lists come in as many forms as their lists have lengths. */
 const MAX_STATEMENTS = 1_000;
 
@@ -29,7 +32,7 @@ const MAX_STATEMENTS = 1_000;
  * lock (two writers then wait for each other instead of failing half-way), waits for that lock without holding up the
  * event loop, and keeps its prepared statements.
  */
-export async function openSqlite(file: string): Promise<Dialect> {
+export async function openSqlite(file: string): Promise<{ dialect: Dialect; scripts: InstantScripts }> {
   const { default: Sqlite } = await import('better-sqlite3');
   // SQLite would make the file readable for all; its companions (-wal, -shm) take over the mode found here.
   const handle = await open(file, 'a', 0o600);
@@ -48,12 +51,14 @@ export async function openSqlite(file: string): Promise<Dialect> {
     sqlite.close();
     throw error;
   }
-  return {
+  const connection = new SqliteConnection(sqlite);
+  const dialect: Dialect = {
     createAdapter: () => new LockingSqliteAdapter(),
-    createDriver: () => new SqliteDriver(sqlite),
+    createDriver: () => new SqliteDriver(sqlite, connection),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
+  return { dialect, scripts: connection };
 }
 
 class LockingSqliteAdapter extends SqliteAdapter {
@@ -67,9 +72,9 @@ class SqliteDriver implements Driver {
   readonly #sqlite: BetterSqlite3.Database;
   readonly #connection: SqliteConnection;
 
-  constructor(sqlite: BetterSqlite3.Database) {
+  constructor(sqlite: BetterSqlite3.Database, connection: SqliteConnection) {
     this.#sqlite = sqlite;
-    this.#connection = new SqliteConnection(sqlite);
+    this.#connection = connection;
   }
 
   async init(): Promise<void> {}
@@ -98,7 +103,7 @@ class SqliteDriver implements Driver {
   }
 }
 
-class SqliteConnection implements DatabaseConnection {
+class SqliteConnection implements DatabaseConnection, InstantScripts {
   readonly #sqlite: BetterSqlite3.Database;
   readonly #statements = new Map<string, BetterSqlite3.Statement>();
   /** Since when the database has been found locked, in milliseconds of `performance.now()`. */
@@ -139,12 +144,36 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
+  tryRun<Result>(begin: () => Script<Result>, survives: 'process-end' | 'power-cut'): { result: Result } | undefined {
+    if (this.#sqlite.inTransaction || this.#lockedSince !== undefined) return undefined;
+    try {
+      this.#sync(survives === 'process-end' ? SYNC_LATER.sql : SYNC_ALWAYS.sql);
+      this.#prepare('begin immediate').run();
+      const result = playAtOnce(begin(), ({ sql, parameters }) => {
+        const statement = this.#prepare(sql);
+        if (statement.reader) return statement.all(parameters);
+        statement.run(parameters);
+        return NO_ROWS;
+      });
+      this.#prepare('commit').run();
+      return { result };
+    } catch (error) {
+      // A full disk has SQLite roll back by itself.
+      if (this.#sqlite.inTransaction) this.#prepare('rollback').run();
+      if (isSqliteLock(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #sync(wanted: string): void {
+    if (wanted === this.#synced) return;
+    this.#sqlite.exec(wanted);
+    this.#synced = wanted;
+  }
+
   #runOnce<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
     const statement = this.#prepare(sql);
-    if (this.#wanted !== this.#synced && !statement.readonly && !this.#sqlite.inTransaction) {
-      this.#sqlite.exec(this.#wanted);
-      this.#synced = this.#wanted;
-    }
+    if (!statement.readonly && !this.#sqlite.inTransaction) this.#sync(this.#wanted);
     if (statement.reader) return { rows: statement.all(parameters) as Row[] };
     const { changes } = statement.run(parameters);
     return { numAffectedRows: BigInt(changes), rows: [] };

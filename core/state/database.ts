@@ -8,6 +8,7 @@ import { databaseAway, translateDatabaseError } from './database-errors.js';
 import { startPatience } from './patience.js';
 import type { Tables } from './schema.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
+import { play, type Script } from './script.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -63,8 +64,32 @@ export interface Database {
     work: (transaction: Transaction<Tables>, onEnd: OnEnd) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
+  /**
+   * A transaction of nothing but a script; SQLite runs it at once where it is free.
+   * @param begin Makes the script; again where a transaction is begun anew.
+   */
+  script<Result>(begin: () => Script<Result>, options?: TransactionOptions): Promise<Result>;
   ping(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Of an engine that answers at once. */
+export interface InstantScripts {
+  /**
+   * Runs a script in a transaction of its own, before anything else is done. Undefined where others are at work on the
+   * database: then nothing was changed, and whoever asks has to wait.
+   */
+  tryRun<Result>(
+    begin: () => Script<Result>,
+    survives: NonNullable<TransactionOptions['survives']>,
+  ): { result: Result } | undefined;
+}
+
+/** An engine that was connected to. */
+interface Connected {
+  queries: Kysely<Tables>;
+  /** Undefined where answers are waited for. */
+  instant?: InstantScripts;
 }
 
 /**
@@ -92,7 +117,7 @@ export async function withSchema<Result>(
   work: (queries: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
   try {
-    const queries =
+    const { queries } =
       databaseUrl === undefined
         ? await connectFile(dataDir)
         : await connectServer(databaseUrl, { connections: 1, statementMs: MIGRATION_STATEMENT_MS });
@@ -107,14 +132,15 @@ export async function withSchema<Result>(
 }
 
 async function openFile(dataDir: string): Promise<Database> {
-  const queries = await connectFile(dataDir);
+  const connected = await connectFile(dataDir);
+  const { queries } = connected;
   try {
     await migrate(queries);
   } catch (error) {
     await queries.destroy();
     throw error;
   }
-  return createDatabase('sqlite', queries);
+  return createDatabase('sqlite', connected);
 }
 
 async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
@@ -123,22 +149,20 @@ async function openServer(databaseUrl: string, settings: DatabaseSettings): Prom
   return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }));
 }
 
-async function connectFile(dataDir: string): Promise<Kysely<Tables>> {
+async function connectFile(dataDir: string): Promise<Connected> {
   const { openSqlite } = await import('./database-sqlite.js');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  return connect(await openSqlite(path.join(dataDir, DATABASE_FILE)));
+  const { dialect, scripts } = await openSqlite(path.join(dataDir, DATABASE_FILE));
+  return { queries: connect(dialect), instant: scripts };
 }
 
-async function connectServer(
-  url: string,
-  limits: { connections: number; statementMs: number },
-): Promise<Kysely<Tables>> {
+async function connectServer(url: string, limits: { connections: number; statementMs: number }): Promise<Connected> {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     const message = 'The database URL must start with postgres:// or postgresql://.';
     throw new GatewayError('invalid_value', message, { param: 'databaseUrl' });
   }
   const { openPostgres } = await import('./database-postgres.js');
-  return connect(await openPostgres({ url, ...limits }));
+  return { queries: connect(await openPostgres({ url, ...limits })) };
 }
 
 function connect(dialect: Dialect): Kysely<Tables> {
@@ -165,7 +189,7 @@ interface Active extends Placed {
   result: Promise<unknown>;
 }
 
-function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
+function createDatabase(engine: Engine, { queries, instant }: Connected): Database {
   let closing: Promise<void> | undefined;
   const active = new PlacedList<Active>();
 
@@ -207,10 +231,20 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
     await queries.destroy();
   }
 
-  return {
+  const database: Database = {
     engine,
     queries,
     run: (work, patience) => answer(async () => work(queries), patience),
+    async script(begin, options) {
+      if (closing) throw databaseAway(new Error('The state has been closed.'));
+      try {
+        const done = instant?.tryRun(begin, options?.survives ?? 'power-cut');
+        if (done) return done.result;
+      } catch (error) {
+        throw translateDatabaseError(error);
+      }
+      return database.transaction((transaction) => play(transaction, begin()), options);
+    },
     transaction: (work, options) =>
       answer(async (signal) => {
         const listeners: ((ending: Ending) => void)[] = [];
@@ -239,4 +273,5 @@ function createDatabase(engine: Engine, queries: Kysely<Tables>): Database {
       return closing;
     },
   };
+  return database;
 }

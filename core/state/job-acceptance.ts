@@ -11,6 +11,7 @@ import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
+import { play } from './script.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
 
 /** An acceptance as it is stored. */
@@ -74,11 +75,11 @@ export async function acceptGroup(
     turnStatements,
     fresh.map(({ job }) => job.keyId ?? ''),
   );
-  const windows = await openWindows(
-    transaction,
+  const toWindows = openWindows(
     slots,
     fresh.map(({ slot }) => slot),
   );
+  const windows = await play(transaction, toWindows);
 
   const rows: JobRow[] = [];
   const owners: JobOwnersTable[] = [];
@@ -92,7 +93,7 @@ export async function acceptGroup(
       return { job: toJobRecord(known.job), replayed: true, active };
     }
     const window = slot && windows.of(slot);
-    const answer = slot && (await window?.ask({ ...slot, take: false }));
+    const answer = slot && window && (await play(transaction, window.ask({ ...slot, take: false })));
     if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
     const usedToday = used.get(job.accountId) ?? 0;
@@ -100,7 +101,7 @@ export async function acceptGroup(
     if (!joined && active >= job.maxActive) return queueFull();
     if (!take) return { ...(answer && { slot: answer }), replayed: false, active };
 
-    const taken = slot && (await window?.ask({ ...slot, take: true }));
+    const taken = slot && window && (await play(transaction, window.ask({ ...slot, take: true })));
     const row: ShownRow = joined ?? write(candidate);
     if (!joined && quota) used.set(job.accountId, usedToday + 1);
     if (!joined) active += 1;
@@ -149,7 +150,7 @@ export async function acceptGroup(
   for (const candidate of inOrderOfWindows(candidates, ({ slot }) => slot))
     verdicts.set(candidate, await judge(candidate));
 
-  await windows.save();
+  await play(transaction, windows.save());
   await table.insert(transaction, rows);
   await table.addOwners(transaction, owners);
   await idempotencyKeys.remember(transaction, [...keys.values()]);

@@ -10,6 +10,7 @@ import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 import { createRowInsert } from './row-insert.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
+import { play } from './script.js';
 import { filled, first } from './statements.js';
 import { knownCounts } from './usage-counts.js';
 import type { UsageTable } from './usage-table.js';
@@ -126,7 +127,7 @@ export function createJobEndTable(
       await insertCharges(transaction, charges.map(toLedgerRow));
       const totals = createTotals();
       for (const charge of charges) totals.addTotal(toTotalsRow(charge));
-      await usageTable.addTotals(transaction, totals);
+      await play(transaction, usageTable.addTotals(totals));
     },
   };
 }

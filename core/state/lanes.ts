@@ -1,4 +1,7 @@
-import { createGroupCommit, type GroupCommit, type GroupCommitOptions } from './group-commit.js';
+import type { GatewayError } from '../errors.js';
+import type { Database, TransactionOptions } from './database.js';
+import { createGroupCommit, type GroupCommit } from './group-commit.js';
+import type { Script } from './script.js';
 
 /** An answer costs far less than a commit. */
 const MAX_GROUP = 1_000;
@@ -10,10 +13,15 @@ export interface Lanes<Item, Answer> {
   submit(keyId: string, item: Item): Promise<Answer>;
 }
 
+export interface LanesOptions<Item, Answer> {
+  database: Database;
+  survives?: TransactionOptions['survives'];
+  /** As of a group commit. */
+  script(items: readonly Item[]): Script<readonly (Answer | GatewayError)[]>;
+}
+
 /** Several group commits side by side where the engine has a use for that. */
-export function createLanes<Item, Answer>(
-  options: Omit<GroupCommitOptions<Item, Answer>, 'most'>,
-): Lanes<Item, Answer> {
+export function createLanes<Item, Answer>(options: LanesOptions<Item, Answer>): Lanes<Item, Answer> {
   const lanes = Array.from({ length: options.database.engine === 'postgres' ? POSTGRES_LANES : 1 }, () =>
     createGroupCommit({ ...options, most: MAX_GROUP }),
   );

@@ -1,6 +1,7 @@
 import type { Compilable, Insertable, InsertQueryBuilder, InsertResult, Kysely, Transaction } from 'kysely';
 import type { Tables } from './schema.js';
-import { createListStatement } from './statements.js';
+import { play, type Script } from './script.js';
+import { createListScript } from './statements.js';
 
 type Insert<Name extends keyof Tables> = InsertQueryBuilder<Tables, Name, InsertResult>;
 
@@ -14,21 +15,26 @@ export interface RowInsertOptions<Name extends keyof Tables, Row> {
   finish?(insert: Insert<Name>): Compilable<Row>;
 }
 
-/** Inserts several rows at once, with statements that are built once; gives back what they return. */
+/** Runs a {@link createRowInsertScript}. */
 export function createRowInsert<Name extends keyof Tables, Row = InsertResult>(options: RowInsertOptions<Name, Row>) {
+  const script = createRowInsertScript(options);
+  return (
+    transaction: Transaction<Tables>,
+    rows: readonly Required<Insertable<Tables[Name]>>[],
+  ): Promise<readonly Row[]> => play(transaction, script(rows));
+}
+
+/** Inserts several rows at once, with statements that are built once; gives back what they return. */
+export function createRowInsertScript<Name extends keyof Tables, Row = InsertResult>(
+  options: RowInsertOptions<Name, Row>,
+) {
   const { queries, table, sample, finish = (insert) => insert as Compilable<Row> } = options;
   const columns = Object.keys(sample) as (keyof typeof sample)[];
-  const statement = createListStatement((length) => {
+  const statement = createListScript((length) => {
     const rows = Array.from({ length }, () => sample as Insertable<Tables[Name]>);
     return finish(queries.insertInto(table).values(rows)).compile();
   });
 
-  return (
-    transaction: Transaction<Tables>,
-    rows: readonly Required<Insertable<Tables[Name]>>[],
-  ): Promise<readonly Row[]> =>
-    statement(
-      transaction,
-      rows.map((row) => columns.map((column) => row[column])),
-    );
+  return (rows: readonly Required<Insertable<Tables[Name]>>[]): Script<readonly Row[]> =>
+    statement(rows.map((row) => columns.map((column) => row[column])));
 }

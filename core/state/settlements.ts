@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Transaction } from 'kysely';
 import type { Settlement } from './admissions.js';
 import { release } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
-import type { ReservationsTable, Tables, UsageEntriesTable } from './schema.js';
+import type { ReservationsTable, UsageEntriesTable } from './schema.js';
+import type { Script } from './script.js';
 import { tokensOf } from './usage-counts.js';
 import { toEntryRow } from './usage-rows.js';
 import type { UsageTable } from './usage-table.js';
@@ -58,15 +58,14 @@ export interface SettlementTables {
  * Writes down what requests used: their entries, the totals of their day and what they leave of their budgets. Whatever was
  * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once.
  */
-export async function writeSettlements(
-  transaction: Transaction<Tables>,
+export function* writeSettlements(
   items: readonly Settled[],
   { budgetTable, usageTable }: SettlementTables,
-): Promise<void> {
+): Script<void> {
   const ids = items.flatMap((item) =>
     'reservation' in item && item.reservation !== undefined ? [item.reservation] : [],
   );
-  const reservations = await usageTable.takeReservations(transaction, ids);
+  const reservations = yield* usageTable.takeReservations(ids);
   const ends: Ended[] = [];
   const entries: UsageEntriesTable[] = [];
   const sums: CountedTogether[] = [];
@@ -81,37 +80,34 @@ export async function writeSettlements(
       ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
     }
   }
-  await releaseAll(transaction, ends, budgetTable);
+  yield* releaseAll(ends, budgetTable);
   const totals = createTotals();
-  for (const entry of await usageTable.insertEntries(transaction, entries)) totals.addEntry(entry);
-  for (const sum of await usageTable.insertSums(transaction, sums)) {
+  for (const entry of yield* usageTable.insertEntries(entries)) totals.addEntry(entry);
+  for (const sum of yield* usageTable.insertSums(sums)) {
     for (const row of sum.totals.rows()) totals.addTotal(row);
   }
-  await usageTable.addTotals(transaction, totals);
+  yield* usageTable.addTotals(totals);
 }
 
 /** Settles what requests of a dead process held: as used to the last token, since nobody knows. */
-export async function writeCutOffs(
-  transaction: Transaction<Tables>,
+export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
   { budgetTable, usageTable }: SettlementTables,
-): Promise<void> {
+): Script<void> {
   const ends = reservations.map((reserved) => ({ reserved, tokensUsed: reserved.tokens, givesBack: false }));
-  await releaseAll(transaction, ends, budgetTable);
+  yield* releaseAll(ends, budgetTable);
   const totals = createTotals();
-  for (const entry of await usageTable.insertEntries(transaction, reservations.map(toCutOffRow)))
-    totals.addEntry(entry);
-  await usageTable.addTotals(transaction, totals);
+  for (const entry of yield* usageTable.insertEntries(reservations.map(toCutOffRow))) totals.addEntry(entry);
+  yield* usageTable.addTotals(totals);
 }
 
 /** Gives back what admissions held that nobody knows to have happened. */
-export async function writeUnheard(
-  transaction: Transaction<Tables>,
+export function* writeUnheard(
   reservations: readonly ReservationsTable[],
   { budgetTable }: SettlementTables,
-): Promise<void> {
+): Script<void> {
   const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, givesBack: true }));
-  await releaseAll(transaction, ends, budgetTable);
+  yield* releaseAll(ends, budgetTable);
 }
 
 interface Ended {
@@ -120,21 +116,14 @@ interface Ended {
   givesBack: boolean;
 }
 
-async function releaseAll(
-  transaction: Transaction<Tables>,
-  ends: readonly Ended[],
-  budgetTable: BudgetTable,
-): Promise<void> {
+function* releaseAll(ends: readonly Ended[], budgetTable: BudgetTable): Script<void> {
   if (ends.length === 0) return;
-  const budgets = await budgetTable.lock(
-    transaction,
-    ends.map(({ reserved }) => reserved.budget_id),
-  );
+  const budgets = yield* budgetTable.lock(ends.map(({ reserved }) => reserved.budget_id));
   for (const end of ends) {
     const budget = budgets.find(end.reserved.budget_id);
     if (budget) budgets.change(release(budget, end));
   }
-  await budgets.save();
+  yield* budgets.save();
 }
 
 /**

@@ -1,10 +1,11 @@
-import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Engine } from './database.js';
 import { DATABASE_NOW } from './job-clock.js';
-import { createRowInsert } from './row-insert.js';
+import { createRowInsertScript } from './row-insert.js';
 import type { RateWindowsTable, Tables } from './schema.js';
+import { rowsOf, type Script } from './script.js';
 import type { WindowKey } from './slots.js';
-import { createListStatement, filled, first } from './statements.js';
+import { createListScript, filled } from './statements.js';
 
 /** What the clocks said. */
 export interface Reading {
@@ -51,15 +52,20 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
   // The clock is read outside of the locking part: after a row's lock was had, not before it was waited for.
-  const lockWindows = createListStatement<WindowRow>((length) => {
+  const lockWindows = createListScript<WindowRow>((length) => {
     const order = postgres ? sql`order by key_id collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
+    // Mostly it is one, which a list takes as long again to find.
+    const wanted =
+      length === 1
+        ? sql`key_id = ${''} and family = ${''}`
+        : sql`(key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
     return sql<WindowRow>`with locked as (
-        select ${columns} from rate_windows where (key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)}) ${order})
+        select ${columns} from rate_windows where ${wanted} ${order})
       select ${columns}, ${databaseNow} as database_now from locked`.compile(queries);
   });
 
-  const createWindows = createRowInsert({
+  const createWindows = createRowInsertScript({
     queries,
     table: 'rate_windows',
     sample: { key_id: '', family: '', ...EMPTY_WINDOW },
@@ -67,7 +73,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   });
 
   // Of each window the oldest slot from its tail on that is younger than that.
-  const firstLive = createListStatement<FirstLive & { number: number }>((length) => {
+  const firstLive = createListScript<FirstLive & { number: number }>((length) => {
     const of = (column: 'seq' | 'at') => sql`(
       select ${sql.ref(column)} from rate_slots
       where rate_slots.key_id = passed.key_id and rate_slots.family = passed.family
@@ -88,49 +94,46 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .limit(ONE_ROW)
     .compile();
 
-  const saveWindows = createListStatement((length) => {
+  const saveWindows = createListScript((length) => {
+    if (length === 1) {
+      const values = sql.join(
+        ['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${name === 'reader' ? '' : 0}`),
+      );
+      return sql`update rate_windows set ${values} where key_id = ${''} and family = ${''}`.compile(queries);
+    }
     const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
     const names = sql.join(COUNTED.map((name) => sql.ref(name)));
     const set = sql.join(['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
-    return sql`with changed (key_id, family, reader, ${names}) as (
-        values ${listOf(length, sql`(${''}, ${''}, ${''}, ${numbers})`)})
+    return sql`with changed (reader, ${names}, key_id, family) as (
+        values ${listOf(length, sql`(${''}, ${numbers}, ${''}, ${''})`)})
       update rate_windows set ${set} from changed
       where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
   });
 
-  const insertSlots = createRowInsert({
+  const insertSlots = createRowInsertScript({
     queries,
     table: 'rate_slots',
     sample: { key_id: '', family: '', seq: 0, at: 0 },
   });
 
-  const deletePassed = createListStatement((length) =>
+  const deletePassed = createListScript((length) =>
     sql`with passed (key_id, family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
       delete from rate_slots where (key_id, family, seq) in (
         select slot.key_id, slot.family, slot.seq from passed join rate_slots as slot
           on slot.key_id = passed.key_id and slot.family = passed.family and slot.seq < passed.tail)`.compile(queries),
   );
 
-  type Runner = Transaction<Tables>;
   return {
-    async createWindows(runner: Runner, keys: readonly WindowKey[]): Promise<void> {
-      await createWindows(
-        runner,
-        keys.map(({ keyId, family }) => ({ key_id: keyId, family, ...EMPTY_WINDOW })),
-      );
+    *createWindows(keys: readonly WindowKey[]): Script<void> {
+      if (keys.length === 0) return;
+      yield* createWindows(keys.map(({ keyId, family }) => ({ key_id: keyId, family, ...EMPTY_WINDOW })));
     },
     /** Those that are there, locked in the order that is given. */
-    lockWindows(runner: Runner, keys: readonly WindowKey[]): Promise<WindowRow[]> {
-      return lockWindows(
-        runner,
-        keys.map(({ keyId, family }) => [keyId, family]),
-      );
-    },
+    lockWindows: (keys: readonly WindowKey[]): Script<readonly WindowRow[]> =>
+      lockWindows(keys.map(({ keyId, family }) => [keyId, family])),
     /** By the rows. */
-    async firstLive(
-      runner: Runner,
-      windows: readonly { row: WindowRow; passedAt: number }[],
-    ): Promise<Map<WindowRow, FirstLive>> {
+    *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, FirstLive>> {
+      if (windows.length === 0) return new Map();
       const asked = windows.map(({ row, passedAt }, number) => [
         number,
         row.key_id,
@@ -138,31 +141,28 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
         row.tail_seq,
         passedAt,
       ]);
-      const found = await firstLive(runner, asked);
+      const found = yield* firstLive(asked);
       return new Map(found.map(({ number, ...live }) => [(windows[number] as { row: WindowRow }).row, live]));
     },
-    async takenAt(runner: Runner, keyId: string, family: string, seq: number): Promise<number> {
-      const row = first(await runner.executeQuery(filled(takenAt, [keyId, family, seq])));
+    *takenAt(keyId: string, family: string, seq: number): Script<number> {
+      const [row] = yield* rowsOf(filled(takenAt, [keyId, family, seq]));
       if (!row) throw new Error('A live slot has no row.');
       return row.at;
     },
-    async saveWindows(runner: Runner, changes: readonly WindowChange[]): Promise<void> {
-      await saveWindows(
-        runner,
+    *saveWindows(changes: readonly WindowChange[]): Script<void> {
+      if (changes.length === 0) return;
+      yield* saveWindows(
         changes.map(({ keyId, family, reader, time, wall, steady, next, tail, tailAt, lastAt }) => [
-          ...[keyId, family, reader],
-          ...[time, wall, steady, next, tail, tailAt, lastAt],
+          ...[reader, time, wall, steady, next, tail, tailAt, lastAt],
+          ...[keyId, family],
         ]),
       );
       const taken = changes.flatMap(({ keyId, family, takenFrom, time }) =>
         takenFrom === undefined ? [] : [{ key_id: keyId, family, seq: takenFrom, at: time }],
       );
-      await insertSlots(runner, taken);
+      yield* insertSlots(taken);
       const moved = changes.filter(({ tailMoved }) => tailMoved);
-      await deletePassed(
-        runner,
-        moved.map(({ keyId, family, tail }) => [keyId, family, tail]),
-      );
+      yield* deletePassed(moved.map(({ keyId, family, tail }) => [keyId, family, tail]));
     },
   };
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely, Transaction } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import type { Engine } from './database.js';
 import type { Tables } from './schema.js';
+import type { Script } from './script.js';
 import {
   compileSlotStatements,
   type FirstLive,
@@ -36,7 +37,7 @@ export interface SlotWish extends Pick<SlotRequest, 'slots' | 'limit'> {
 /** One key's window of one family, locked until the transaction ends. */
 export interface OpenWindow {
   /** Each answer counts what was taken before. */
-  ask(wish: SlotWish): Promise<SlotAnswer>;
+  ask(wish: SlotWish): Script<SlotAnswer>;
   /** What is to be written down; undefined where nothing has changed. */
   change(): WindowChange | undefined;
 }
@@ -46,9 +47,9 @@ export type WindowKey = Pick<SlotRequest, 'keyId' | 'family'>;
 
 export interface SlotTable {
   /** Locks and reads windows, all of them together; by their names. Each may be named several times. */
-  open(transaction: Transaction<Tables>, wanted: readonly WindowKey[]): Promise<Map<string, OpenWindow>>;
+  open(wanted: readonly WindowKey[]): Script<Map<string, OpenWindow>>;
   /** Writes down what was taken of open windows; it counts when the transaction commits. */
-  save(transaction: Transaction<Tables>, windows: Iterable<OpenWindow>): Promise<void>;
+  save(windows: Iterable<OpenWindow>): Script<void>;
 }
 
 export function windowName({ keyId, family }: WindowKey): string {
@@ -96,22 +97,21 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
    * Those that are not there yet are made before any is locked: whoever holds a lock waits for nobody who makes one, so no
    * two transactions wait for each other in a ring.
    */
-  async function lockWindows(transaction: Transaction<Tables>, wanted: readonly WindowKey[]): Promise<WindowRow[]> {
+  function* lockWindows(wanted: readonly WindowKey[]): Script<readonly WindowRow[]> {
     const unknown = wanted.filter((key) => !known.has(windowName(key)));
-    await statements.createWindows(transaction, unknown);
-    const rows = await statements.lockWindows(transaction, wanted);
+    yield* statements.createWindows(unknown);
+    const rows = yield* statements.lockWindows(wanted);
     if (known.size + rows.length > MAX_KNOWN) known.clear();
     const found = new Set(rows.map(nameOf));
     for (const name of found) known.add(name);
     if (found.size === wanted.length) return rows;
     // The transaction that made them was rolled back after all, or their key has been removed since.
     const missing = wanted.filter((key) => !found.has(windowName(key)));
-    await statements.createWindows(transaction, missing);
-    return [...rows, ...(await statements.lockWindows(transaction, missing))];
+    yield* statements.createWindows(missing);
+    return [...rows, ...(yield* statements.lockWindows(missing))];
   }
 
   function readWindow(
-    transaction: Transaction<Tables>,
     row: WindowRow,
     { reading, elapsed, now }: WindowTime,
     firstLive: FirstLive | undefined,
@@ -128,15 +128,15 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     const tailMoved = tail !== row.tail_seq;
 
     const takenAt = new Map<number, number>();
-    async function whenTaken(seq: number): Promise<number> {
+    function* whenTaken(seq: number): Script<number> {
       if (seq >= head) return now;
-      const known = takenAt.get(seq) ?? (await statements.takenAt(transaction, keyId, family, seq));
+      const known = takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
       takenAt.set(seq, known);
       return known;
     }
 
     return {
-      async ask({ slots, limit, take }) {
+      *ask({ slots, limit, take }) {
         const excess = next - tail + slots - limit;
         const accepted = excess <= 0;
         if (accepted && take) {
@@ -146,7 +146,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
         let retryAfterMs = 0;
         // More than the window ever holds: there is no such time, and the longest wait says so best.
         if (slots > limit) retryAfterMs = WINDOW_MS;
-        else if (!accepted) retryAfterMs = (await whenTaken(tail + excess - 1)) + WINDOW_MS - now;
+        else if (!accepted) retryAfterMs = (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now;
         return {
           accepted,
           limit,
@@ -170,24 +170,21 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   }
 
   return {
-    async open(transaction, requests) {
+    *open(requests) {
       const byName = new Map(requests.map((request) => [windowName(request), request]));
       const wanted = inOrderOfWindows([...byName.values()], (key) => key);
-      const rows = (await lockWindows(transaction, wanted)).map((row) => ({ row, time: timeOf(row) }));
+      const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
       const passed = rows.filter(
         ({ row, time: { now } }) => row.tail_seq < row.next_seq && now - row.tail_at >= WINDOW_MS,
       );
-      const firstLive = await statements.firstLive(
-        transaction,
+      const firstLive = yield* statements.firstLive(
         passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
       );
-      return new Map(
-        rows.map(({ row, time }) => [nameOf(row), readWindow(transaction, row, time, firstLive.get(row))]),
-      );
+      return new Map(rows.map(({ row, time }) => [nameOf(row), readWindow(row, time, firstLive.get(row))]));
     },
-    async save(transaction, windows) {
+    *save(windows) {
       const changes = Array.from(windows, (window) => window.change()).filter((change) => change !== undefined);
-      await statements.saveWindows(transaction, changes);
+      yield* statements.saveWindows(changes);
     },
   };
 }

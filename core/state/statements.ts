@@ -1,5 +1,6 @@
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Tables } from './schema.js';
+import { play, rowsOf, type Script } from './script.js';
 
 /*
  * Statements of the hot path are built once; what is run is their text with other parameters, in the order of the text.
@@ -17,12 +18,19 @@ export function first<Row>({ rows }: { rows: readonly Row[] }): Row | undefined 
   return rows[0];
 }
 
+/** Runs a {@link createListScript}. */
+export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
+  const script = createListScript(compile);
+  return (runner: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<readonly Row[]> =>
+    play(runner, script(items));
+}
+
 /**
  * A statement with a list in it, for lists of any length: run in pieces whose lengths are powers of two, so that it is built
  * in few forms.
  * @param compile Builds it for a list of that length, with no parameters but those of the list.
  */
-export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
+export function createListScript<Row>(compile: (length: number) => CompiledQuery<Row>) {
   const compiled = new Map<number, CompiledQuery<Row>>();
 
   function compiledFor(length: number): CompiledQuery<Row> {
@@ -34,13 +42,13 @@ export function createListStatement<Row>(compile: (length: number) => CompiledQu
   }
 
   /** @param items The parameters of each; what the statement returns, of all pieces together. */
-  return async (runner: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<Row[]> => {
-    const found: Row[] = [];
+  return function* (items: readonly (readonly unknown[])[]): Script<readonly Row[]> {
+    let found: readonly Row[] = [];
     for (let begun = 0; begun < items.length; ) {
       const length = Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(items.length - begun)));
       const parameters = items.slice(begun, begun + length).flat();
-      const { rows } = await runner.executeQuery(filled(compiledFor(length), parameters));
-      for (const row of rows) found.push(row);
+      const rows = yield* rowsOf(filled(compiledFor(length), parameters));
+      found = begun === 0 ? rows : [...found, ...rows];
       begun += length;
     }
     return found;

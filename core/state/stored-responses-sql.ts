@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Logger } from '../contracts/services.js';
 import type { Database } from './database.js';
-import { createRowInsert } from './row-insert.js';
+import { createRowInsertScript } from './row-insert.js';
 import type { StoredResponsesTable } from './schema.js';
 import type { StoredResponse, StoredResponses } from './stored-responses.js';
 import { createWriteBehind } from './write-behind.js';
@@ -17,7 +17,7 @@ export interface ClosableStoredResponses extends StoredResponses {
 export function createStoredResponses(database: Database, logger: Logger): ClosableStoredResponses {
   /** Not in the database yet. */
   const fresh = new Map<string, StoredResponse>();
-  const insert = createRowInsert({
+  const insert = createRowInsertScript({
     queries: database.queries,
     table: 'stored_responses',
     sample: { id: '', account_id: '', model: '', upstream: '', created_at: 0 },
@@ -39,9 +39,9 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       logger.warn('responses will not be found again', { count: excess });
       return waiting.slice(excess);
     },
-    async write(transaction, responses) {
+    *write(responses) {
       const wanted = responses.filter((response) => fresh.get(nameOf(response)) === response);
-      await insert(transaction, wanted.map(toRow));
+      yield* insert(wanted.map(toRow));
     },
     done: (responses) => responses.forEach(forgetFresh),
     logger,

@@ -1,20 +1,21 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
-import { createRowInsert } from './row-insert.js';
+import { type Kysely, sql } from 'kysely';
+import { createRowInsertScript } from './row-insert.js';
 import type { ReservationsTable, Tables, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from './schema.js';
-import { createListStatement } from './statements.js';
+import type { Script } from './script.js';
+import { createListScript } from './statements.js';
 import { NO_COUNTS } from './usage-counts.js';
 import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals } from './usage-totals.js';
 
 /** The statements that write down what requests used, and what they held of a budget. */
 export function createUsageTable(queries: Kysely<Tables>) {
-  const insertEntries = createRowInsert({
+  const insertEntries = createRowInsertScript({
     queries,
     table: 'usage_entries',
     sample: ENTRY,
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['key_id', 'at', 'request_id']),
   });
 
-  const addTotals = createRowInsert({
+  const addTotals = createRowInsertScript({
     queries,
     table: 'usage_totals',
     sample: TOTAL,
@@ -26,16 +27,16 @@ export function createUsageTable(queries: Kysely<Tables>) {
       ),
   });
 
-  const insertSums = createRowInsert({
+  const insertSums = createRowInsertScript({
     queries,
     table: 'usage_sums',
     sample: { id: '', at: 0 },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
   });
 
-  const insertReservations = createRowInsert({ queries, table: 'reservations', sample: RESERVATION });
+  const insertReservations = createRowInsertScript({ queries, table: 'reservations', sample: RESERVATION });
 
-  const deleteReservations = createListStatement((length) =>
+  const deleteReservations = createListScript((length) =>
     queries
       .deleteFrom('reservations')
       .where(
@@ -49,42 +50,30 @@ export function createUsageTable(queries: Kysely<Tables>) {
 
   return {
     /** Those that were not there before: an entry that is given again, also within the list, is left out. */
-    async insertEntries(
-      transaction: Transaction<Tables>,
-      rows: readonly UsageEntriesTable[],
-    ): Promise<readonly UsageEntriesTable[]> {
-      const inserted = await insertEntries(transaction, rows);
+    *insertEntries(rows: readonly UsageEntriesTable[]): Script<readonly UsageEntriesTable[]> {
+      const inserted = yield* insertEntries(rows);
       if (inserted.length === rows.length) return rows;
       const names = new Set(inserted.map(nameOf));
       return rows.filter((row) => names.delete(nameOf(row)));
     },
 
-    async addTotals(transaction: Transaction<Tables>, totals: Totals): Promise<void> {
-      await addTotals(transaction, totals.rows());
+    *addTotals(totals: Totals): Script<void> {
+      yield* addTotals(totals.rows());
     },
 
     /** Those that were not there before. */
-    async insertSums<Sum extends UsageSumsTable>(
-      transaction: Transaction<Tables>,
-      sums: readonly Sum[],
-    ): Promise<readonly Sum[]> {
-      const inserted = await insertSums(transaction, sums);
+    *insertSums<Sum extends UsageSumsTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
+      const inserted = yield* insertSums(sums);
       return sums.filter(({ id }) => inserted.some((row) => row.id === id));
     },
 
-    async insertReservations(transaction: Transaction<Tables>, rows: readonly ReservationsTable[]): Promise<void> {
-      await insertReservations(transaction, rows);
+    *insertReservations(rows: readonly ReservationsTable[]): Script<void> {
+      yield* insertReservations(rows);
     },
 
     /** Those that were still there, by id: whoever gets one settles it. */
-    async takeReservations(
-      transaction: Transaction<Tables>,
-      ids: readonly string[],
-    ): Promise<Map<string, ReservationsTable>> {
-      const rows = await deleteReservations(
-        transaction,
-        ids.map((id) => [id]),
-      );
+    *takeReservations(ids: readonly string[]): Script<Map<string, ReservationsTable>> {
+      const rows = yield* deleteReservations(ids.map((id) => [id]));
       return new Map(rows.map((row) => [row.id, row]));
     },
   };

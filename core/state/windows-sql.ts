@@ -1,8 +1,7 @@
-import type { Transaction } from 'kysely';
 import type { Database } from './database.js';
 import { createLanes } from './lanes.js';
 import { openWindows } from './open-windows.js';
-import type { Tables } from './schema.js';
+import type { Script } from './script.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest, Windows } from './windows.js';
 
@@ -21,18 +20,18 @@ interface Wish extends SlotRequest {
  * its transaction has committed, so it survives a crash of the process.
  */
 export function createWindows({ database, slots }: WindowsOptions): Windows {
-  async function answer(transaction: Transaction<Tables>, wishes: readonly Wish[]): Promise<SlotAnswer[]> {
-    const windows = await openWindows(transaction, slots, wishes);
+  function* answer(wishes: readonly Wish[]): Script<SlotAnswer[]> {
+    const windows = yield* openWindows(slots, wishes);
     const answers = new Map<Wish, SlotAnswer>();
     for (const wish of inOrderOfWindows(wishes, (each) => each)) {
-      answers.set(wish, await windows.of(wish).ask(wish));
+      answers.set(wish, yield* windows.of(wish).ask(wish));
     }
-    await windows.save();
+    yield* windows.save();
     return wishes.map((wish) => answers.get(wish) as SlotAnswer);
   }
 
   // A power cut ends the requests too, and forgets the slots of the last moment with them.
-  const lanes = createLanes<Wish, SlotAnswer>({ database, survives: 'process-end', work: answer });
+  const lanes = createLanes<Wish, SlotAnswer>({ database, survives: 'process-end', script: answer });
 
   return {
     take: (request) => lanes.submit(request.keyId, { ...request, take: true }),

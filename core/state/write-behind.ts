@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Transaction } from 'kysely';
 import type { Logger } from '../contracts/services.js';
 import { isGatewayError } from '../errors.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
-import type { Tables } from './schema.js';
+import type { Script } from './script.js';
 
 /** After the first of them; a commit is the dearer the fewer share it. */
 const DELAY_MS = 50;
@@ -32,7 +31,7 @@ export interface WriteBehindOptions<Item> {
   /** Makes room where more wait than that: gives back what goes on waiting, in order. */
   shed(waiting: readonly Item[]): Item[];
   /** May be called again with the same items although they were written: the answer to a commit can be lost. */
-  write(transaction: Transaction<Tables>, items: readonly Item[]): Promise<void>;
+  write(items: readonly Item[]): Script<void>;
   /** Written for good, or never to be: nothing holds these any more. */
   done(items: readonly Item[]): void;
   logger: Logger;
@@ -93,7 +92,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
   }
 
   async function tryWriting(items: readonly Item[]): Promise<void> {
-    const trying = database.transaction((transaction) => write(transaction, items));
+    const trying = database.script(() => write(items));
     attempt = trying.catch(() => undefined);
     await trying;
     done(items);

@@ -28,9 +28,10 @@ export function createSampleTaker(): SampleTaker {
       bytesInAll += end - start;
       const length = Math.min(end - start, KEPT_BYTES - keptBytes);
       if (length <= 0) return;
-      kept ??= Buffer.allocUnsafe(Math.max(FIRST_BYTES, length));
+      // Not of Node's pool: a part that is kept for as long as a stream takes keeps all 64 KiB of it.
+      kept ??= Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, length));
       if (keptBytes + length > kept.length) {
-        const larger = Buffer.allocUnsafe(Math.max(kept.length * 2, keptBytes + length));
+        const larger = Buffer.allocUnsafeSlow(Math.max(kept.length * 2, keptBytes + length));
         kept.copy(larger, 0, 0, keptBytes);
         kept = larger;
       }

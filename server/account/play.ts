@@ -1,6 +1,7 @@
 import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError } from 'mediagate';
 import type { KeyTable } from '../key-table.js';
 import type { Next, RequestContext } from '../middleware/request-state.js';
+import { isOfPrograms } from '../site/failure-page.js';
 import type { AccountDesks } from './desks.js';
 import type { AccountDependencies } from './routes.js';
 import { createSameOriginGuard } from './same-origin.js';
@@ -43,7 +44,7 @@ export function createPlay({ account: { state, site }, desks: { sessions }, keys
   }
 
   return (context: RequestContext, next: Next): Promise<unknown> =>
-    context.path.startsWith(`${PREFIX}/v1/`) ? play(context, next) : next();
+    isOfPrograms(context.req) || !context.path.startsWith(`${PREFIX}/v1/`) ? next() : play(context, next);
 }
 
 /** The key that an account acts with on pages. */

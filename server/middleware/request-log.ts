@@ -6,7 +6,7 @@ export function logRequest(logger: Logger, context: RequestContext, route: strin
   const { requestId, key, errorCode, span } = context.state;
   logger.info('request', {
     requestId,
-    method: context.method,
+    method: context.req.method,
     route: route ?? '(none)',
     status: context.res.statusCode,
     ms: Math.round(ms * 10) / 10,

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { addField } from '../answer-response.js';
 
 /** On every answer, errors of the parser included. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
@@ -11,5 +12,5 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 const entries = Object.entries(SECURITY_HEADERS);
 
 export function setSecurityHeaders(response: ServerResponse): void {
-  for (const [name, value] of entries) response.setHeader(name, value);
+  for (const [name, value] of entries) addField(response, name, value);
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { GatewayError } from 'mediagate';
 import type { Next, RequestContext } from '../middleware/request-state.js';
 import { type Html, html } from './html.js';
@@ -12,9 +13,14 @@ export function markPage(context: RequestContext, next: Next): Promise<unknown> 
 /** Paths of programs: whoever asks for these is told in JSON what went wrong. */
 const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
 
+/** Of most requests, without taking their address apart. */
+export function isOfPrograms({ url }: IncomingMessage): boolean {
+  return url?.startsWith('/v1/') === true;
+}
+
 /** As {@link markPage}, for every address that nothing else is at. */
 export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
-  return PROGRAMS.test(context.path) ? next() : markPage(context, next);
+  return isOfPrograms(context.req) || PROGRAMS.test(context.path) ? next() : markPage(context, next);
 }
 
 /** What a person may do about it. */
