@@ -166,9 +166,10 @@ async function fit(opened: () => Sharp, { media, header, canvas }: Fitting): Pro
   const format = canvas.format ?? (header.type === 'gif' ? 'png' : header.type);
   const contentType = IMAGE_CONTENT_TYPES[format];
   const mayStay = format === header.type && (canvas.size === 'auto' || isOfSize(header, canvas.size));
-  if (!mayStay) canvas.redraws?.(contentType);
   const image = opened();
-  const { autoOrient, orientation = 1 } = await image.metadata();
+  const reading = image.metadata();
+  if (!mayStay) canvas.redraws?.(contentType);
+  const { autoOrient, orientation = 1 } = await reading;
   const stays = mayStay && (canvas.size === 'auto' || orientation === 1);
   if (mayStay && !stays) canvas.redraws?.(contentType);
   await decodeToTheEnd(opened(), autoOrient.height);

@@ -88,10 +88,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       let handle: FileHandle | undefined;
       try {
         handle = await open(incoming, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-        const opened = handle;
-        // While the content is still to come, the file takes its place in the journal: then there is less to be waited for.
-        const prepared = file.body instanceof Uint8Array ? undefined : opened.sync();
-        await Promise.all([prepared, writeWhole(opened, file, clock.now())]);
+        await writeWhole(handle, file, clock.now());
         await rename(incoming, target);
       } catch (error) {
         // Best effort, both: the sweep at the next start gets what remains.
