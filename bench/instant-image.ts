@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { definePlugin } from 'mediagate';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { definePlugin, GatewayError } from 'mediagate';
 import { Type } from 'typebox';
 import { sampleImage } from '../test/support/sample-images.js';
 
@@ -9,6 +11,9 @@ const OptionsSchema = Type.Object({
   /** Pictures at first that take no time. */
   quickPictures: Type.Integer({ minimum: 0, default: 0 }),
 });
+
+/** What no picture is made of: the process that is asked for it collects its garbage instead. */
+export const COLLECTING_PROMPT = 'collect garbage';
 
 /** A model that does nothing, for so long: the picture is there already, and larger than what is asked for. */
 export async function instantPicture(takesMs = 0): Promise<Buffer> {
@@ -28,7 +33,11 @@ export default definePlugin<typeof OptionsSchema>({
       imageProviders: [
         {
           models: ['gen-img-2'],
-          async generate() {
+          async generate({ prompt }) {
+            if (prompt === COLLECTING_PROMPT) {
+              collectGarbage();
+              throw new GatewayError('moderation_blocked', 'There is no such picture.');
+            }
             quick -= 1;
             return { bytes: await instantPicture(quick < 0 ? takesMs : 0), contentType: 'image/png' };
           },
@@ -37,3 +46,10 @@ export default definePlugin<typeof OptionsSchema>({
     };
   },
 });
+
+function collectGarbage(): void {
+  // The gateway is started without it.
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  collect();
+}

@@ -1,5 +1,5 @@
 import type { Media } from '../contracts/media.js';
-import type { Clock, FileSource, Logger, Storage } from '../contracts/services.js';
+import type { Clock, FileSource, Logger, Storage, StoredFile } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import type { FittedImage } from '../media/image-file.js';
 import { expiryOf, fileName, newFileStem, newPublicStem } from './file-names.js';
@@ -39,8 +39,8 @@ export interface ResultFiles {
 export interface Drawing {
   /** The model's own. */
   raw: Media;
-  /** Calls `redraws` as soon as it is known that the model's own is another picture than the one to come. */
-  fit(redraws: () => void): Promise<FittedImage>;
+  /** Calls `redraws` with its media type as soon as it is known that another picture than the model's own will come. */
+  fit(redraws: (contentType: string) => void): Promise<FittedImage>;
 }
 
 export type StoredImage = Omit<FinishedImage, 'usage' | 'warnings'>;
@@ -54,23 +54,27 @@ export interface ResultFilesOptions {
 }
 
 export function createResultFiles({ storage, clock, logger, publicMs }: ResultFilesOptions): ResultFiles {
+  /** @param bytes May be still to come; where they never do, it throws why. */
   async function write(
-    name: string,
-    { bytes, contentType }: Media,
-    place: ResultPlace,
+    { name, contentType, expiresAt }: Omit<StoredFile, 'body'>,
+    bytes: Uint8Array | Promise<Uint8Array>,
     signal: AbortSignal,
   ): Promise<FileSource> {
-    const file = { name, contentType, expiresAt: new Date(place.expiresAt), body: bytes };
+    const store = () => {
+      const body = bytes instanceof Uint8Array ? bytes : toCome(bytes);
+      return storage.write({ name, contentType, expiresAt, body });
+    };
     for (const retryMs of RETRIES_MS) {
       try {
-        return await storage.write(file);
+        return await store();
       } catch (error) {
+        await bytes;
         logger.warn('an image could not be stored; it is tried again', { error });
       }
       await clock.sleep(retryMs, signal);
     }
     try {
-      return await storage.write(file);
+      return await store();
     } catch (cause) {
       throw new GatewayError('storage_error', 'The image was made, and could not be stored.', { cause });
     }
@@ -84,29 +88,34 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
     },
     async store(place, { raw, fit }, signal) {
       const prefix = place.public ? 'img' : 'inline';
-      const nameOfRaw = () => fileName(prefix, `${place.stem}_raw`, raw.contentType);
+      const expiresAt = new Date(place.expiresAt);
+      const fileOf = (stem: string, contentType: string) => {
+        return { name: fileName(prefix, stem, contentType), contentType, expiresAt };
+      };
+      const rawFile = () => fileOf(`${place.stem}_raw`, raw.contentType);
+      const drawn = Promise.withResolvers<Uint8Array>();
+      let writing: Promise<FileSource> | undefined;
       let writingRaw: Promise<FileSource> | undefined;
-      // While the picture is drawn anew: then the disk has to be waited for once.
-      const writeRaw = async () => write(nameOfRaw(), raw, place, signal);
-      const fitting = fit(() => {
+      // While the picture is drawn anew: then there is less to wait for once it is.
+      const fitting = fit((contentType) => {
+        writing = observed(async () => write(fileOf(place.stem, contentType), drawn.promise, signal));
         // Nobody is told the way to the model's own picture where there are no public files.
-        if (!place.public) return;
-        writingRaw = writeRaw();
-        // Its failure is told of below.
-        writingRaw.catch(() => undefined);
+        if (place.public) writingRaw = observed(async () => write(rawFile(), raw.bytes, signal));
       });
       try {
-        const fitted = await fitting;
-        const name = fileName(prefix, place.stem, fitted.contentType);
-        const source = await write(name, fitted, place, signal);
+        const { contentType, width, height, bytes } = await fitting;
+        drawn.resolve(bytes);
+        const file = fileOf(place.stem, contentType);
+        const source = await (writing ?? write(file, bytes, signal));
         await writingRaw;
-        const { contentType, width, height, bytes } = fitted;
-        const rawName = writingRaw ? nameOfRaw() : name;
-        return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
+        const rawName = writingRaw ? rawFile().name : file.name;
+        return { name: file.name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
       } catch (error) {
+        if (writing) drawn.reject(error);
+        await writing?.catch(() => undefined);
         // Neither is left alone; where this cannot be removed, it expires.
         const written = await writingRaw?.catch(() => undefined);
-        if (written) await storage.delete(nameOfRaw()).catch(() => undefined);
+        if (written) await storage.delete(rawFile().name).catch(() => undefined);
         throw error;
       }
     },
@@ -120,4 +129,15 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       throw new GatewayError('file_not_found', 'There is no such file.');
     },
   };
+}
+
+/** Begun now; how it ends may be asked for later. */
+function observed<Result>(work: () => Promise<Result>): Promise<Result> {
+  const result = work();
+  result.catch(() => undefined);
+  return result;
+}
+
+async function* toCome(bytes: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield await bytes;
 }

@@ -20,8 +20,11 @@ export interface Canvas {
   format?: OutputFormat;
   /** 0 to 100, for JPEG and WebP that have to be encoded anew. Default 92. */
   quality?: number;
-  /** Called where the bytes will not stay as they are, once they have been decoded to their end and before the rest of the work. */
-  redraws?(): void;
+  /**
+   * Called once where the bytes will not stay as they are, as soon as that is certain: before they have been decoded, which may
+   * still fail. Told the media type of what will come.
+   */
+  redraws?(contentType: string): void;
   signal: AbortSignal;
 }
 
@@ -160,18 +163,24 @@ interface Fitting {
 }
 
 async function fit(opened: () => Sharp, { media, header, canvas }: Fitting): Promise<FittedImage> {
+  const format = canvas.format ?? (header.type === 'gif' ? 'png' : header.type);
+  const contentType = IMAGE_CONTENT_TYPES[format];
+  const mayStay = format === header.type && (canvas.size === 'auto' || isOfSize(header, canvas.size));
   const image = opened();
-  const { autoOrient, orientation = 1 } = await image.metadata();
+  const reading = image.metadata();
+  if (!mayStay) canvas.redraws?.(contentType);
+  const { autoOrient, orientation = 1 } = await reading;
+  const stays = mayStay && (canvas.size === 'auto' || orientation === 1);
+  if (mayStay && !stays) canvas.redraws?.(contentType);
   await decodeToTheEnd(opened(), autoOrient.height);
   const { width, height } = canvas.size === 'auto' ? autoOrient : canvas.size;
-  const format = canvas.format ?? (header.type === 'gif' ? 'png' : header.type);
-  const fits = canvas.size === 'auto' || (header.width === width && header.height === height && orientation === 1);
-  if (fits && format === header.type) {
-    return { bytes: media.bytes, contentType: IMAGE_CONTENT_TYPES[format], width, height, untouched: true };
-  }
-  canvas.redraws?.();
+  if (stays) return { bytes: media.bytes, contentType, width, height, untouched: true };
   image.resize(width, height, { fit: 'cover', position: 'centre' }).toColourspace('srgb');
   return { ...(await encodeAs(image, format, canvas.quality)), width, height, untouched: false };
+}
+
+function isOfSize(header: ImageHeader, { width, height }: ImageSize): boolean {
+  return header.width === width && header.height === height;
 }
 
 /** A crop would not notice that the last rows are missing; who asks for the last one makes the decoder go through all. */

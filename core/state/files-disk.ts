@@ -138,16 +138,16 @@ async function writeWhole(
   now: number,
 ): Promise<void> {
   const hash = createHash('sha256');
-  const whole = body instanceof Uint8Array ? body : new Uint8Array();
-  let size = whole.byteLength;
-  hash.update(whole);
-  for await (const chunk of body instanceof Uint8Array ? [] : body) {
+  let size = 0;
+  let last: Uint8Array = new Uint8Array();
+  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
     hash.update(chunk);
-    await handle.writeFile(chunk);
+    if (last.byteLength > 0) await handle.writeFile(last);
+    last = chunk;
     size += chunk.byteLength;
   }
   const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
-  await writeBoth(handle, whole, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
+  await writeBoth(handle, last, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
   // The time lets the sweep pass over what is not due without opening it; where a power cut took it, the sweep looks.
   await Promise.all([expiresAt && handle.utimes(expiresAt, expiresAt), handle.sync()]);
 }

@@ -9,6 +9,7 @@ import {
   createLogger,
   type Gateway,
   GatewayError,
+  type GeneratedImage,
   type ImageSubmitRequest,
   type Jobs,
   openState,
@@ -210,6 +211,23 @@ describe('the image service', () => {
     expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
   });
 
+  it('tries again to store a picture that is drawn anew, and the one of the model', async () => {
+    let failures = 4;
+    write = async (file) => {
+      failures -= 1;
+      if (failures >= 0) throw new GatewayError('upstream_unavailable', 'The disk is full.');
+      return state.files.write(file);
+    };
+    const id = await submit();
+    await darkroom.develop(await pictureOf(96));
+    const { image } = await ended(id);
+    expect(image).to.include({ width: 64, height: 64 });
+    expect(await files())
+      .to.have.members([image?.name, image?.rawName])
+      .and.to.have.length(2);
+    expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
+  });
+
   it('says so where a picture cannot be stored, and completes no job without its file', async () => {
     write = () => Promise.reject(new GatewayError('upstream_unavailable', 'The disk is full.'));
     const id = await submit();
@@ -270,6 +288,20 @@ describe('the image service', () => {
     expect((await ended(id)).error).to.include({ code: 'upstream_error', retryable: true });
   });
 
+  it('leaves no file of a picture that was to be drawn anew and is not whole', async () => {
+    let written = 0;
+    write = (file) => {
+      written += 1;
+      return state.files.write(file);
+    };
+    const id = await submit();
+    const whole = await pictureOf(96);
+    await darkroom.develop({ ...whole, bytes: whole.bytes.subarray(0, -40) });
+    expect((await ended(id)).error).to.include({ code: 'upstream_error', retryable: true });
+    expect(written).to.equal(2);
+    expect(await files()).to.deep.equal([]);
+  });
+
   it('is not there where there is no place for jobs or files', async () => {
     const bare = await createGateway({ plugins: [{ use: inventedModel() }] });
     try {
@@ -280,3 +312,9 @@ describe('the image service', () => {
     }
   });
 });
+
+/** A square one, of so many pixels a side. */
+async function pictureOf(side: number): Promise<GeneratedImage> {
+  const bytes = await sampleImage({ width: side, height: side, format: 'png', seed: 2, noise: true });
+  return { bytes, contentType: 'image/png' };
+}
