@@ -108,7 +108,8 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
       if (ending === 'committed') {
         ended.forEach(forget);
         for (const row of claimed.rows) begin(row, renewedAt);
-        if (claimed.choosy) unsure();
+        // Where there was no free slot to claim for, one may have been freed by who could not see what this one accepts.
+        if (claimed.choosy || (free === 0 && runs.size < concurrency)) unsure();
       } else if (free > 0) takeBack(claimed.rows);
       resolve();
     });

@@ -1,14 +1,18 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { GatewayError } from '../../../core/errors.js';
 import { openDatabase } from '../../../core/state/database.js';
 import type { State, StateSettings } from '../../../core/state/index.js';
 import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
 import { rejection } from '../../support/rejection.js';
+import { until } from '../../support/until.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
 
 const kind = 'extraction' as const;
 const DAY_MS = 24 * 60 * 60 * 1000;
+/** Key of a lock that a commit is to wait for. */
+const HELD = 7;
 
 for (const engine of engines) {
   describe(`durable jobs on ${engine.name}`, () => {
@@ -222,6 +226,38 @@ for (const engine of engines) {
       await ended(b);
       await workers.stop();
     });
+
+    if (engine.name === 'postgres')
+      it('runs what was accepted while all slots were taken, and committed after one was freed', async () => {
+        // Nobody looks by himself before the test is over.
+        const patient = await node({ jobPollMs: DAY_MS });
+        const observer = new pg.Client({ connectionString: place.databaseUrl });
+        await observer.connect();
+        try {
+          await observer.query(`
+            select pg_advisory_lock(${HELD});
+            create function linger() returns trigger language plpgsql as
+              $$ begin perform pg_advisory_xact_lock(${HELD}); return null; end $$;
+            create constraint trigger lingers after insert on jobs deferrable initially deferred
+              for each row when (new.summary = '{"name":"late"}') execute function linger()`);
+          const gate = Promise.withResolvers<void>();
+          work(() => gate.promise, { from: patient });
+          const first = await accept('first', {}, patient);
+          const late = accept('late', {}, patient);
+          await until(async () => {
+            const { rowCount } = await observer.query(
+              `select 1 from pg_locks where locktype = 'advisory' and not granted`,
+            );
+            return rowCount === 1;
+          });
+          gate.resolve();
+          await ended(first);
+          await observer.query(`select pg_advisory_unlock(${HELD})`);
+          await ended(await late);
+        } finally {
+          await observer.end();
+        }
+      });
 
     it('gives back any text as it was: U+0000, lone surrogates, keys of any length', async () => {
       const text = `a\u0000b\ud800c\udfffd${'é'.repeat(5_000)}`;
