@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
@@ -228,6 +229,12 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     for (let warm = 0; warm < 2; warm += 1) await round();
     const before = used();
     for (let count = 0; count < 4; count += 1) await round();
-    expect(used() - before).to.be.below(12);
+    // Buffers that were collected are given back by a thread of their own, a moment later where the machine is busy.
+    let more = used() - before;
+    for (let looks = 0; more >= 12 && looks < 100; looks += 1) {
+      await sleep(20);
+      more = used() - before;
+    }
+    expect(more).to.be.below(12);
   });
 });
