@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from './fault-flags.js';
@@ -26,6 +27,7 @@ const run =
   `${STREAMS} streams of ${STREAM_SECONDS} s, behind ${front}, \`DRAIN_SECONDS=${flags.drain}\``;
 if (flags.update && !hasReadmeRow('nodes', run)) refuse(`README has no row for this run: ${run}`);
 
+if (flags.nginx && spawnSync('nginx', ['-v']).error) refuse('There is no nginx on the PATH.');
 const postgres = await startPostgres();
 if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
 try {
