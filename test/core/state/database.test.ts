@@ -9,9 +9,7 @@ import { type Ending, openDatabase } from '../../../core/state/database.js';
 import type { State } from '../../../core/state/index.js';
 import { until } from '../../support/until.js';
 import { createPlace, engines, type Place } from './engines.js';
-
-/** Number of a lock that the test holds. */
-const HELD = 4711;
+import { holdCommits } from './held-commits.js';
 
 const request = { keyId: 'key', family: 'image', slots: 1, limit: 5 } as const;
 
@@ -202,12 +200,7 @@ describe('state on a PostgreSQL that has troubles', () => {
   }
 
   it('says of a transaction that it was committed after all, though its caller was told that it failed', async () => {
-    await observer.query(`
-      select pg_advisory_lock(${HELD});
-      create function linger() returns trigger language plpgsql as
-        $$ begin perform pg_advisory_xact_lock(${HELD}); return null; end $$;
-      create constraint trigger lingers after insert on cache_entries deferrable initially deferred
-        for each row execute function linger()`);
+    const goOn = await holdCommits(observer, 'cache_entries');
     // The commit is to last longer than its caller waits, not longer than it may.
     const database = await openDatabase({ ...place, statementMs: 60_000 });
     try {
@@ -220,7 +213,7 @@ describe('state on a PostgreSQL that has troubles', () => {
         { patienceMs: 2_000 },
       );
       expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
-      await observer.query(`select pg_advisory_unlock(${HELD})`);
+      await goOn();
       expect(await ending.promise).to.equal('late');
       const rows = await database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
       expect(rows).to.deep.equal([{ key: 'late' }]);

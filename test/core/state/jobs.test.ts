@@ -8,11 +8,10 @@ import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/sta
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
+import { holdCommits } from './held-commits.js';
 
 const kind = 'extraction' as const;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Key of a lock that a commit is to wait for. */
-const HELD = 7;
 
 for (const engine of engines) {
   describe(`durable jobs on ${engine.name}`, () => {
@@ -234,12 +233,7 @@ for (const engine of engines) {
         const observer = new pg.Client({ connectionString: place.databaseUrl });
         await observer.connect();
         try {
-          await observer.query(`
-            select pg_advisory_lock(${HELD});
-            create function linger() returns trigger language plpgsql as
-              $$ begin perform pg_advisory_xact_lock(${HELD}); return null; end $$;
-            create constraint trigger lingers after insert on jobs deferrable initially deferred
-              for each row when (new.summary = '{"name":"late"}') execute function linger()`);
+          const goOn = await holdCommits(observer, 'jobs', `new.summary = '{"name":"late"}'`);
           const gate = Promise.withResolvers<void>();
           work(() => gate.promise, { from: patient });
           const first = await accept('first', {}, patient);
@@ -252,7 +246,7 @@ for (const engine of engines) {
           });
           gate.resolve();
           await ended(first);
-          await observer.query(`select pg_advisory_unlock(${HELD})`);
+          await goOn();
           await ended(await late);
         } finally {
           await observer.end();

@@ -1,0 +1,22 @@
+import type pg from 'pg';
+
+/** Key of a lock of the database that the tests hold. */
+const HELD = 7;
+
+/**
+ * From now on transactions that insert such rows stand in the middle of their COMMIT.
+ * @param client A connection that does nothing in a transaction meanwhile.
+ * @param condition Of SQL, about `new`. Default: all rows of the table.
+ * @returns lets them go on.
+ */
+export async function holdCommits(client: pg.Client, table: string, condition = 'true'): Promise<() => Promise<void>> {
+  await client.query(`
+    select pg_advisory_lock(${HELD});
+    create function linger() returns trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock(${HELD}); return null; end $$;
+    create constraint trigger lingers after insert on ${table} deferrable initially deferred
+      for each row when (${condition}) execute function linger()`);
+  return async () => {
+    await client.query(`select pg_advisory_unlock(${HELD})`);
+  };
+}
