@@ -1,6 +1,7 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { DailyQuotasTable, Tables } from './schema.js';
+import { rowsOf, type Script } from './script.js';
 
 /** Days that are looked at by nobody any more. */
 const KEPT_DAYS = 31;
@@ -19,30 +20,35 @@ export function dayOf(at: number): string {
   return dayText;
 }
 
-/** What these accounts have taken of a day; accounts that took nothing are absent. */
-export async function readUsed(
+/**
+ * What these accounts have taken of a day; accounts that took nothing are absent.
+ * @param queries Only compiles them, here and below.
+ */
+export function* readUsed(
   queries: Kysely<Tables>,
   kind: JobKind,
   day: string,
   accounts: readonly string[],
-): Promise<Map<string, number>> {
+): Script<Map<string, number>> {
   if (accounts.length === 0) return new Map();
-  const rows = await queries
-    .selectFrom('daily_quotas')
-    .select(['account_id', 'used'])
-    .where('kind', '=', kind)
-    .where('day', '=', day)
-    .where('account_id', 'in', accounts)
-    .execute();
+  const rows = yield* rowsOf(
+    queries
+      .selectFrom('daily_quotas')
+      .select(['account_id', 'used'])
+      .where('kind', '=', kind)
+      .where('day', '=', day)
+      .where('account_id', 'in', accounts)
+      .compile(),
+  );
   return new Map(rows.map(({ account_id, used }) => [account_id, used]));
 }
 
 /** Counts up, one for each row that is given; or down, by `sign`. */
-export async function countUse(
-  transaction: Transaction<Tables>,
+export function* countUse(
+  queries: Kysely<Tables>,
   rows: readonly Pick<DailyQuotasTable, 'account_id' | 'kind' | 'day'>[],
   sign: 1 | -1,
-): Promise<void> {
+): Script<void> {
   const sums = new Map<string, DailyQuotasTable>();
   for (const { account_id, kind, day } of rows) {
     const name = JSON.stringify([account_id, kind, day]);
@@ -53,7 +59,7 @@ export async function countUse(
   if (sums.size === 0) return;
   // In one order, so that two transactions do not wait for each other in a ring.
   const values = [...sums.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, sum]) => sum);
-  await transaction
+  yield queries
     .insertInto('daily_quotas')
     .values(values)
     .onConflict((conflict) =>
@@ -61,7 +67,7 @@ export async function countUse(
         .columns(['account_id', 'kind', 'day'])
         .doUpdateSet({ used: sql<number>`daily_quotas.used + excluded.used` }),
     )
-    .execute();
+    .compile();
 }
 
 export async function forgetOldDays(queries: Kysely<Tables>, at: number): Promise<void> {

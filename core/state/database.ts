@@ -68,7 +68,7 @@ export interface Database {
    * A transaction of nothing but a script; SQLite runs it at once where it is free.
    * @param begin Makes the script; again where a transaction is begun anew.
    */
-  script<Result>(begin: () => Script<Result>, options?: TransactionOptions): Promise<Result>;
+  script<Result>(begin: (onEnd: OnEnd) => Script<Result>, options?: TransactionOptions): Promise<Result>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export interface InstantScripts {
    * database: then nothing was changed, and whoever asks has to wait.
    */
   tryRun<Result>(
-    begin: () => Script<Result>,
+    begin: (onEnd: OnEnd) => Script<Result>,
     survives: NonNullable<TransactionOptions['survives']>,
   ): { result: Result } | undefined;
 }
@@ -243,7 +243,7 @@ function createDatabase(engine: Engine, { queries, instant }: Connected): Databa
       } catch (error) {
         throw translateDatabaseError(error);
       }
-      return database.transaction((transaction) => play(transaction, begin()), options);
+      return database.transaction((transaction, onEnd) => play(transaction, begin(onEnd)), options);
     },
     transaction: (work, options) =>
       answer(async (signal) => {

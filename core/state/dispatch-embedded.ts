@@ -9,8 +9,8 @@ const POLL_MS = 1_000;
 export function createEmbeddedDispatcher(pollMs = POLL_MS): Dispatcher {
   const { add, ended } = createEndWatchers();
   return {
-    announce: async () => undefined,
-    announceEnds: async () => undefined,
+    *announce() {},
+    *announceEnds() {},
     ...createPumps(pollMs),
     ended,
     watchEnds: add,

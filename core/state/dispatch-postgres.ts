@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
+import { CompiledQuery } from 'kysely';
 import { type Listening, listenPostgres } from './database-postgres.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWatchers } from './end-watchers.js';
@@ -42,18 +42,18 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
   }
 
   return {
-    async announce(transaction, kind) {
-      await sql`select pg_notify(${CHANNEL}, ${`${kind} ${self}`})`.execute(transaction);
+    *announce(kind) {
+      yield CompiledQuery.raw('select pg_notify($1, $2)', [CHANNEL, `${kind} ${self}`]);
     },
     wake: pumps.wake,
     serve(service) {
       listen();
       return pumps.serve(service);
     },
-    async announceEnds(transaction, ids) {
+    *announceEnds(ids) {
       if (ids.length === 0) return;
       const payloads = ids.map((id) => `${id} ${self}`);
-      await sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.execute(transaction);
+      yield CompiledQuery.raw('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads]);
     },
     ended: watchers.ended,
     watchEnds(watcher) {

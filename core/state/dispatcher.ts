@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely';
 import type { JobKind } from './jobs.js';
-import type { Tables } from './schema.js';
+import type { Script } from './script.js';
 
 /** Workers that want to be told of work. */
 export interface JobService {
@@ -36,12 +35,12 @@ export interface EndWatcher {
  */
 export interface Dispatcher {
   /** Within the transaction that queues the job: the hint is given to all processes where that commits. */
-  announce(transaction: Transaction<Tables>, kind: JobKind): Promise<void>;
+  announce(kind: JobKind): Script<void>;
   /** After that transaction: workers of this very process need not wait for the word to come around. */
   wake(kind: JobKind): void;
   serve(service: JobService): Served;
   /** Within the transaction that ends the jobs. */
-  announceEnds(transaction: Transaction<Tables>, ids: readonly string[]): Promise<void>;
+  announceEnds(ids: readonly string[]): Script<void>;
   /** After that transaction, for those who watch in this process. */
   ended(id: string): void;
   watchEnds(watcher: EndWatcher): Serving;

@@ -1,8 +1,6 @@
-import type { Transaction } from 'kysely';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { DATABASE_PATIENCE_MS, type Database, type OnEnd, type TransactionOptions } from './database.js';
 import { databaseAway } from './database-errors.js';
-import type { Tables } from './schema.js';
 import type { Script } from './script.js';
 
 /** Items that may wait at once. */
@@ -19,27 +17,19 @@ export interface GroupCommit<Item, Answer> {
   submit(item: Item): Promise<Answer>;
 }
 
-/** What is done with the items of one group, in one transaction: as a script, which is cheaper, where nothing else is waited for. */
-export type GroupWork<Item, Answer> =
-  /** Answers in the order of the items. An error is the refusal of one item, thrown to whoever submitted that. */
-  | { script(items: readonly Item[]): Script<readonly (Answer | GatewayError)[]> }
-  /** The same. */
-  | {
-      work(
-        transaction: Transaction<Tables>,
-        items: readonly Item[],
-        onEnd: OnEnd,
-      ): Promise<readonly (Answer | GatewayError)[]>;
-    };
-
-export type GroupCommitOptions<Item, Answer> = GroupWork<Item, Answer> & {
+export interface GroupCommitOptions<Item, Answer> {
   database: Database;
+  /**
+   * What is done with the items of one group, in one transaction. Answers in the order of the items; an error is the refusal
+   * of one item, thrown to whoever submitted that.
+   */
+  script(items: readonly Item[], onEnd: OnEnd): Script<readonly (Answer | GatewayError)[]>;
   /** Items of one transaction. Default 100. */
   most?: number;
   survives?: TransactionOptions['survives'];
   /** Told of each transaction that has committed: its items, and the milliseconds it took. Default: nobody is. */
   committed?(items: readonly Item[], ms: number): void;
-};
+}
 
 interface Waiter<Item, Answer> {
   item: Item;
@@ -54,7 +44,7 @@ interface Waiter<Item, Answer> {
  * time are not kept waiting; where many come, waiting a moment makes the groups larger.
  */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { database, most = MAX_GROUP, survives, committed } = options;
+  const { database, script, most = MAX_GROUP, survives, committed } = options;
   let waiting: Waiter<Item, Answer>[] = [];
   let running = false;
   let crowded = false;
@@ -92,11 +82,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     try {
       const items = group.map(({ item }) => item);
       const begun = performance.now();
-      const terms = { patienceMs, survives };
-      const answers =
-        'script' in options
-          ? await database.script(() => options.script(items), terms)
-          : await database.transaction((transaction, onEnd) => options.work(transaction, items, onEnd), terms);
+      const answers = await database.script((onEnd) => script(items, onEnd), { patienceMs, survives });
       committed?.(items, performance.now() - begun);
       for (const [index, waiter] of group.entries()) {
         const given = answers[index] as Answer | GatewayError;

@@ -1,8 +1,9 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { Kysely } from 'kysely';
 import { hashText, SHOWN, type ShownRow } from './job-rows.js';
 import type { Idempotency } from './jobs.js';
-import { createRowInsert } from './row-insert.js';
+import { createRowInsertScript } from './row-insert.js';
 import type { IdempotencyKeysTable, Tables } from './schema.js';
+import { rowsOf, type Script } from './script.js';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
@@ -27,7 +28,7 @@ export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
 
 /** @param queries Only compiles queries. */
 export function createIdempotencyKeys(queries: Kysely<Tables>) {
-  const insert = createRowInsert({
+  const insert = createRowInsertScript({
     queries,
     table: 'idempotency_keys',
     sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0 },
@@ -43,25 +44,23 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
 
   return {
     /** Those of the keys that are remembered at this time, by their hashes. */
-    async find(
-      transaction: Transaction<Tables>,
-      hashes: readonly string[],
-      at: number,
-    ): Promise<Map<string, Remembered>> {
+    *find(hashes: readonly string[], at: number): Script<Map<string, Remembered>> {
       if (hashes.length === 0) return new Map();
-      const rows = await transaction
-        .selectFrom('idempotency_keys')
-        .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
-        .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
-        .where('idempotency_keys.hash', 'in', hashes)
-        .where('idempotency_keys.expires_at', '>', at)
-        .execute();
+      const rows = yield* rowsOf(
+        queries
+          .selectFrom('idempotency_keys')
+          .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
+          .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
+          .where('idempotency_keys.hash', 'in', hashes)
+          .where('idempotency_keys.expires_at', '>', at)
+          .compile(),
+      );
       return new Map(rows.map(({ hash, fingerprint, ...job }) => [hash, { fingerprint, job }]));
     },
 
     /** In the place of what was remembered of the same keys before; each key once. */
-    async remember(transaction: Transaction<Tables>, rows: readonly IdempotencyKeysTable[]): Promise<void> {
-      await insert(transaction, rows);
+    *remember(rows: readonly IdempotencyKeysTable[]): Script<void> {
+      yield* insert(rows);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely';
+import type { Kysely } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { countUse, dayOf, readUsed } from './daily-quotas.js';
 import { hashKey, type IdempotencyKeys, type KeyHash } from './idempotency-keys.js';
@@ -11,7 +11,7 @@ import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
-import { play } from './script.js';
+import type { Script } from './script.js';
 import { inOrderOfWindows, type SlotTable } from './slots.js';
 
 /** An acceptance as it is stored. */
@@ -41,6 +41,8 @@ export function toCandidate(acceptance: Acceptance, take: boolean, traceparent?:
 }
 
 export interface AcceptanceOptions {
+  /** Only compiles them. */
+  queries: Kysely<Tables>;
   kind: JobKind;
   table: JobTable;
   turnStatements: TurnStatements;
@@ -53,39 +55,36 @@ export interface AcceptanceOptions {
  * Judges candidates of one kind one after the other, each knowing what those before it took; reads what all of them need
  * first and writes what all of them change last. Nothing is written of those that are refused.
  */
-export async function acceptGroup(
-  transaction: Transaction<Tables>,
+export function* acceptGroup(
   candidates: readonly Candidate[],
-  { kind, table, turnStatements, idempotencyKeys, slots, clock }: AcceptanceOptions,
-): Promise<(Accepted | GatewayError)[]> {
-  await table.lockKind(transaction, kind);
-  const at = await clock.read(transaction);
+  { queries, kind, table, turnStatements, idempotencyKeys, slots, clock }: AcceptanceOptions,
+): Script<(Accepted | GatewayError)[]> {
+  yield* table.lockKind(kind);
+  const at = yield* clock.look();
   const day = dayOf(at);
-  let active = await table.countActive(transaction, kind);
+  let active = yield* table.countActive(kind);
   const keyHashes = candidates.flatMap(({ keyHash }) => (keyHash?.replay ? [keyHash.hash] : []));
-  const remembered = await idempotencyKeys.find(transaction, keyHashes, at);
+  const remembered = yield* idempotencyKeys.find(keyHashes, at);
   const dedupeHashes = candidates.flatMap(({ dedupeHash }) => (dedupeHash === undefined ? [] : [dedupeHash]));
-  const joinable = await table.findJoinable(transaction, kind, dedupeHashes);
+  const joinable = yield* table.findJoinable(kind, dedupeHashes);
   const accounts = candidates.flatMap(({ quota, job }) => (quota ? [job.accountId] : []));
-  const used = await readUsed(transaction, kind, day, accounts);
+  const used = yield* readUsed(queries, kind, day, accounts);
   const isKnown = ({ keyHash }: Candidate) => keyHash?.replay === true && remembered.has(keyHash.hash);
   const fresh = candidates.filter((candidate) => !isKnown(candidate));
-  const turns = await openTurns(
-    transaction,
+  const turns = yield* openTurns(
     turnStatements,
     fresh.map(({ job }) => job.keyId ?? ''),
   );
-  const toWindows = openWindows(
+  const windows = yield* openWindows(
     slots,
     fresh.map(({ slot }) => slot),
   );
-  const windows = await play(transaction, toWindows);
 
   const rows: JobRow[] = [];
   const owners: JobOwnersTable[] = [];
   const keys = new Map<string, IdempotencyKeysTable>();
 
-  async function judge(candidate: Candidate): Promise<Accepted | GatewayError> {
+  function* judge(candidate: Candidate): Script<Accepted | GatewayError> {
     const { take, slot, quota, job, keyHash, dedupeHash } = candidate;
     const known = keyHash?.replay ? remembered.get(keyHash.hash) : undefined;
     if (known) {
@@ -93,7 +92,7 @@ export async function acceptGroup(
       return { job: toJobRecord(known.job), replayed: true, active };
     }
     const window = slot && windows.of(slot);
-    const answer = slot && window && (await play(transaction, window.ask({ ...slot, take: false })));
+    const answer = slot && window && (yield* window.ask({ ...slot, take: false }));
     if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
     const usedToday = used.get(job.accountId) ?? 0;
@@ -101,7 +100,7 @@ export async function acceptGroup(
     if (!joined && active >= job.maxActive) return queueFull();
     if (!take) return { ...(answer && { slot: answer }), replayed: false, active };
 
-    const taken = slot && window && (await play(transaction, window.ask({ ...slot, take: true })));
+    const taken = slot && window && (yield* window.ask({ ...slot, take: true }));
     const row: ShownRow = joined ?? write(candidate);
     if (!joined && quota) used.set(job.accountId, usedToday + 1);
     if (!joined) active += 1;
@@ -148,14 +147,14 @@ export async function acceptGroup(
 
   const verdicts = new Map<Candidate, Accepted | GatewayError>();
   for (const candidate of inOrderOfWindows(candidates, ({ slot }) => slot))
-    verdicts.set(candidate, await judge(candidate));
+    verdicts.set(candidate, yield* judge(candidate));
 
-  await play(transaction, windows.save());
-  await table.insert(transaction, rows);
-  await table.addOwners(transaction, owners);
-  await idempotencyKeys.remember(transaction, [...keys.values()]);
+  yield* windows.save();
+  yield* table.insert(rows);
+  yield* table.addOwners(owners);
+  yield* idempotencyKeys.remember([...keys.values()]);
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
-  await countUse(transaction, taken, 1);
+  yield* countUse(queries, taken, 1);
   return candidates.map((candidate) => verdicts.get(candidate) as Accepted | GatewayError);
 }
 

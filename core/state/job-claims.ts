@@ -1,10 +1,9 @@
-import type { Transaction } from 'kysely';
 import type { Database, OnEnd } from './database.js';
 import type { JobRow } from './job-rows.js';
 import type { JobRunTable, RunKey } from './job-run-table.js';
 import type { Run } from './job-workers.js';
 import type { JobKind } from './jobs.js';
-import type { Tables } from './schema.js';
+import { play, type Script } from './script.js';
 
 /** Runs that ended with their process, after which a job is suspected of having ended it. */
 const SUSPECT_CUT_OFFS = 2;
@@ -24,7 +23,7 @@ export interface JobClaims {
    * Claims, in a transaction that changes something anyway, jobs for all free slots; they run as soon as it has committed.
    * Where it cannot tell that none is left for a slot, the workers look again by themselves.
    */
-  claimNext(transaction: Transaction<Tables>, occasion: ClaimOccasion): Promise<readonly RunKey[]>;
+  claimNext(occasion: ClaimOccasion): Script<readonly RunKey[]>;
   /** The same in a transaction of its own. Throws GatewayError. */
   claim(): Promise<void>;
   /** From then on jobs are claimed. */
@@ -49,6 +48,12 @@ export interface JobClaimsOptions {
   report(error: unknown): void;
 }
 
+interface Claimed {
+  rows: readonly JobRow[];
+  /** Jobs may have been passed over. */
+  choosy: boolean;
+}
+
 export function createJobClaims(options: JobClaimsOptions): JobClaims {
   const { kind, concurrency, maxPerKey, maxAttempts, runner, runs, database, runTable, begin, wake, report } = options;
   /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
@@ -57,8 +62,8 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
   /** One at a time: two would fill the same slots. */
   let claiming: Promise<void> | undefined;
 
-  async function claimUpTo(transaction: Transaction<Tables>, most: number) {
-    if (maxPerKey !== undefined) await runTable.lockClaims(transaction, kind);
+  function* claimUpTo(most: number): Script<Claimed> {
+    if (maxPerKey !== undefined) yield* runTable.lockClaims(kind);
     const rows: JobRow[] = [];
     let choosy = false;
     while (rows.length < most) {
@@ -67,7 +72,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
       const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
       choosy = running.some(({ cut_offs }) => cut_offs >= suspicion);
       const cutOffsBelow = choosy ? suspicion : undefined;
-      const row = await runTable.claim(transaction, { kind, runner, cutOffsBelow, maxPerKey });
+      const row = yield* runTable.claim({ kind, runner, cutOffsBelow, maxPerKey });
       if (!row) return { rows, choosy };
       rows.push(row);
     }
@@ -92,17 +97,13 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
   }
 
   /** @param unsure Called where there may be jobs left for free slots. */
-  async function fill(
-    transaction: Transaction<Tables>,
-    { onEnd, ended = [] }: ClaimOccasion,
-    unsure: () => void,
-  ): Promise<readonly RunKey[]> {
+  function* fill({ onEnd, ended = [] }: ClaimOccasion, unsure: () => void): Script<readonly RunKey[]> {
     const may = isOpen && !claiming;
     const free = may ? concurrency - runs.size + ended.length : 0;
     const { promise: claimedAll, resolve } = Promise.withResolvers<void>();
     if (free > 0) claiming = claimedAll;
     const renewedAt = performance.now();
-    let claimed: { rows: readonly JobRow[]; choosy: boolean } = { rows: [], choosy: !may };
+    let claimed: Claimed = { rows: [], choosy: !may };
     onEnd((ending) => {
       if (free > 0) claiming = undefined;
       if (ending === 'committed') {
@@ -113,18 +114,18 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
       } else if (free > 0) takeBack(claimed.rows);
       resolve();
     });
-    if (free > 0) claimed = await claimUpTo(transaction, free);
+    if (free > 0) claimed = yield* claimUpTo(free);
     return claimed.rows;
   }
 
   return {
-    claimNext: (transaction, occasion) => fill(transaction, occasion, wake),
+    claimNext: (occasion) => fill(occasion, wake),
     async claim() {
       while (claiming) await claiming;
       if (!isOpen || runs.size >= concurrency) return;
-      if (!(await database.run((queries) => runTable.mayClaim(queries, kind)))) return;
+      if (!(await database.run((queries) => play(queries, runTable.mayClaim(kind))))) return;
       // What is passed over waits for another run to end; and whoever claims meanwhile looks for all slots, too.
-      await database.transaction((transaction, onEnd) => fill(transaction, { onEnd }, () => undefined));
+      await database.script((onEnd) => fill({ onEnd }, () => undefined));
     },
     open() {
       isOpen = true;

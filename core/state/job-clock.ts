@@ -1,9 +1,12 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import type { Tables } from './schema.js';
+import { play, rowsOf, type Script } from './script.js';
 
 /** What PostgreSQL's clock says when the statement runs, not when its transaction began; milliseconds since 1970. */
-export const DATABASE_NOW = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
+export const DATABASE_NOW = sql.raw<number>(NOW);
+const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
 
 /** The one clock of all jobs. */
 export interface JobClock {
@@ -12,20 +15,25 @@ export interface JobClock {
   /** Parameters of `now` in a statement that was compiled before. */
   parameters(): readonly number[];
   read(queries: Kysely<Tables>): Promise<number>;
+  /** The same within a script. */
+  look(): Script<number>;
 }
 
 /** @param clock Default: the database's own. */
 export function createJobClock(clock?: Clock): JobClock {
+  function* look(): Script<number> {
+    if (clock) return Math.floor(clock.now());
+    const [row] = yield* rowsOf(READ_NOW);
+    return (row as { now: number }).now;
+  }
+
   const now = () => (clock ? sql<number>`cast(${Math.floor(clock.now())} as bigint)` : DATABASE_NOW);
   return {
     get now() {
       return now();
     },
     parameters: () => (clock ? [Math.floor(clock.now())] : []),
-    async read(queries) {
-      if (clock) return Math.floor(clock.now());
-      const { rows } = await sql<{ now: number }>`select ${DATABASE_NOW} as now`.execute(queries);
-      return (rows[0] as { now: number }).now;
-    },
+    read: (queries) => play(queries, look()),
+    look,
   };
 }

@@ -1,4 +1,4 @@
-import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
+import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import { countUse, dayOf } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
@@ -8,10 +8,10 @@ import type { RunKey } from './job-run-table.js';
 import { ownedBy } from './job-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
-import { createRowInsert } from './row-insert.js';
+import { createRowInsertScript } from './row-insert.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
-import { play } from './script.js';
-import { filled, first } from './statements.js';
+import { rowsOf, type Script } from './script.js';
+import { filled } from './statements.js';
 import { knownCounts } from './usage-counts.js';
 import type { UsageTable } from './usage-table.js';
 import { createTotals } from './usage-totals.js';
@@ -45,7 +45,7 @@ export function createJobEndTable(
   clock: JobClock,
   usageTable: UsageTable,
 ) {
-  const insertCharges = createRowInsert({ queries: compiler, table: 'ledger', sample: CHARGE });
+  const insertCharges = createRowInsertScript({ queries: compiler, table: 'ledger', sample: CHARGE });
   const complete = compileFinish('result');
   const fail = compileFinish('error');
 
@@ -69,9 +69,10 @@ export function createJobEndTable(
 
   return {
     /** Undefined where the run was no longer the job's. */
-    async finish(queries: Kysely<Tables>, { id, attempts }: RunKey, outcome: Outcome): Promise<Ended | undefined> {
+    *finish({ id, attempts }: RunKey, outcome: Outcome): Script<Ended | undefined> {
       const [statement, json] = 'result' in outcome ? [complete, outcome.result] : [fail, outcome.error];
-      return first(await queries.executeQuery(filled(statement, [json, ...clock.parameters(), id, attempts])));
+      const [ended] = yield* rowsOf(filled(statement, [json, ...clock.parameters(), id, attempts]));
+      return ended;
     },
 
     cancel(
@@ -111,23 +112,20 @@ export function createJobEndTable(
     },
 
     /** In the transaction that ended them with no result. */
-    async giveQuotaBack(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
+    *giveQuotaBack(ended: readonly Ended[]): Script<void> {
       const taken = ended.flatMap(({ account_id, kind, quota_day }) =>
         quota_day === null ? [] : [{ account_id, kind, day: quota_day }],
       );
-      await countUse(transaction, taken, -1);
+      yield* countUse(compiler, taken, -1);
     },
 
     /** In the transaction that completed them. The table has one row for each job, so totals count each once as well. */
-    async writeCharges(
-      transaction: Transaction<Tables>,
-      charges: readonly (readonly [Ended, Charge])[],
-    ): Promise<void> {
+    *writeCharges(charges: readonly (readonly [Ended, Charge])[]): Script<void> {
       if (charges.length === 0) return;
-      await insertCharges(transaction, charges.map(toLedgerRow));
+      yield* insertCharges(charges.map(toLedgerRow));
       const totals = createTotals();
       for (const charge of charges) totals.addTotal(toTotalsRow(charge));
-      await play(transaction, usageTable.addTotals(totals));
+      yield* usageTable.addTotals(totals);
     },
   };
 }

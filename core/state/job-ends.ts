@@ -10,6 +10,7 @@ import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
 import type { Charge, JobFailure, JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
+import { play, type Script } from './script.js';
 
 const EXPIRED_ROWS = 500;
 
@@ -40,11 +41,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
     claims: JobClaims;
   }
 
-  async function finishGroup(
-    transaction: Transaction<Tables>,
-    finishes: readonly Finish[],
-    onEnd: OnEnd,
-  ): Promise<boolean[]> {
+  function* finishGroup(finishes: readonly Finish[], onEnd: OnEnd): Script<boolean[]> {
     const charges: [Ended, Charge][] = [];
     const failed: Ended[] = [];
     const done = new Set<Finish>();
@@ -52,31 +49,28 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
     const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
     for (const finish of ordered) {
       const { run, outcome } = finish;
-      const ended = await endTable.finish(transaction, run, outcome);
+      const ended = yield* endTable.finish(run, outcome);
       if (!ended) continue;
       done.add(finish);
       if ('error' in outcome) failed.push(ended);
       else if (outcome.charge) charges.push([ended, outcome.charge]);
     }
-    await endTable.writeCharges(transaction, charges);
-    await endTable.giveQuotaBack(transaction, failed);
+    yield* endTable.writeCharges(charges);
+    yield* endTable.giveQuotaBack(failed);
     const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
-    await dispatcher.announceEnds(transaction, ids);
+    yield* dispatcher.announceEnds(ids);
     for (const [claims, ended] of Map.groupBy(done, (finish) => finish.claims)) {
-      await claims.claimNext(transaction, { onEnd, ended: ended.map(({ run }) => run) });
+      yield* claims.claimNext({ onEnd, ended: ended.map(({ run }) => run) });
     }
     return finishes.map((finish) => done.has(finish));
   }
 
-  const finishing = createGroupCommit({ database, work: finishGroup });
+  const finishing = createGroupCommit({ database, script: finishGroup });
 
   /** What goes with an end without a result. */
   async function settle(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
-    await endTable.giveQuotaBack(transaction, ended);
-    await dispatcher.announceEnds(
-      transaction,
-      ended.map(({ id }) => id),
-    );
+    await play(transaction, endTable.giveQuotaBack(ended));
+    await play(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
   }
 
   return {
@@ -105,7 +99,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
       const cut = await database.transaction(async (transaction) => {
         const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
         if (row && fails) await settle(transaction, [row]);
-        else if (row) await dispatcher.announce(transaction, kind);
+        else if (row) await play(transaction, dispatcher.announce(kind));
         return row !== undefined;
       });
       if (cut && fails) dispatcher.ended(run.id);

@@ -1,12 +1,13 @@
-import { type CompiledQuery, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
-import { createRowInsert } from './row-insert.js';
+import { createRowInsertScript } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
+import { rowsOf, type Script } from './script.js';
 import { filled, first } from './statements.js';
 
 /** Queued jobs that are counted in front of another. */
@@ -25,7 +26,7 @@ export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
-  const insert = createRowInsert({ queries: compiler, table: 'jobs', sample: SAMPLE });
+  const insert = createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE });
   // Each poll looks and each acceptance counts.
   const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
     extraction: compileLook('extraction'),
@@ -58,14 +59,14 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
 
   return {
     /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
-    async lockKind(transaction: Transaction<Tables>, kind: JobKind): Promise<void> {
+    *lockKind(kind: JobKind): Script<void> {
       if (engine === 'sqlite') return;
-      await sql`select pg_advisory_xact_lock(hashtext(${`mediagate jobs ${kind}`}))`.execute(transaction);
+      yield CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [`mediagate jobs ${kind}`]);
     },
 
-    async countActive(queries: Queries, kind: JobKind): Promise<number> {
-      const { rows } = await queries.executeQuery(counts[kind]);
-      return (rows[0] as { active: number }).active;
+    *countActive(kind: JobKind): Script<number> {
+      const [row] = yield* rowsOf(counts[kind]);
+      return (row as { active: number }).active;
     },
 
     async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
@@ -90,27 +91,29 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     },
 
     /** Active jobs of these dedupe hashes, by them. */
-    async findJoinable(queries: Queries, kind: JobKind, hashes: readonly string[]): Promise<Map<string, ShownRow>> {
+    *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, ShownRow>> {
       if (hashes.length === 0) return new Map();
-      const rows = await queries
-        .selectFrom('jobs')
-        .select([...SHOWN, 'dedupe_hash'])
-        .where('kind', '=', kind)
-        .where('dedupe_hash', 'in', hashes)
-        .where(ACTIVE)
-        .execute();
+      const rows = yield* rowsOf(
+        compiler
+          .selectFrom('jobs')
+          .select([...SHOWN, 'dedupe_hash'])
+          .where('kind', '=', kind)
+          .where('dedupe_hash', 'in', hashes)
+          .where(ACTIVE)
+          .compile(),
+      );
       return new Map(rows.map((row) => [row.dedupe_hash, row]));
     },
 
     insert,
 
-    async addOwners(queries: Queries, rows: readonly JobOwnersTable[]): Promise<void> {
+    *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
       if (rows.length === 0) return;
-      await queries
+      yield compiler
         .insertInto('job_owners')
         .values(rows)
         .onConflict((conflict) => conflict.doNothing())
-        .execute();
+        .compile();
     },
 
     async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {

@@ -1,7 +1,8 @@
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
-import { createListStatement, first } from './statements.js';
+import { rowsOf, type Script } from './script.js';
+import { createListScript } from './statements.js';
 
 /*
  * How keys take turns. Queued jobs run in the order of their places, those of one place by age. The jobs of one key have
@@ -35,7 +36,7 @@ export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
     firstQueued: active().where(QUEUED).orderBy('place').limit(ONE).compile(),
     lastActive: active().orderBy('place', 'desc').limit(ONE).compile(),
     // Key by key at the end of the index: a key may have many jobs.
-    lastOfKeys: createListStatement((length) => {
+    lastOfKeys: createListScript((length) => {
       const keys = sql.join(Array.from({ length }, () => sql`(${''})`));
       return sql<{ key_id: string; place: number | null }>`with wanted (key_id) as (values ${keys})
         select key_id, (
@@ -47,21 +48,14 @@ export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
 }
 
 /** Reads where the queue stands, and these keys in it. */
-export async function openTurns(
-  queries: Kysely<Tables>,
-  statements: TurnStatements,
-  keyIds: readonly string[],
-): Promise<Turns> {
-  async function readPlace(query: CompiledQuery<{ place: number }>): Promise<number | undefined> {
-    return first(await queries.executeQuery(query))?.place;
+export function* openTurns(statements: TurnStatements, keyIds: readonly string[]): Script<Turns> {
+  function* readPlace(query: CompiledQuery<{ place: number }>): Script<number | undefined> {
+    return (yield* rowsOf(query))[0]?.place;
   }
 
   // The place of the next job to run; where none waits, of the youngest that runs.
-  const front = (await readPlace(statements.firstQueued)) ?? (await readPlace(statements.lastActive)) ?? 1;
-  const rows = await statements.lastOfKeys(
-    queries,
-    [...new Set(keyIds)].map((keyId) => [keyId]),
-  );
+  const front = (yield* readPlace(statements.firstQueued)) ?? (yield* readPlace(statements.lastActive)) ?? 1;
+  const rows = yield* statements.lastOfKeys([...new Set(keyIds)].map((keyId) => [keyId]));
   const last = new Map(rows.map(({ key_id, place }) => [key_id, place ?? 0]));
   return {
     next(keyId) {

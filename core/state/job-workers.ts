@@ -15,6 +15,7 @@ import { namesOf, scopeOf } from './job-scope.js';
 import type { Sweeper } from './job-sweep.js';
 import type { JobRun, JobWorkers, WorkOptions } from './jobs.js';
 import { nameRunner } from './runner.js';
+import { play } from './script.js';
 
 /** How long runs that were aborted may take to end; what then still runs is left to its lease. */
 const STOP_MS = 5_000;
@@ -152,7 +153,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   async function giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
     const given = await database.transaction(async (transaction) => {
       if (!(await runTable.giveBack(transaction, row))) return false;
-      await dispatcher.announce(transaction, kind);
+      await play(transaction, dispatcher.announce(kind));
       return true;
     });
     if (!given) return isCancelled(abort.signal) ? 'cancelled' : 'refused';

@@ -20,6 +20,7 @@ import { compileTurnStatements } from './job-turns.js';
 import { createJobWaits } from './job-waits.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
+import { play } from './script.js';
 import type { SlotTable } from './slots.js';
 import { createUsageTable } from './usage-table.js';
 
@@ -83,17 +84,17 @@ export function createJobs({
     const known = accepting.get(kind);
     if (known) return known;
     const turnStatements = compileTurnStatements(database.queries, kind);
-    const options = { kind, table, turnStatements, idempotencyKeys, slots, clock };
+    const options = { queries: database.queries, kind, table, turnStatements, idempotencyKeys, slots, clock };
     const made = createGroupCommit<Candidate, Accepted>({
       database,
-      async work(transaction, candidates, onEnd) {
-        const verdicts = await acceptGroup(transaction, candidates, options);
+      *script(candidates, onEnd) {
+        const verdicts = yield* acceptGroup(candidates, options);
         const queued = new Set(verdicts.flatMap((verdict) => (isGatewayError(verdict) ? [] : queuedBy(verdict))));
         for (const [{ claims }, served] of working) {
           if (served !== kind || queued.size === 0) continue;
-          for (const { id } of await claims.claimNext(transaction, { onEnd })) queued.delete(id);
+          for (const { id } of yield* claims.claimNext({ onEnd })) queued.delete(id);
         }
-        if (queued.size > 0) await dispatcher.announce(transaction, kind);
+        if (queued.size > 0) yield* dispatcher.announce(kind);
         return verdicts;
       },
       committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
@@ -149,10 +150,11 @@ export function createJobs({
     },
     usedToday: (kind, accountId) =>
       database.run(async (queries) => {
-        const used = await readUsed(queries, kind, dayOf(await clock.read(queries)), [accountId]);
+        const day = dayOf(await clock.read(queries));
+        const used = await play(queries, readUsed(queries, kind, day, [accountId]));
         return used.get(accountId) ?? 0;
       }),
-    active: (kind) => database.run((queries) => table.countActive(queries, kind)),
+    active: (kind) => database.run((queries) => play(queries, table.countActive(kind))),
     counts: () => database.run((queries) => table.countByState(queries)),
     work(options) {
       const sweeper = createSweeper({ kind: options.kind, database, table, clock });
