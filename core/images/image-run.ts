@@ -68,8 +68,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ),
     );
     const { format, quality } = outputOf(order.options);
-    const fit = (redraws: (contentType: string) => void) =>
-      imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
+    const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(place, { raw, fit }, signal);
     return { image, ...(usage && { usage }), ...(warnings && { warnings }) };
   }

@@ -39,8 +39,8 @@ export interface ResultFiles {
 export interface Drawing {
   /** The model's own. */
   raw: Media;
-  /** Calls `redraws` with its media type as soon as it is known that another picture than the model's own will come. */
-  fit(redraws: (contentType: string) => void): Promise<FittedImage>;
+  /** Calls `redraws` as soon as it is known that another picture than the model's own will come. */
+  fit(redraws: () => void): Promise<FittedImage>;
 }
 
 export type StoredImage = Omit<FinishedImage, 'usage' | 'warnings'>;
@@ -54,27 +54,17 @@ export interface ResultFilesOptions {
 }
 
 export function createResultFiles({ storage, clock, logger, publicMs }: ResultFilesOptions): ResultFiles {
-  /** @param bytes May be still to come; where they never do, it throws why. */
-  async function write(
-    { name, contentType, expiresAt }: Omit<StoredFile, 'body'>,
-    bytes: Uint8Array | Promise<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<FileSource> {
-    const store = () => {
-      const body = bytes instanceof Uint8Array ? bytes : toCome(bytes);
-      return storage.write({ name, contentType, expiresAt, body });
-    };
+  async function write(file: StoredFile, signal: AbortSignal): Promise<FileSource> {
     for (const retryMs of RETRIES_MS) {
       try {
-        return await store();
+        return await storage.write(file);
       } catch (error) {
-        await bytes;
         logger.warn('an image could not be stored; it is tried again', { error });
       }
       await clock.sleep(retryMs, signal);
     }
     try {
-      return await store();
+      return await storage.write(file);
     } catch (cause) {
       throw new GatewayError('storage_error', 'The image was made, and could not be stored.', { cause });
     }
@@ -89,33 +79,29 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
     async store(place, { raw, fit }, signal) {
       const prefix = place.public ? 'img' : 'inline';
       const expiresAt = new Date(place.expiresAt);
-      const fileOf = (stem: string, contentType: string) => {
-        return { name: fileName(prefix, stem, contentType), contentType, expiresAt };
+      const fileOf = (stem: string, { contentType, bytes: body }: Media) => {
+        return { name: fileName(prefix, stem, contentType), contentType, expiresAt, body };
       };
-      const rawFile = () => fileOf(`${place.stem}_raw`, raw.contentType);
-      const drawn = Promise.withResolvers<Uint8Array>();
-      let writing: Promise<FileSource> | undefined;
+      const rawFile = fileOf(`${place.stem}_raw`, raw);
       let writingRaw: Promise<FileSource> | undefined;
       // While the picture is drawn anew: then there is less to wait for once it is.
-      const fitting = fit((contentType) => {
-        writing = observed(async () => write(fileOf(place.stem, contentType), drawn.promise, signal));
+      const fitting = fit(() => {
         // Nobody is told the way to the model's own picture where there are no public files.
-        if (place.public) writingRaw = observed(async () => write(rawFile(), raw.bytes, signal));
+        if (place.public) writingRaw = observed(() => write(rawFile, signal));
       });
       try {
-        const { contentType, width, height, bytes } = await fitting;
-        drawn.resolve(bytes);
-        const file = fileOf(place.stem, contentType);
-        const source = await (writing ?? write(file, bytes, signal));
+        const image = await fitting;
+        const { contentType, width, height, bytes } = image;
+        const file = fileOf(place.stem, image);
+        const source = await write(file, signal);
         await writingRaw;
-        const rawName = writingRaw ? rawFile().name : file.name;
-        return { name: file.name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
+        const { name } = file;
+        const rawName = writingRaw ? rawFile.name : name;
+        return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
       } catch (error) {
-        if (writing) drawn.reject(error);
-        await writing?.catch(() => undefined);
-        // Neither is left alone; where this cannot be removed, it expires.
+        // It is not left alone; where it cannot be removed, it expires.
         const written = await writingRaw?.catch(() => undefined);
-        if (written) await storage.delete(rawFile().name).catch(() => undefined);
+        if (written) await storage.delete(rawFile.name).catch(() => undefined);
         throw error;
       }
     },
@@ -136,8 +122,4 @@ function observed<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = work();
   result.catch(() => undefined);
   return result;
-}
-
-async function* toCome(bytes: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield await bytes;
 }

@@ -21,10 +21,10 @@ export interface Canvas {
   /** 0 to 100, for JPEG and WebP that have to be encoded anew. Default 92. */
   quality?: number;
   /**
-   * Called once where the bytes will not stay as they are, as soon as that is certain: before they have been decoded, which may
-   * still fail. Told the media type of what will come.
+   * Called once where the bytes will not stay as they are, as soon as that is certain: while they are being decoded, which may
+   * still fail.
    */
-  redraws?(contentType: string): void;
+  redraws?(): void;
   signal: AbortSignal;
 }
 
@@ -165,14 +165,13 @@ interface Fitting {
 async function fit(opened: () => Sharp, { media, header, canvas }: Fitting): Promise<FittedImage> {
   const format = canvas.format ?? (header.type === 'gif' ? 'png' : header.type);
   const contentType = IMAGE_CONTENT_TYPES[format];
-  const mayStay = format === header.type && (canvas.size === 'auto' || isOfSize(header, canvas.size));
   const image = opened();
-  const reading = image.metadata();
-  if (!mayStay) canvas.redraws?.(contentType);
-  const { autoOrient, orientation = 1 } = await reading;
-  const stays = mayStay && (canvas.size === 'auto' || orientation === 1);
-  if (mayStay && !stays) canvas.redraws?.(contentType);
-  await decodeToTheEnd(opened(), autoOrient.height);
+  const { autoOrient, orientation = 1 } = await image.metadata();
+  const stays =
+    format === header.type && (canvas.size === 'auto' || (isOfSize(header, canvas.size) && orientation === 1));
+  const decoded = decodeToTheEnd(opened(), autoOrient.height);
+  if (!stays) canvas.redraws?.();
+  await decoded;
   const { width, height } = canvas.size === 'auto' ? autoOrient : canvas.size;
   if (stays) return { bytes: media.bytes, contentType, width, height, untouched: true };
   image.resize(width, height, { fit: 'cover', position: 'centre' }).toColourspace('srgb');
