@@ -7,7 +7,7 @@ const STEPS = 40;
 const STREAMS = 2_000;
 const CONNECTIONS = 32;
 /** Until then buffers, caches and compiled code find their size. */
-const WARM_UP = 50_000;
+const WARM_UP = 100_000;
 const MOST_MEGABYTES = 1;
 /** Requests after which what is measured is said once. */
 const UNIT = 100_000;

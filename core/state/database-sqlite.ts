@@ -21,8 +21,13 @@ const LOCK_PATIENCE_MS = 2_000;
 const LOCK_RETRY_MS = 10;
 /** Of 4 KiB. A checkpoint holds up the commit it comes with, so there are fewer than by default (1,000). */
 const CHECKPOINT_PAGES = 4_000;
-/** Kilobytes of the file that are kept in memory: of a million jobs each touches pages that no other does. */
-const CACHE_KB = 65_536;
+/**
+ * Share of the file that is kept in memory, and kilobytes of it at least and at most. Of a million jobs each touches pages that
+ * no other does; of a small file the pages that are touched are few, and the rest would only be held.
+ */
+const CACHED_SHARE = 1 / 8;
+const LEAST_CACHE_KB = 8_192;
+const MOST_CACHE_KB = 65_536;
 const NO_ROWS: readonly unknown[] = [];
 /** More than the gateway has, though those with lists come in as many forms as their lists have lengths. */
 const MAX_STATEMENTS = 1_000;
@@ -43,7 +48,7 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
     sqlite.pragma('journal_mode = WAL');
     sqlite.exec(SYNC_ALWAYS.sql);
     sqlite.pragma('foreign_keys = ON');
-    sqlite.pragma(`cache_size = -${CACHE_KB}`);
+    sqlite.pragma(`cache_size = -${cacheKilobytes(sqlite)}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     // From here on locks are waited for in SqliteConnection, which leaves the thread free.
     sqlite.pragma('busy_timeout = 0');
@@ -59,6 +64,13 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
   return { dialect, scripts: connection };
+}
+
+/** By the size of the file as it is now. */
+function cacheKilobytes(sqlite: BetterSqlite3.Database): number {
+  const [pages, pageBytes] = ['page_count', 'page_size'].map((name) => Number(sqlite.pragma(name, { simple: true })));
+  const wanted = Math.round(((pages ?? 0) * (pageBytes ?? 0) * CACHED_SHARE) / 1_024);
+  return Math.min(MOST_CACHE_KB, Math.max(LEAST_CACHE_KB, wanted));
 }
 
 class LockingSqliteAdapter extends SqliteAdapter {
