@@ -150,7 +150,7 @@ function figures(byHand: readonly number[], rounds: readonly Round[]): Figure[] 
       met: gap <= TARGET_GAP_MS,
     },
     {
-      what: 'Resident memory of the gateway meanwhile',
+      what: 'Resident memory of the gateway while it fetches, converts and sends the MP3',
       measured: `${before.toFixed(0)} MB before, ${peak.toFixed(0)} MB at the highest`,
       target: `≤ ${TARGET_MEGABYTES} MB more`,
       met: peak - before <= TARGET_MEGABYTES,

@@ -51,7 +51,7 @@ export async function measureStreams(site: TextSite): Promise<Figure[]> {
       met: ratio <= FLOOR_RATIO,
     },
     {
-      what: `Resident memory of the gateway meanwhile`,
+      what: `Resident memory of the gateway with ${PARALLEL} streams`,
       measured: `${Math.round(highest)} MB at the highest`,
       target: `≤ ${MOST_MEGABYTES} MB`,
       met: highest <= MOST_MEGABYTES,
