@@ -87,15 +87,18 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       // While the picture is drawn anew: then there is less to wait for once it is.
       const fitting = fit(() => {
         // Nobody is told the way to the model's own picture where there are no public files.
-        if (place.public) writingRaw = observed(() => write(rawFile, signal));
+        if (!place.public) return;
+        writingRaw = write(rawFile, signal);
+        // How it ends is asked for later.
+        writingRaw.catch(() => undefined);
       });
       try {
         const image = await fitting;
         const { contentType, width, height, bytes } = image;
         const file = fileOf(place.stem, image);
+        const { name } = file;
         const source = await write(file, signal);
         await writingRaw;
-        const { name } = file;
         const rawName = writingRaw ? rawFile.name : name;
         return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
       } catch (error) {
@@ -115,11 +118,4 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       throw new GatewayError('file_not_found', 'There is no such file.');
     },
   };
-}
-
-/** Begun now; how it ends may be asked for later. */
-function observed<Result>(work: () => Promise<Result>): Promise<Result> {
-  const result = work();
-  result.catch(() => undefined);
-  return result;
 }

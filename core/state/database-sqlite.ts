@@ -11,7 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import type { Ending, InstantScripts, OnEnd } from './database.js';
+import type { InstantScripts } from './database.js';
 import { isSqliteLock } from './database-errors.js';
 import { playAtOnce, type Script } from './script.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
@@ -156,35 +156,24 @@ class SqliteConnection implements DatabaseConnection, InstantScripts {
     }
   }
 
-  tryRun<Result>(
-    begin: (onEnd: OnEnd) => Script<Result>,
-    survives: 'process-end' | 'power-cut',
-  ): { result: Result } | undefined {
+  tryRun<Result>(begin: () => Script<Result>, survives: 'process-end' | 'power-cut'): { result: Result } | undefined {
     if (this.#sqlite.inTransaction || this.#lockedSince !== undefined) return undefined;
-    const listeners: ((ending: Ending) => void)[] = [];
-    let ending: Ending = 'failed';
     try {
       this.#sync(survives === 'process-end' ? SYNC_LATER.sql : SYNC_ALWAYS.sql);
       this.#prepare('begin immediate').run();
-      const result = playAtOnce(
-        begin((listener) => listeners.push(listener)),
-        ({ sql, parameters }) => {
-          const statement = this.#prepare(sql);
-          if (statement.reader) return statement.all(parameters);
-          statement.run(parameters);
-          return NO_ROWS;
-        },
-      );
+      const result = playAtOnce(begin(), ({ sql, parameters }) => {
+        const statement = this.#prepare(sql);
+        if (statement.reader) return statement.all(parameters);
+        statement.run(parameters);
+        return NO_ROWS;
+      });
       this.#prepare('commit').run();
-      ending = 'committed';
       return { result };
     } catch (error) {
       // A full disk has SQLite roll back by itself.
       if (this.#sqlite.inTransaction) this.#prepare('rollback').run();
       if (isSqliteLock(error)) return undefined;
       throw error;
-    } finally {
-      for (const listener of listeners) listener(ending);
     }
   }
 

@@ -80,7 +80,7 @@ export interface InstantScripts {
    * database: then nothing was changed, and whoever asks has to wait.
    */
   tryRun<Result>(
-    begin: (onEnd: OnEnd) => Script<Result>,
+    begin: () => Script<Result>,
     survives: NonNullable<TransactionOptions['survives']>,
   ): { result: Result } | undefined;
 }
@@ -184,6 +184,17 @@ function unsynced<Result>(
   });
 }
 
+/** Those who want to be told how one transaction ends. */
+function collectListeners() {
+  const listeners: ((ending: Ending) => void)[] = [];
+  return {
+    onEnd: (listener: (ending: Ending) => void): void => void listeners.push(listener),
+    tell(ending: Ending): void {
+      for (const listener of listeners) listener(ending);
+    },
+  };
+}
+
 /** Asked, and not answered yet. */
 interface Active extends Placed {
   result: Promise<unknown>;
@@ -237,21 +248,27 @@ function createDatabase(engine: Engine, { queries, instant }: Connected): Databa
     run: (work, patience) => answer(async () => work(queries), patience),
     async script(begin, options) {
       if (closing) throw databaseAway(new Error('The state has been closed.'));
+      const listeners = collectListeners();
+      let ending: Ending = 'failed';
       try {
-        const done = instant?.tryRun(begin, options?.survives ?? 'power-cut');
-        if (done) return done.result;
+        const done = instant?.tryRun(() => begin(listeners.onEnd), options?.survives ?? 'power-cut');
+        if (done) {
+          ending = 'committed';
+          return done.result;
+        }
       } catch (error) {
         throw translateDatabaseError(error);
+      } finally {
+        listeners.tell(ending);
       }
       return database.transaction((transaction, onEnd) => play(transaction, begin(onEnd)), options);
     },
     transaction: (work, options) =>
       answer(async (signal) => {
-        const listeners: ((ending: Ending) => void)[] = [];
-        const onEnd: OnEnd = (listener) => listeners.push(listener);
+        const listeners = collectListeners();
         const begin = (connection: Kysely<Tables>) =>
           connection.transaction().execute(async (transaction) => {
-            const result = await work(transaction, onEnd);
+            const result = await work(transaction, listeners.onEnd);
             signal.throwIfAborted();
             return result;
           });
@@ -262,7 +279,7 @@ function createDatabase(engine: Engine, { queries, instant }: Connected): Databa
           ending = signal.aborted ? 'late' : 'committed';
           return result;
         } finally {
-          for (const listener of listeners) listener(ending);
+          listeners.tell(ending);
         }
       }, options),
     async ping() {

@@ -3,8 +3,8 @@ import type { Clock } from '../contracts/services.js';
 import type { Tables } from './schema.js';
 import { play, rowsOf, type Script } from './script.js';
 
-/** What PostgreSQL's clock says when the statement runs, not when its transaction began; milliseconds since 1970. */
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
+/** What PostgreSQL's clock says when the statement runs, not when its transaction began; milliseconds since 1970. */
 export const DATABASE_NOW = sql.raw<number>(NOW);
 const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
 

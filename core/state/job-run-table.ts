@@ -1,4 +1,4 @@
-import { CompiledQuery, type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
@@ -7,7 +7,7 @@ import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
-import { filled } from './statements.js';
+import { filled, lockNamed } from './statements.js';
 
 type Queries = Kysely<Tables>;
 
@@ -116,7 +116,7 @@ export function createJobRunTable(
     /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
     *lockClaims(kind: JobKind): Script<void> {
       if (!postgres) return;
-      yield CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [`mediagate claims ${kind}`]);
+      yield lockNamed(`mediagate claims ${kind}`);
     },
 
     /** The job whose turn it is, which now runs. */

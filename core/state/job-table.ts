@@ -1,4 +1,4 @@
-import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { keptMs, kindOfJob } from './job-kinds.js';
@@ -8,7 +8,7 @@ import type { JobCounts, JobKind } from './jobs.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
-import { filled, first } from './statements.js';
+import { filled, lockNamed } from './statements.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;
@@ -61,7 +61,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
     *lockKind(kind: JobKind): Script<void> {
       if (engine === 'sqlite') return;
-      yield CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [`mediagate jobs ${kind}`]);
+      yield lockNamed(`mediagate jobs ${kind}`);
     },
 
     *countActive(kind: JobKind): Script<number> {
@@ -118,7 +118,8 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
 
     async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
       const parameters = [id, accountId, accountId, ...clock.parameters()];
-      return first(await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters)));
+      const { rows } = await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters));
+      return rows[0];
     },
 
     /** Newest first, without what they brought, which may be large. */

@@ -1,6 +1,6 @@
-import type { Compilable, Insertable, InsertQueryBuilder, InsertResult, Kysely, Transaction } from 'kysely';
+import type { Compilable, Insertable, InsertQueryBuilder, InsertResult, Kysely } from 'kysely';
 import type { Tables } from './schema.js';
-import { play, type Script } from './script.js';
+import type { Script } from './script.js';
 import { createListScript } from './statements.js';
 
 type Insert<Name extends keyof Tables> = InsertQueryBuilder<Tables, Name, InsertResult>;
@@ -13,15 +13,6 @@ export interface RowInsertOptions<Name extends keyof Tables, Row> {
   sample: Required<Insertable<Tables[Name]>>;
   /** What follows the rows. Default: nothing. */
   finish?(insert: Insert<Name>): Compilable<Row>;
-}
-
-/** Runs a {@link createRowInsertScript}. */
-export function createRowInsert<Name extends keyof Tables, Row = InsertResult>(options: RowInsertOptions<Name, Row>) {
-  const script = createRowInsertScript(options);
-  return (
-    transaction: Transaction<Tables>,
-    rows: readonly Required<Insertable<Tables[Name]>>[],
-  ): Promise<readonly Row[]> => play(transaction, script(rows));
 }
 
 /** Inserts several rows at once, with statements that are built once; gives back what they return. */

@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely } from 'kysely';
+import { CompiledQuery, type Kysely } from 'kysely';
 import type { Tables } from './schema.js';
 import { play, rowsOf, type Script } from './script.js';
 
@@ -14,8 +14,9 @@ export function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unkn
   return { ...query, parameters };
 }
 
-export function first<Row>({ rows }: { rows: readonly Row[] }): Row | undefined {
-  return rows[0];
+/** PostgreSQL: until the transaction ends, nobody else has the lock of this name. */
+export function lockNamed(name: string): CompiledQuery {
+  return CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [name]);
 }
 
 /** Runs a {@link createListScript}. */
