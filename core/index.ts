@@ -28,6 +28,7 @@ export {
 export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
 export { encodeForm, type FilePart, type Form } from './services/multipart-form.js';
+export { drawRandomBytes } from './services/random-bytes.js';
 export * from './services/upstream-failures.js';
 export * from './services/upstream-refusal.js';
 export { leaveScope, runInScope, type WorkScope } from './services/work-scope.js';

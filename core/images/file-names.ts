@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { drawRandomBytes } from '../services/random-bytes.js';
 
 const RANDOM_BYTES = 16;
 const STEM_BYTES = RANDOM_BYTES + 8;
@@ -14,7 +14,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 
 /** What a file is called after: 128 random bits. */
 export function newFileStem(): string {
-  return randomBytes(RANDOM_BYTES).toString('hex');
+  return drawRandomBytes(RANDOM_BYTES).toString('hex');
 }
 
 /**
@@ -23,7 +23,7 @@ export function newFileStem(): string {
  */
 export function newPublicStem(expiresAt: number): string {
   const stem = Buffer.alloc(STEM_BYTES);
-  randomBytes(RANDOM_BYTES).copy(stem);
+  drawRandomBytes(RANDOM_BYTES).copy(stem);
   stem.writeUInt32BE(Math.floor(expiresAt / 1000), RANDOM_BYTES);
   stem.writeUInt32BE(crc32(stem.subarray(0, STEM_BYTES - 4)), STEM_BYTES - 4);
   return stem.toString('hex');

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { drawRandomBytes } from '../services/random-bytes.js';
 import type { JobKind } from './jobs.js';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -10,7 +10,7 @@ const KINDS: Readonly<Record<JobKind, { prefix: string; keptMs: number; route: s
 };
 
 export function newJobId(kind: JobKind): string {
-  return `${KINDS[kind].prefix}${randomBytes(16).toString('hex')}`;
+  return `${KINDS[kind].prefix}${drawRandomBytes(16).toString('hex')}`;
 }
 
 /** Undefined for what is no id: PostgreSQL does not even look for a text with U+0000 in it. */
