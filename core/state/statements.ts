@@ -47,7 +47,9 @@ export function createListScript<Row>(compile: (length: number) => CompiledQuery
     let found: readonly Row[] = [];
     for (let begun = 0; begun < items.length; ) {
       const length = Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(items.length - begun)));
-      const parameters = items.slice(begun, begun + length).flat();
+      const parameters: unknown[] = [];
+      for (let index = begun; index < begun + length; index += 1)
+        parameters.push(...(items[index] as readonly unknown[]));
       const rows = yield* rowsOf(filled(compiledFor(length), parameters));
       found = begun === 0 ? rows : [...found, ...rows];
       begun += length;
