@@ -5,8 +5,7 @@ import type { BudgetTable } from './budget-table.js';
 import { openWindows } from './open-windows.js';
 import type { ReservationsTable } from './schema.js';
 import type { Script } from './script.js';
-import { inOrderOfWindows, type SlotTable } from './slots.js';
-import type { SlotAnswer, SlotRequest } from './windows.js';
+import type { SlotTable } from './slots.js';
 
 export interface AdmissionWish extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
@@ -41,10 +40,6 @@ export function* admitGroup(
   );
   const reservations: ReservationRow[] = [];
 
-  function take(slot: SlotRequest): Script<SlotAnswer> {
-    return windows.of(slot).ask({ slots: slot.slots, limit: slot.limit, take: true });
-  }
-
   function* judge({
     keyId,
     accountId,
@@ -59,8 +54,9 @@ export function* admitGroup(
       const refusal = budget ? refusalOf(budget, wanted.tokens, budgets.at) : noBudget();
       if (refusal) return refusal;
     }
-    const answer = slot && (yield* take(slot));
-    if (answer && !answer.accepted) return { slot: answer };
+    const window = slot && windows.of(slot);
+    if (slot && window && !window.has(slot)) return { slot: yield* window.look(slot) };
+    const answer = slot && window?.take(slot);
     if (!wanted || !budgets || !budget) return answer ? { slot: answer } : {};
     budgets.change(reserve(budget, wanted.tokens));
     const { id, tokens } = wanted;
@@ -69,12 +65,12 @@ export function* admitGroup(
     return { reservation: id, ...(answer && { slot: answer }) };
   }
 
-  const verdicts = new Map<AdmissionWish, Admission | GatewayError>();
-  for (const wish of inOrderOfWindows(wishes, ({ slot }) => slot)) verdicts.set(wish, yield* judge(wish));
+  const verdicts: (Admission | GatewayError)[] = [];
+  for (const wish of wishes) verdicts.push(yield* judge(wish));
   yield* windows.save();
   if (budgets) yield* budgets.save();
   if (reservations.length > 0) yield* hold(reservations);
-  return wishes.map((wish) => verdicts.get(wish) as Admission | GatewayError);
+  return verdicts;
 }
 
 function noBudget(): GatewayError {

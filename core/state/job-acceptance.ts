@@ -5,14 +5,14 @@ import { hashKey, type IdempotencyKeys, type KeyHash } from './idempotency-keys.
 import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
-import type { JobTable } from './job-table.js';
+import { type JobTable, NOT_JOINED } from './job-table.js';
 import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
 import type { Script } from './script.js';
-import { inOrderOfWindows, type SlotTable } from './slots.js';
+import type { SlotTable } from './slots.js';
 
 /** An acceptance as it is stored. */
 export interface Candidate extends Acceptance {
@@ -92,15 +92,14 @@ export function* acceptGroup(
       return { job: toJobRecord(known.job), replayed: true, active };
     }
     const window = slot && windows.of(slot);
-    const answer = slot && window && (yield* window.ask({ ...slot, take: false }));
-    if (answer && !answer.accepted) return { slot: answer, replayed: false, active };
+    if (slot && window && !window.has(slot)) return { slot: yield* window.look(slot), replayed: false, active };
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
     const usedToday = used.get(job.accountId) ?? 0;
     if (!joined && quota && usedToday >= quota.limit) return quotaUsedUp(quota.limit);
     if (!joined && active >= job.maxActive) return queueFull();
-    if (!take) return { ...(answer && { slot: answer }), replayed: false, active };
+    if (!take) return { ...(slot && window && { slot: yield* window.look(slot) }), replayed: false, active };
 
-    const taken = slot && window && (yield* window.ask({ ...slot, take: true }));
+    const taken = slot && window?.take(slot);
     const row: ShownRow = joined ?? write(candidate);
     if (!joined && quota) used.set(job.accountId, usedToday + 1);
     if (!joined) active += 1;
@@ -120,8 +119,7 @@ export function* acceptGroup(
     const row: JobRow = {
       id,
       kind,
-      // Behind those of older jobs, so that an index of them grows at its end.
-      dedupe_hash: dedupeHash ?? `${at} ${id}`,
+      dedupe_hash: dedupeHash ?? NOT_JOINED,
       state: 'queued',
       place: turns.next(keyId),
       summary,
@@ -145,9 +143,8 @@ export function* acceptGroup(
     return row;
   }
 
-  const verdicts = new Map<Candidate, Accepted | GatewayError>();
-  for (const candidate of inOrderOfWindows(candidates, ({ slot }) => slot))
-    verdicts.set(candidate, yield* judge(candidate));
+  const verdicts: (Accepted | GatewayError)[] = [];
+  for (const candidate of candidates) verdicts.push(yield* judge(candidate));
 
   yield* windows.save();
   yield* table.insert(rows);
@@ -155,7 +152,7 @@ export function* acceptGroup(
   yield* idempotencyKeys.remember([...keys.values()]);
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
   yield* countUse(queries, taken, 1);
-  return candidates.map((candidate) => verdicts.get(candidate) as Accepted | GatewayError);
+  return verdicts;
 }
 
 function keyReused(): GatewayError {

@@ -13,6 +13,11 @@ import { filled, lockNamed } from './statements.js';
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;
 
+/** Dedupe hash of a job that nobody is to join. */
+export const NOT_JOINED = '';
+/** As the index of those that may be joined has it; neither engine takes the index for a parameter. */
+const JOINABLE = sql<boolean>`dedupe_hash <> ''`;
+
 /** Queries of a transaction or on their own. */
 type Queries = Kysely<Tables>;
 
@@ -99,6 +104,7 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
           .select([...SHOWN, 'dedupe_hash'])
           .where('kind', '=', kind)
           .where('dedupe_hash', 'in', hashes)
+          .where(JOINABLE)
           .where(ACTIVE)
           .compile(),
       );

@@ -95,8 +95,8 @@ export interface JobsTable {
   id: string;
   kind: JobKind;
   /**
-   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Time and
-   * id of the job where nobody is to join it.
+   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Empty
+   * where nobody is to join the job; the release before this one writes its time and id there.
    */
   dedupe_hash: string;
   state: JobState;

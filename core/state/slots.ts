@@ -29,15 +29,16 @@ export const WINDOW_MS = 60_000;
 const MAX_KNOWN = 100_000;
 
 /** What is wanted of an open window. */
-export interface SlotWish extends Pick<SlotRequest, 'slots' | 'limit'> {
-  /** False only asks. */
-  take: boolean;
-}
+export type SlotWish = Pick<SlotRequest, 'slots' | 'limit'>;
 
 /** One key's window of one family, locked until the transaction ends. */
 export interface OpenWindow {
-  /** Each answer counts what was taken before. */
-  ask(wish: SlotWish): Script<SlotAnswer>;
+  /** Whether as many slots are free, with what was taken before. */
+  has(wish: SlotWish): boolean;
+  /** Takes slots that it has. */
+  take(wish: SlotWish): SlotAnswer;
+  /** How it stands; nothing is taken. */
+  look(wish: SlotWish): Script<SlotAnswer>;
   /** What is to be written down; undefined where nothing has changed. */
   change(): WindowChange | undefined;
 }
@@ -54,19 +55,6 @@ export interface SlotTable {
 
 export function windowName({ keyId, family }: WindowKey): string {
   return `${keyId}\n${family}`;
-}
-
-/**
- * Those without a slot first. Nodes lock windows in one order, so that two that commit at once do not wait for each other in
- * a ring.
- */
-export function inOrderOfWindows<Item>(items: readonly Item[], slotOf: (item: Item) => WindowKey | undefined): Item[] {
-  const named = items.map((item) => {
-    const slot = slotOf(item);
-    return { item, name: slot ? windowName(slot) : '' };
-  });
-  named.sort((left, right) => (left.name === right.name ? 0 : left.name < right.name ? -1 : 1));
-  return named.map(({ item }) => item);
 }
 
 export interface SlotTableOptions {
@@ -135,25 +123,33 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       return known;
     }
 
+    function answer(limit: number, retryAfterMs: number): SlotAnswer {
+      return {
+        accepted: retryAfterMs === 0,
+        limit,
+        remaining: Math.max(0, limit - (next - tail)),
+        retryAfterMs,
+        resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
+      };
+    }
+
+    /** Slots that are wanted and not free. */
+    const missing = ({ slots, limit }: SlotWish) => next - tail + slots - limit;
+
     return {
-      *ask({ slots, limit, take }) {
-        const excess = next - tail + slots - limit;
-        const accepted = excess <= 0;
-        if (accepted && take) {
-          if (next === tail) tailAt = now;
-          next += slots;
-        }
-        let retryAfterMs = 0;
+      has: (wish) => missing(wish) <= 0,
+      take({ slots, limit }) {
+        if (next === tail) tailAt = now;
+        next += slots;
+        return answer(limit, 0);
+      },
+      *look(wish) {
+        const { slots, limit } = wish;
+        const excess = missing(wish);
+        if (excess <= 0) return answer(limit, 0);
         // More than the window ever holds: there is no such time, and the longest wait says so best.
-        if (slots > limit) retryAfterMs = WINDOW_MS;
-        else if (!accepted) retryAfterMs = (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now;
-        return {
-          accepted,
-          limit,
-          remaining: Math.max(0, limit - (next - tail)),
-          retryAfterMs,
-          resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
-        };
+        if (slots > limit) return answer(limit, WINDOW_MS);
+        return answer(limit, (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now);
       },
       change() {
         // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
@@ -172,7 +168,8 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   return {
     *open(requests) {
       const byName = new Map(requests.map((request) => [windowName(request), request]));
-      const wanted = inOrderOfWindows([...byName.values()], (key) => key);
+      // Nodes lock windows in one order, so that two that commit at once do not wait for each other in a ring.
+      const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as WindowKey);
       const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
       const passed = rows.filter(
         ({ row, time: { now } }) => row.tail_seq < row.next_seq && now - row.tail_at >= WINDOW_MS,

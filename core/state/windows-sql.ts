@@ -2,7 +2,7 @@ import type { Database } from './database.js';
 import { createLanes } from './lanes.js';
 import { openWindows } from './open-windows.js';
 import type { Script } from './script.js';
-import { inOrderOfWindows, type SlotTable } from './slots.js';
+import type { SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest, Windows } from './windows.js';
 
 export interface WindowsOptions {
@@ -22,12 +22,13 @@ interface Wish extends SlotRequest {
 export function createWindows({ database, slots }: WindowsOptions): Windows {
   function* answer(wishes: readonly Wish[]): Script<SlotAnswer[]> {
     const windows = yield* openWindows(slots, wishes);
-    const answers = new Map<Wish, SlotAnswer>();
-    for (const wish of inOrderOfWindows(wishes, (each) => each)) {
-      answers.set(wish, yield* windows.of(wish).ask(wish));
+    const answers: SlotAnswer[] = [];
+    for (const wish of wishes) {
+      const window = windows.of(wish);
+      answers.push(wish.take && window.has(wish) ? window.take(wish) : yield* window.look(wish));
     }
     yield* windows.save();
-    return wishes.map((wish) => answers.get(wish) as SlotAnswer);
+    return answers;
   }
 
   // A power cut ends the requests too, and forgets the slots of the last moment with them.

@@ -149,8 +149,8 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
   it('takes a file alone, and an older schema, which stays as it is', async () => {
     const sqlite = openSource();
     sqlite.exec(`insert into accounts (id, created_at) values ('acct_1', 5)`);
-    sqlite.exec(`drop index jobs_kept; drop index daily_quotas_day; create index jobs_finished_at on jobs (finished_at);
-      delete from kysely_migration where name like '0008%'`);
+    sqlite.exec(`drop index jobs_joinable; create index jobs_active on jobs (kind, dedupe_hash);
+      delete from kysely_migration where name like '0009%'`);
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
     const { tables, files } = await bring({ from: path.join(folder, 'state.sqlite') });
