@@ -16,6 +16,8 @@ export interface HttpLoad {
   count: number;
   /** Request number `index`; another key for each is why no client that repeats one request will do. */
   next(index: number): LoadedRequest;
+  /** Keeps its connections for later loads. Default: one that ends with the load. */
+  agent?: Agent;
 }
 
 export interface HttpLoadResult {
@@ -30,8 +32,8 @@ export interface HttpLoadResult {
  * Sends so many requests over so many connections, each of which waits for its answer before the next.
  * @throws Error where an answer has another status than it must have.
  */
-export async function loadHttp({ url, connections, count, next }: HttpLoad): Promise<HttpLoadResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+export async function loadHttp({ url, connections, count, next, ...kept }: HttpLoad): Promise<HttpLoadResult> {
+  const agent = kept.agent ?? new Agent({ keepAlive: true, maxSockets: connections });
   const times: number[] = [];
   const texts: string[] = [];
   let index = 0;
@@ -48,7 +50,7 @@ export async function loadHttp({ url, connections, count, next }: HttpLoad): Pro
   try {
     await Promise.all(Array.from({ length: connections }, client));
   } finally {
-    agent.destroy();
+    if (!kept.agent) agent.destroy();
   }
   return { seconds: (performance.now() - began) / 1000, times, texts };
 }

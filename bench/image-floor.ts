@@ -5,7 +5,16 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import Router from '@koa/router';
 import Koa from 'koa';
-import { createGateway, createLogger, type Gateway, type ImageJob, openState, systemClock } from 'mediagate';
+import {
+  type Acceptance,
+  type Accepted,
+  createGateway,
+  createLogger,
+  type JobRecord,
+  type Jobs,
+  openState,
+  systemClock,
+} from 'mediagate';
 import {
   createApp,
   createHealth,
@@ -27,15 +36,18 @@ const listen = async (server: Server) => {
   return address(server);
 };
 
-/** As the real one answers, with nothing behind it. */
-function withoutStorage(gateway: Gateway): Gateway {
-  const times = { createdAt: Date.now(), startedAt: null, finishedAt: null, expiresAt: null };
-  const job: ImageJob = {
-    ...{ id: `imgjob_${'0'.repeat(32)}`, state: 'queued', model: 'gen-img-2', delivery: 'url', requestId: null },
-    ...{ attempts: 0, error: null },
-    ...times,
+/** Jobs are accepted and forgotten; nothing else is asked of them here. */
+function jobsWithoutStorage(): Jobs {
+  const accept = async ({ slot, job: { kind, summary } }: Acceptance): Promise<Accepted> => {
+    const record: JobRecord = {
+      ...{ id: `imgjob_${'0'.repeat(32)}`, kind, state: 'queued', summary, attempts: 0 },
+      ...{ createdAt: Date.now(), startedAt: null, finishedAt: null, expiresAt: null, result: null, error: null },
+    };
+    const limit = slot?.limit ?? 0;
+    const answer = { accepted: true, limit, remaining: limit - 1, retryAfterMs: 0, resetMs: 60_000 };
+    return { job: record, replayed: false, active: 1, slot: answer };
   };
-  return { ...gateway, images: { ...gateway.images, submit: async () => ({ job, replayed: false }) } };
+  return { ...state.jobs, accept };
 }
 
 const logger = createLogger({ level: 'error' });
@@ -46,7 +58,12 @@ const keys = await openKeyTable({
   clock: systemClock,
   logger,
 });
-const gateway = withoutStorage(await createGateway({ plugins: [], services: { logger, clock: systemClock } }));
+const gateway = await createGateway({
+  plugins: [{ id: 'instant_image', use: path.join(import.meta.dirname, 'instant-image.js') }],
+  services: { logger, clock: systemClock, storage: state.files },
+  jobs: { store: jobsWithoutStorage(), workers: 0 },
+  images: { workers: 0 },
+});
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
 const { windows, budgets, admissions, usage: ledger } = state;
