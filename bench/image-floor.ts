@@ -89,3 +89,6 @@ process.send?.({
   koa: await listen(createServer(koa.callback())),
   files: await listen(files),
 });
+
+// Whatever becomes of the parent, nothing is left running.
+process.once('disconnect', () => process.exit());
