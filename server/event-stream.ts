@@ -14,16 +14,34 @@ export interface AnswerHead {
   headers: Readonly<Record<string, string>>;
 }
 
+/** Answers that were ready in this turn of the event loop, and in the latest one before it that had any. */
+let ready = 0;
+let readyBefore = 0;
+
+/** Whether answers are ready several at a time. */
+function areMany(): boolean {
+  if (ready === 0) setImmediate(endTurn);
+  ready += 1;
+  return readyBefore > 1;
+}
+
+function endTurn(): void {
+  readyBefore = ready;
+  ready = 0;
+}
+
 /**
- * Answers with bytes that are all here, at the end of this turn of the event loop. Answers that are ready in the same turn
- * then go out one right after the other: each that goes out by itself has to wake whoever waits for it, which takes the
- * sender longer than the writing.
+ * Answers with bytes that are all here. Where several answers are ready in one turn of the event loop they go out at its end,
+ * one right after the other: each that goes out by itself has to wake whoever waits for it, which takes the sender longer
+ * than the writing.
  */
 export function sendWhole(context: RequestContext, { status, headers }: AnswerHead, body: Uint8Array): void {
   const { res: response } = context;
   open(context, status, headers);
   addField(response, 'Content-Length', String(body.length));
-  setImmediate(body.length <= SHORT_BYTES ? endShort : endLong, response, body);
+  const end = body.length <= SHORT_BYTES ? endShort : endLong;
+  if (areMany()) setImmediate(end, response, body);
+  else end(response, body);
 }
 
 /** Node puts a text behind the head, which is one; in this coding each character of it is a byte. */
