@@ -87,34 +87,47 @@ interface Move {
 
 async function moveTable(table: keyof Tables, { from, transaction, of, signal, report }: Move): Promise<void> {
   let insert: ReturnType<typeof createInsert> | undefined;
-  let last = 0;
+  const key = await keyOfTable(from, table);
+  let last: Row | undefined;
   for (let done = 0; ; ) {
     signal.throwIfAborted();
     report({ step: table, done, of });
-    const batch = await readRows(from, table, last);
-    if (batch.rows.length === 0) return;
-    insert ??= createInsert(transaction, table, Object.keys(batch.rows[0] ?? {}));
+    const rows = await readRows(from, table, key, last);
+    if (rows.length === 0) return;
+    insert ??= createInsert(transaction, table, Object.keys(rows[0] ?? {}));
     try {
-      await insert(batch.rows);
+      await insert(rows);
     } catch (error) {
       throw describeFailure(error, table, done);
     }
-    last = batch.last;
-    done += batch.rows.length;
+    last = rows.at(-1);
+    done += rows.length;
   }
 }
 
-/** In the order in which SQLite keeps them, behind the row that was read last. */
-async function readRows(from: Database, table: string, last: number): Promise<{ rows: Row[]; last: number }> {
+/** Columns of its primary key; every table has one. */
+async function keyOfTable(from: Database, table: string): Promise<string[]> {
   const { rows } = await from.run((queries) =>
-    sql<Row>`
-      select rowid as transfer_row, * from ${sql.table(table)}
-      where rowid > ${last} order by rowid limit ${sql.lit(ROWS_AT_ONCE)}
-    `.execute(queries),
+    sql<{ name: string }>`select name from pragma_table_info(${table}) where pk > 0 order by pk`.execute(queries),
   );
-  const numbers = rows.map((row) => Number(row.transfer_row));
-  for (const row of rows) delete row.transfer_row;
-  return { rows, last: numbers.at(-1) ?? last };
+  return rows.map(({ name }) => name);
+}
+
+/** In the order of their key, behind the row that was read last. */
+async function readRows(
+  from: Database,
+  table: string,
+  key: readonly string[],
+  last: Row | undefined,
+): Promise<readonly Row[]> {
+  const columns = sql.join(key.map((name) => sql.ref(name)));
+  const behind = last ? sql`where (${columns}) > (${sql.join(key.map((name) => last[name]))})` : sql``;
+  const { rows } = await from.run((queries) =>
+    sql<Row>`select * from ${sql.table(table)} ${behind} order by ${columns} limit ${sql.lit(ROWS_AT_ONCE)}`.execute(
+      queries,
+    ),
+  );
+  return rows;
 }
 
 function createInsert(transaction: Transaction<Tables>, table: string, columns: readonly string[]) {

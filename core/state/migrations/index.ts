@@ -8,6 +8,7 @@ import * as jobsOfAccount from './0006-jobs-of-account.js';
 import * as jobOrigins from './0007-job-origins.js';
 import * as growth from './0008-growth.js';
 import * as joinableJobs from './0009-joinable-jobs.js';
+import * as keyedWindows from './0010-keyed-windows.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -25,4 +26,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0007-job-origins': jobOrigins,
   '0008-growth': growth,
   '0009-joinable-jobs': joinableJobs,
+  '0010-keyed-windows': keyedWindows,
 };
