@@ -6,6 +6,8 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
+  type InsertQueryNode,
+  OrActionNode,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
@@ -19,8 +21,8 @@ import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 /** How long another process may hold the write lock before callers are told so. */
 const LOCK_PATIENCE_MS = 2_000;
 const LOCK_RETRY_MS = 10;
-/** Of 4 KiB. A checkpoint holds up the commit it comes with, so there are fewer than by default (1,000). */
-const CHECKPOINT_PAGES = 4_000;
+/** Of 4 KiB. A checkpoint holds up the commit it comes with, and few large ones take less time than many (default: 1,000). */
+const CHECKPOINT_PAGES = 8_000;
 /**
  * Share of the file that is kept in memory, and kilobytes of it at least and at most. Of a million jobs each touches pages that
  * no other does; of a small file the pages that are touched are few, and the rest would only be held.
@@ -61,7 +63,7 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
     createAdapter: () => new LockingSqliteAdapter(),
     createDriver: () => new SqliteDriver(sqlite, connection),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new RollingBackQueryCompiler(),
   };
   return { dialect, scripts: connection };
 }
@@ -77,6 +79,16 @@ class LockingSqliteAdapter extends SqliteAdapter {
   /** True of SQLite; and with it migrations run inside one transaction, whose lock keeps a second process waiting. */
   override get supportsTransactionalDdl(): boolean {
     return true;
+  }
+}
+
+/**
+ * A row that cannot be inserted ends the transaction, as it does on PostgreSQL. So as to undo the statement alone, SQLite would
+ * copy each page that an insert of several rows changes to a file of its own: a fifth of the time that a group of jobs takes.
+ */
+class RollingBackQueryCompiler extends SqliteQueryCompiler {
+  protected override visitInsertQuery(node: InsertQueryNode): void {
+    super.visitInsertQuery({ ...node, orAction: node.orAction ?? OrActionNode.create('rollback') });
   }
 }
 

@@ -8,9 +8,8 @@ const MAX_WAITING = 10_000;
 /** Items of one transaction, unless said otherwise. */
 const MAX_GROUP = 100;
 const LEAST_PATIENCE_MS = 50;
-/** Where so many shared a transaction, more are on their way, and the next one is begun a few turns of the event loop later. */
+/** Where so many shared a transaction, more are on their way, and the next one waits for as long as they keep coming. */
 const CROWD = 4;
-const GATHER_TURNS = 3;
 
 export interface GroupCommit<Item, Answer> {
   /** Resolves when the transaction with the item in it has committed. */
@@ -41,7 +40,7 @@ interface Waiter<Item, Answer> {
 
 /**
  * What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. Few that come at a
- * time are not kept waiting; where many come, reading once more from the sockets makes the groups larger.
+ * time are not kept waiting; where many come, reading on from the sockets makes the groups larger.
  */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
   const { database, script, most = MAX_GROUP, survives, committed } = options;
@@ -52,14 +51,13 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
   function begin(): void {
     running = true;
     // Not at once: what is read from sockets in this turn of the event loop comes along.
-    afterTurns(crowded ? GATHER_TURNS : 1);
+    setImmediate(gather, 0);
   }
 
-  function afterTurns(turns: number): void {
-    setImmediate(() => {
-      if (turns === 1 || waiting.length >= most) void flush();
-      else afterTurns(turns - 1);
-    });
+  /** @param seen How many waited a turn of the event loop ago. */
+  function gather(seen: number): void {
+    if (crowded && seen < waiting.length && waiting.length < most) setImmediate(gather, waiting.length);
+    else void flush();
   }
 
   async function flush(): Promise<void> {

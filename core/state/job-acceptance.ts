@@ -4,8 +4,8 @@ import { countUse, dayOf, readUsed } from './daily-quotas.js';
 import { hashKey, type IdempotencyKeys, type KeyHash } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
-import { hashText, type JobRow, type ShownRow, toJobRecord, toJson } from './job-rows.js';
-import { type JobTable, NOT_JOINED } from './job-table.js';
+import { hashText, type ShownRow, toJobRecord, toJson } from './job-rows.js';
+import { type JobTable, NEW_JOB, type NewJobRow, NOT_JOINED } from './job-table.js';
 import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import { openWindows } from './open-windows.js';
@@ -80,7 +80,7 @@ export function* acceptGroup(
     fresh.map(({ slot }) => slot),
   );
 
-  const rows: JobRow[] = [];
+  const rows: NewJobRow[] = [];
   const owners: JobOwnersTable[] = [];
   const keys = new Map<string, IdempotencyKeysTable>();
 
@@ -113,31 +113,23 @@ export function* acceptGroup(
     return { ...(taken && { slot: taken }), job: toJobRecord(row), replayed: false, active };
   }
 
-  function write({ job, quota, summary, input, dedupeHash, traceparent }: Candidate): JobRow {
+  function write({ job, quota, summary, input, dedupeHash, traceparent }: Candidate): NewJobRow {
     const id = newJobId(kind);
     const keyId = job.keyId ?? '';
-    const row: JobRow = {
+    const row: NewJobRow = {
       id,
       kind,
       dedupe_hash: dedupeHash ?? NOT_JOINED,
-      state: 'queued',
       place: turns.next(keyId),
       summary,
       input,
       key_id: keyId,
       account_id: job.accountId,
       quota_day: quota ? day : null,
-      attempts: 0,
-      cut_offs: 0,
-      runner: null,
-      beat: 0,
       created_at: at,
-      started_at: null,
-      finished_at: null,
-      result: null,
-      error: null,
       request_id: job.requestId ?? null,
       traceparent: traceparent ?? null,
+      ...NEW_JOB,
     };
     rows.push(row);
     return row;
@@ -147,7 +139,7 @@ export function* acceptGroup(
   for (const candidate of candidates) verdicts.push(yield* judge(candidate));
 
   yield* windows.save();
-  yield* table.insert(rows);
+  yield* table.insert(kind, rows);
   yield* table.addOwners(owners);
   yield* idempotencyKeys.remember([...keys.values()]);
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));

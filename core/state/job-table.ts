@@ -18,6 +18,21 @@ export const NOT_JOINED = '';
 /** As the index of those that may be joined has it; neither engine takes the index for a parameter. */
 const JOINABLE = sql<boolean>`dedupe_hash <> ''`;
 
+/** What every job begins as. */
+export const NEW_JOB = {
+  state: 'queued',
+  attempts: 0,
+  cut_offs: 0,
+  runner: null,
+  beat: 0,
+  started_at: null,
+  finished_at: null,
+  result: null,
+  error: null,
+} as const satisfies Partial<JobRow>;
+
+export type NewJobRow = JobRow & typeof NEW_JOB;
+
 /** Queries of a transaction or on their own. */
 type Queries = Kysely<Tables>;
 
@@ -31,7 +46,10 @@ export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
-  const insert = createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE });
+  const inserts: Readonly<Record<JobKind, ReturnType<typeof compileInsert>>> = {
+    extraction: compileInsert('extraction'),
+    image: compileInsert('image'),
+  };
   // Each poll looks and each acceptance counts.
   const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
     extraction: compileLook('extraction'),
@@ -42,6 +60,10 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     extraction: compileCount('extraction'),
     image: compileCount('image'),
   };
+
+  function compileInsert(kind: JobKind) {
+    return createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE, alike: { kind, ...NEW_JOB } });
+  }
 
   function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
     return compiler
@@ -111,7 +133,8 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
       return new Map(rows.map((row) => [row.dedupe_hash, row]));
     },
 
-    insert,
+    /** New jobs of one kind. */
+    insert: (kind: JobKind, rows: readonly NewJobRow[]): Script<unknown> => inserts[kind](rows),
 
     *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
       if (rows.length === 0) return;
@@ -196,22 +219,14 @@ const SAMPLE: Required<JobRow> = {
   id: '',
   kind: 'image',
   dedupe_hash: '',
-  state: 'queued',
   place: 0,
   summary: '',
   input: '',
   key_id: '',
   account_id: '',
   quota_day: '',
-  attempts: 0,
-  cut_offs: 0,
-  runner: '',
-  beat: 0,
   created_at: 0,
-  started_at: 0,
-  finished_at: 0,
-  result: '',
-  error: '',
   request_id: '',
   traceparent: '',
+  ...NEW_JOB,
 };
