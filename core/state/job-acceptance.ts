@@ -28,15 +28,13 @@ export interface Candidate extends Acceptance {
 }
 
 export function toCandidate(acceptance: Acceptance, take: boolean, traceparent?: string): Candidate {
-  const { job, idempotency } = acceptance;
+  const { slot, idempotency, quota, job } = acceptance;
   return {
-    ...acceptance,
-    take,
+    ...{ slot, idempotency, quota, job, take, traceparent },
     summary: toJson(job.summary),
     input: toJson(job.input),
-    ...(traceparent !== undefined && { traceparent }),
-    ...(job.dedupeKey !== undefined && { dedupeHash: hashText(job.dedupeKey) }),
-    ...(idempotency && { keyHash: hashKey(idempotency) }),
+    dedupeHash: job.dedupeKey === undefined ? undefined : hashText(job.dedupeKey),
+    keyHash: idempotency && hashKey(idempotency),
   };
 }
 
@@ -117,6 +115,7 @@ export function* acceptGroup(
     const id = newJobId(kind);
     const keyId = job.keyId ?? '';
     const row: NewJobRow = {
+      ...NEW_JOB,
       id,
       kind,
       dedupe_hash: dedupeHash ?? NOT_JOINED,
@@ -129,7 +128,6 @@ export function* acceptGroup(
       created_at: at,
       request_id: job.requestId ?? null,
       traceparent: traceparent ?? null,
-      ...NEW_JOB,
     };
     rows.push(row);
     return row;

@@ -156,11 +156,8 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
         // another process, whose steady clock counts from then on, however its other one is set.
         if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return undefined;
         const lastAt = next === head ? row.last_at : now;
-        return {
-          ...{ keyId, family, ...reading, time: now, next, tail, tailAt, lastAt },
-          ...(next !== head && now !== row.last_at && { takenFrom: head }),
-          tailMoved,
-        };
+        const takenFrom = next !== head && now !== row.last_at ? head : undefined;
+        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, takenFrom, tailMoved };
       },
     };
   }
