@@ -175,8 +175,9 @@ class SqliteConnection implements DatabaseConnection, InstantScripts {
       this.#prepare('begin immediate').run();
       const result = playAtOnce(begin(), ({ sql, parameters }) => {
         const statement = this.#prepare(sql);
-        if (statement.reader) return statement.all(parameters);
-        statement.run(parameters);
+        // One by one: to take them out of a list costs as much again as to bind them.
+        if (statement.reader) return statement.all(...parameters);
+        statement.run(...parameters);
         return NO_ROWS;
       });
       this.#prepare('commit').run();

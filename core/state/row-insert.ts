@@ -1,6 +1,5 @@
 import { type Compilable, type Insertable, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Tables } from './schema.js';
-import type { Script } from './script.js';
 import { createListScript } from './statements.js';
 
 type Insert<Name extends keyof Tables> = InsertQueryBuilder<Tables, Name, InsertResult>;
@@ -25,11 +24,10 @@ export function createRowInsertScript<Name extends keyof Tables, Row = InsertRes
   const columns = (Object.keys(sample) as (keyof typeof sample)[]).filter((column) => !(column in alike));
   const literals = Object.fromEntries(Object.entries(alike).map(([column, value]) => [column, sql.lit(value)]));
   const row = { ...sample, ...literals } as Insertable<Tables[Name]>;
-  const statement = createListScript((length) => {
-    const rows = Array.from({ length }, () => row);
-    return finish(queries.insertInto(table).values(rows)).compile();
-  });
-
-  return (rows: readonly Required<Insertable<Tables[Name]>>[]): Script<readonly Row[]> =>
-    statement(rows.map((row) => columns.map((column) => row[column])));
+  return createListScript<Row, Required<Insertable<Tables[Name]>>>(
+    (length) => finish(queries.insertInto(table).values(Array.from({ length }, () => row))).compile(),
+    (inserted, parameters) => {
+      for (const column of columns) parameters.push(inserted[column]);
+    },
+  );
 }

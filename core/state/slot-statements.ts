@@ -94,7 +94,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     .limit(ONE_ROW)
     .compile();
 
-  const saveWindows = createListScript((length) => {
+  const compileSave = (length: number) => {
     if (length === 1) {
       const values = sql.join(
         ['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${name === 'reader' ? '' : 0}`),
@@ -108,6 +108,10 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
         values ${listOf(length, sql`(${''}, ${numbers}, ${''}, ${''})`)})
       update rate_windows set ${set} from changed
       where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
+  };
+  const saveWindows = createListScript<unknown, WindowChange>(compileSave, (change, parameters) => {
+    const { reader, time, wall, steady, next, tail, tailAt, lastAt, keyId, family } = change;
+    parameters.push(reader, time, wall, steady, next, tail, tailAt, lastAt, keyId, family);
   });
 
   const insertSlots = createRowInsertScript({
@@ -151,12 +155,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     },
     *saveWindows(changes: readonly WindowChange[]): Script<void> {
       if (changes.length === 0) return;
-      yield* saveWindows(
-        changes.map(({ keyId, family, reader, time, wall, steady, next, tail, tailAt, lastAt }) => [
-          ...[reader, time, wall, steady, next, tail, tailAt, lastAt],
-          ...[keyId, family],
-        ]),
-      );
+      yield* saveWindows(changes);
       const taken = changes.flatMap(({ keyId, family, takenFrom, time }) =>
         takenFrom === undefined ? [] : [{ key_id: keyId, family, seq: takenFrom, at: time }],
       );

@@ -30,8 +30,12 @@ export function createListStatement<Row>(compile: (length: number) => CompiledQu
  * A statement with a list in it, for lists of any length: run in pieces whose lengths are powers of two, so that it is built
  * in few forms.
  * @param compile Builds it for a list of that length, with no parameters but those of the list.
+ * @param add Adds the parameters of one item. Default: an item is the list of its parameters.
  */
-export function createListScript<Row>(compile: (length: number) => CompiledQuery<Row>) {
+export function createListScript<Row, Item = readonly unknown[]>(
+  compile: (length: number) => CompiledQuery<Row>,
+  add: (item: Item, parameters: unknown[]) => void = addAll,
+) {
   const compiled = new Map<number, CompiledQuery<Row>>();
 
   function compiledFor(length: number): CompiledQuery<Row> {
@@ -42,18 +46,21 @@ export function createListScript<Row>(compile: (length: number) => CompiledQuery
     return made;
   }
 
-  /** @param items The parameters of each; what the statement returns, of all pieces together. */
-  return function* (items: readonly (readonly unknown[])[]): Script<readonly Row[]> {
+  /** What the statement returns, of all pieces together. */
+  return function* (items: readonly Item[]): Script<readonly Row[]> {
     let found: readonly Row[] = [];
     for (let begun = 0; begun < items.length; ) {
       const length = Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(items.length - begun)));
       const parameters: unknown[] = [];
-      for (let index = begun; index < begun + length; index += 1)
-        parameters.push(...(items[index] as readonly unknown[]));
+      for (let index = begun; index < begun + length; index += 1) add(items[index] as Item, parameters);
       const rows = yield* rowsOf(filled(compiledFor(length), parameters));
       found = begun === 0 ? rows : [...found, ...rows];
       begun += length;
     }
     return found;
   };
+}
+
+function addAll(item: unknown, parameters: unknown[]): void {
+  for (const parameter of item as readonly unknown[]) parameters.push(parameter);
 }
