@@ -75,9 +75,11 @@ export interface RateWindowsTable {
   tail_at: number;
   /** When the youngest slot was taken; -1 before the first. */
   last_at: number;
+  /** The youngest slots, which have no rows of their own; see slot-runs.ts. */
+  recent: string;
 }
 
-/** Slots taken at the same time share a row: it begins with slot `seq` and ends where the next row begins. */
+/** Slots taken at the same time share a row: it begins with slot `seq` and ends where the next row begins, or `recent`. */
 export interface RateSlotsTable {
   key_id: string;
   family: string;

@@ -4,6 +4,7 @@ import { DATABASE_NOW } from './job-clock.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { RateWindowsTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
+import type { SlotRun } from './slot-runs.js';
 import type { WindowKey } from './slots.js';
 import { createListScript, filled } from './statements.js';
 
@@ -24,13 +25,16 @@ export interface WindowChange extends Reading {
   tail: number;
   tailAt: number;
   lastAt: number;
-  /** Number of the first slot that was taken just now and has no row yet. Default: there is none. */
-  takenFrom?: number;
-  tailMoved: boolean;
+  recent: string;
+  /** Slots that get rows of their own. */
+  written: readonly SlotRun[];
+  /** Whether the rows of slots that have passed are deleted. */
+  cleared: boolean;
 }
 
-/** The oldest slot of a window that has not passed; null where all have. */
-export interface FirstLive {
+/** By the number of its window; null where all slots with rows have passed. */
+interface FoundRun {
+  number: number;
   seq: number | null;
   at: number | null;
 }
@@ -39,11 +43,22 @@ export interface FirstLive {
 const ONE_ROW = sql.lit(1);
 
 /** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
-const EMPTY_WINDOW = { time: 0, reader: '', wall: 0, steady: 0, next_seq: 0, tail_seq: 0, tail_at: 0, last_at: -1 };
+const EMPTY_WINDOW = {
+  time: 0,
+  reader: '',
+  wall: 0,
+  steady: 0,
+  next_seq: 0,
+  tail_seq: 0,
+  tail_at: 0,
+  last_at: -1,
+  recent: '',
+};
 
 /** A parameter whose type PostgreSQL could not tell. */
 const WHOLE = sql`cast(${0} as bigint)`;
 const WINDOW_COLUMNS = ['key_id', 'family', ...Object.keys(EMPTY_WINDOW)];
+const TEXTS = ['reader', 'recent'] as const;
 const COUNTED = ['time', 'wall', 'steady', 'next_seq', 'tail_seq', 'tail_at', 'last_at'] as const;
 
 /** Every statement is built once; see statements.ts. */
@@ -73,13 +88,13 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   });
 
   // Of each window the oldest slot from its tail on that is younger than that.
-  const firstLive = createListScript<FirstLive & { number: number }>((length) => {
-    const of = (column: 'seq' | 'at') => sql`(
+  const firstLive = createListScript<FoundRun>((length) => {
+    const of = (column: keyof SlotRun) => sql`(
       select ${sql.ref(column)} from rate_slots
       where rate_slots.key_id = passed.key_id and rate_slots.family = passed.family
         and rate_slots.seq >= passed.tail and rate_slots.at > passed.passed_at
       order by rate_slots.seq limit 1)`;
-    return sql<FirstLive & { number: number }>`with passed (number, key_id, family, tail, passed_at) as (
+    return sql<FoundRun>`with passed (number, key_id, family, tail, passed_at) as (
         values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
       select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
   });
@@ -96,22 +111,24 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
 
   const compileSave = (length: number) => {
     if (length === 1) {
-      const values = sql.join(
-        ['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${name === 'reader' ? '' : 0}`),
-      );
+      const values = sql.join([
+        ...TEXTS.map((name) => sql`${sql.ref(name)} = ${''}`),
+        ...COUNTED.map((name) => sql`${sql.ref(name)} = ${0}`),
+      ]);
       return sql`update rate_windows set ${values} where key_id = ${''} and family = ${''}`.compile(queries);
     }
     const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
-    const names = sql.join(COUNTED.map((name) => sql.ref(name)));
-    const set = sql.join(['reader', ...COUNTED].map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
-    return sql`with changed (reader, ${names}, key_id, family) as (
-        values ${listOf(length, sql`(${''}, ${numbers}, ${''}, ${''})`)})
+    const changed = [...TEXTS, ...COUNTED];
+    const names = sql.join(changed.map((name) => sql.ref(name)));
+    const set = sql.join(changed.map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
+    return sql`with changed (${names}, key_id, family) as (
+        values ${listOf(length, sql`(${''}, ${''}, ${numbers}, ${''}, ${''})`)})
       update rate_windows set ${set} from changed
       where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
   };
   const saveWindows = createListScript<unknown, WindowChange>(compileSave, (change, parameters) => {
-    const { reader, time, wall, steady, next, tail, tailAt, lastAt, keyId, family } = change;
-    parameters.push(reader, time, wall, steady, next, tail, tailAt, lastAt, keyId, family);
+    const { reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family } = change;
+    parameters.push(reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family);
   });
 
   const insertSlots = createRowInsertScript({
@@ -135,8 +152,8 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     /** Those that are there, locked in the order that is given. */
     lockWindows: (keys: readonly WindowKey[]): Script<readonly WindowRow[]> =>
       lockWindows(keys.map(({ keyId, family }) => [keyId, family])),
-    /** By the rows. */
-    *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, FirstLive>> {
+    /** The oldest slots that have not passed and have rows, by the windows. */
+    *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, SlotRun>> {
       if (windows.length === 0) return new Map();
       const asked = windows.map(({ row, passedAt }, number) => [
         number,
@@ -146,7 +163,11 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
         passedAt,
       ]);
       const found = yield* firstLive(asked);
-      return new Map(found.map(({ number, ...live }) => [(windows[number] as { row: WindowRow }).row, live]));
+      return new Map(
+        found.flatMap(({ number, seq, at }) =>
+          seq === null || at === null ? [] : [[(windows[number] as { row: WindowRow }).row, { seq, at }]],
+        ),
+      );
     },
     *takenAt(keyId: string, family: string, seq: number): Script<number> {
       const [row] = yield* rowsOf(filled(takenAt, [keyId, family, seq]));
@@ -156,12 +177,11 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     *saveWindows(changes: readonly WindowChange[]): Script<void> {
       if (changes.length === 0) return;
       yield* saveWindows(changes);
-      const taken = changes.flatMap(({ keyId, family, takenFrom, time }) =>
-        takenFrom === undefined ? [] : [{ key_id: keyId, family, seq: takenFrom, at: time }],
+      yield* insertSlots(
+        changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ key_id: keyId, family, ...run }))),
       );
-      yield* insertSlots(taken);
-      const moved = changes.filter(({ tailMoved }) => tailMoved);
-      yield* deletePassed(moved.map(({ keyId, family, tail }) => [keyId, family, tail]));
+      const clearing = changes.filter(({ cleared }) => cleared);
+      yield* deletePassed(clearing.map(({ keyId, family, tail }) => [keyId, family, tail]));
     },
   };
 }

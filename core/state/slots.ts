@@ -4,19 +4,17 @@ import type { Clock } from '../contracts/services.js';
 import type { Engine } from './database.js';
 import type { Tables } from './schema.js';
 import type { Script } from './script.js';
-import {
-  compileSlotStatements,
-  type FirstLive,
-  type Reading,
-  type WindowChange,
-  type WindowRow,
-} from './slot-statements.js';
+import { addRun, liveRuns, readRuns, type SlotRun, writeRuns } from './slot-runs.js';
+import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './slot-statements.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
 /*
  * How a window works. Its slots are numbered in the order they were taken; the live ones are `tail_seq` up to
  * `next_seq`, so counting them is a subtraction. Each look at a window first moves the tail over the slots that have
  * passed (every slot is passed once, whatever the limit) and then takes wanted slots by moving the head.
+ *
+ * When slots were taken is in rows of their own; on SQLite, where each key's rows would be one more page to write for each
+ * request, the youngest are in the window's row until they are many.
  *
  * A window has a time of its own, which never goes backwards: each look adds the time gone by since the row was last
  * written, measured on the steady clock of the process that wrote it where that is this process, else on the wall clock,
@@ -25,6 +23,9 @@ import type { SlotAnswer, SlotRequest } from './windows.js';
  */
 
 export const WINDOW_MS = 60_000;
+/** Of the youngest slots in the window's row. Nodes on PostgreSQL write no more at a time than they take. */
+const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
+const NO_RUNS: readonly SlotRun[] = [];
 /** Windows that are remembered to be there. */
 const MAX_KNOWN = 100_000;
 
@@ -67,6 +68,7 @@ export interface SlotTableOptions {
 
 export function createSlotTable({ engine, queries, clock }: SlotTableOptions): SlotTable {
   const statements = compileSlotStatements(engine, queries);
+  const recentCharacters = RECENT_CHARACTERS[engine];
   const reader = randomUUID();
   const known = new Set<string>();
 
@@ -99,26 +101,43 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     return [...rows, ...(yield* statements.lockWindows(missing))];
   }
 
-  function readWindow(
-    row: WindowRow,
-    { reading, elapsed, now }: WindowTime,
-    firstLive: FirstLive | undefined,
-  ): OpenWindow {
+  function readWindow(row: WindowRow, { reading, elapsed, now }: WindowTime, written: SlotRun | undefined): OpenWindow {
     const { key_id: keyId, family } = row;
     const head = row.next_seq;
+    let runs: SlotRun[] | undefined;
+    const recent = () => {
+      runs ??= readRuns(row.recent);
+      return runs;
+    };
     let next = head;
     let tail = row.tail_seq;
     let tailAt = row.tail_at;
-    if (firstLive) {
-      tail = firstLive.seq ?? next;
-      tailAt = firstLive.at ?? now;
+    if (hasPassed(row, now)) {
+      // Slots with rows are older than those without.
+      const live = written ?? recent().find(({ at }) => at > now - WINDOW_MS);
+      tail = live?.seq ?? next;
+      tailAt = live?.at ?? now;
     }
     const tailMoved = tail !== row.tail_seq;
+
+    const unchanged: Keeping = { kept: row.recent, written: NO_RUNS };
+
+    /** Where a run goes that was taken just now, and those before it that it leaves no room for. */
+    function keep(run: SlotRun): Keeping {
+      const kept = addRun(row.recent, run);
+      if (kept.length <= recentCharacters) return { kept, written: NO_RUNS };
+      const runs = readRuns(kept);
+      const live = liveRuns(runs, tail);
+      // Nearly full again at once, it would be looked through each time.
+      if (live.length > runs.length / 2) return { kept: '', written: live };
+      return { kept: writeRuns(live), written: NO_RUNS };
+    }
 
     const takenAt = new Map<number, number>();
     function* whenTaken(seq: number): Script<number> {
       if (seq >= head) return now;
-      const known = takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
+      const run = recent().findLast((recentRun) => recentRun.seq <= seq);
+      const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
       takenAt.set(seq, known);
       return known;
     }
@@ -156,8 +175,9 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
         // another process, whose steady clock counts from then on, however its other one is set.
         if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return undefined;
         const lastAt = next === head ? row.last_at : now;
-        const takenFrom = next !== head && now !== row.last_at ? head : undefined;
-        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, takenFrom, tailMoved };
+        const { kept, written } = next !== head && now !== row.last_at ? keep({ seq: head, at: now }) : unchanged;
+        const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
+        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent: kept, written, cleared };
       },
     };
   }
@@ -169,7 +189,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as WindowKey);
       const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
       const passed = rows.filter(
-        ({ row, time: { now } }) => row.tail_seq < row.next_seq && now - row.tail_at >= WINDOW_MS,
+        ({ row, time: { now } }) => hasPassed(row, now) && !(firstRecent(row) <= row.tail_seq),
       );
       const firstLive = yield* statements.firstLive(
         passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
@@ -183,6 +203,13 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   };
 }
 
+/** What becomes of the youngest slots. */
+interface Keeping {
+  /** In the window's row. */
+  kept: string;
+  written: readonly SlotRun[];
+}
+
 /** When a window was read. */
 interface WindowTime {
   reading: Reading;
@@ -190,6 +217,16 @@ interface WindowTime {
   elapsed: number;
   /** By its own time. */
   now: number;
+}
+
+/** Whether the oldest of its slots was live when the row was written, and is so no longer. */
+function hasPassed({ tail_seq, next_seq, tail_at }: WindowRow, now: number): boolean {
+  return tail_seq < next_seq && now - tail_at >= WINDOW_MS;
+}
+
+/** Number of the first slot that the row itself has; NaN where it has none. */
+function firstRecent({ recent }: WindowRow): number {
+  return Number.parseInt(recent, 10);
 }
 
 function nameOf({ key_id, family }: WindowRow): string {

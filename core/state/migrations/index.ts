@@ -9,6 +9,7 @@ import * as jobOrigins from './0007-job-origins.js';
 import * as growth from './0008-growth.js';
 import * as joinableJobs from './0009-joinable-jobs.js';
 import * as keyedWindows from './0010-keyed-windows.js';
+import * as recentSlots from './0011-recent-slots.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -27,4 +28,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0008-growth': growth,
   '0009-joinable-jobs': joinableJobs,
   '0010-keyed-windows': keyedWindows,
+  '0011-recent-slots': recentSlots,
 };

@@ -5,10 +5,11 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
 import { systemClock } from '../../../core/services/clock.js';
+import { openState } from '../../../core/state/index.js';
 import { MOVED_TABLES } from '../../../core/state/table-names.js';
 import { backUpState, type ImportOptions, importState, migrateState } from '../../../core/state/upkeep.js';
 import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/object-server.js';
-import { engines, ListLogger, type Place } from './engines.js';
+import { engines, ListLogger, ManualClock, type Place } from './engines.js';
 
 type Row = Record<string, unknown>;
 
@@ -99,6 +100,33 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     const again = await failure(bring());
     expect(again).to.include({ code: 'invalid_value', param: 'databaseUrl' });
     expect((again as Error).message).to.contain(`accounts (${ROWS})`);
+  });
+
+  it('leaves each window its slots, to the millisecond', async () => {
+    const clock = new ManualClock();
+    const settings = { clock: systemClock, windowClock: clock, logger: new ListLogger() };
+    const wish = { keyId: 'key_1', family: 'image', slots: 1, limit: 30 } as const;
+    const source = await openState({ dataDir: folder, ...settings });
+    // Fewer than a window's row holds, and more.
+    for (const keyId of ['key_1', 'key_2']) {
+      const taken = keyId === 'key_1' ? 3 : 30;
+      for (let slot = 0; slot < taken; slot += 1) {
+        await source.windows.take({ ...wish, keyId, limit: taken });
+        clock.advance(100);
+      }
+    }
+    await source.close();
+    await bring();
+    const target = await place.open(settings);
+    const few = { ...wish, limit: 3 };
+    expect(await target.windows.take(few)).to.include({ accepted: false, retryAfterMs: 60_000 - 3_300 });
+    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ retryAfterMs: 60_000 - 3_000 });
+    clock.advance(60_000 - 3_300);
+    expect(await target.windows.take(few)).to.include({ accepted: true, remaining: 0 });
+    expect(await target.windows.take(few)).to.include({ accepted: false, retryAfterMs: 100 });
+    clock.advance(300);
+    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ accepted: true, remaining: 0 });
+    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ accepted: false, retryAfterMs: 100 });
   });
 
   it('brings nothing where one row does not fit, and can be begun again', async () => {
