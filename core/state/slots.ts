@@ -101,7 +101,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     return [...rows, ...(yield* statements.lockWindows(missing))];
   }
 
-  function readWindow(row: WindowRow, { reading, elapsed, now }: WindowTime, written: SlotRun | undefined): OpenWindow {
+  function readWindow(row: WindowRow, { reading, elapsed, now }: WindowTime, ofRows: SlotRun | undefined): OpenWindow {
     const { key_id: keyId, family } = row;
     const head = row.next_seq;
     let runs: SlotRun[] | undefined;
@@ -114,7 +114,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     let tailAt = row.tail_at;
     if (hasPassed(row, now)) {
       // Slots with rows are older than those without.
-      const live = written ?? recent().find(({ at }) => at > now - WINDOW_MS);
+      const live = ofRows ?? recent().find(({ at }) => at > now - WINDOW_MS);
       tail = live?.seq ?? next;
       tailAt = live?.at ?? now;
     }
@@ -126,10 +126,10 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     function keep(run: SlotRun): Keeping {
       const kept = addRun(row.recent, run);
       if (kept.length <= recentCharacters) return { kept, written: NO_RUNS };
-      const runs = readRuns(kept);
-      const live = liveRuns(runs, tail);
-      // Nearly full again at once, it would be looked through each time.
-      if (live.length > runs.length / 2) return { kept: '', written: live };
+      const all = readRuns(kept);
+      const live = liveRuns(all, tail);
+      // A row that is soon full again would be looked through at most requests.
+      if (live.length > all.length / 2) return { kept: '', written: live };
       return { kept: writeRuns(live), written: NO_RUNS };
     }
 
