@@ -36,6 +36,11 @@ export type NewJobRow = JobRow & typeof NEW_JOB;
 /** Queries of a transaction or on their own. */
 type Queries = Kysely<Tables>;
 
+/** Kinds are written out in statements; see job-turns.ts. */
+function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKind, Made>> {
+  return { extraction: make('extraction'), image: make('image') };
+}
+
 /** Whether a row of `jobs` belongs to the account. */
 export function ownedBy(accountId: string): RawBuilder<boolean> {
   return sql`(account_id = ${accountId} or exists (
@@ -46,20 +51,10 @@ export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
 export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
-  const inserts: Readonly<Record<JobKind, ReturnType<typeof compileInsert>>> = {
-    extraction: compileInsert('extraction'),
-    image: compileInsert('image'),
-  };
+  const inserts = forEachKind(compileInsert);
   // Each poll looks and each acceptance counts.
-  const looks: Readonly<Record<JobKind, CompiledQuery<ShownRow>>> = {
-    extraction: compileLook('extraction'),
-    image: compileLook('image'),
-  };
-
-  const counts: Readonly<Record<JobKind, CompiledQuery<{ active: number }>>> = {
-    extraction: compileCount('extraction'),
-    image: compileCount('image'),
-  };
+  const looks = forEachKind(compileLook);
+  const counts = forEachKind(compileCount);
 
   function compileInsert(kind: JobKind) {
     return createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE, alike: { kind, ...NEW_JOB } });

@@ -4,10 +4,7 @@ export interface SlotRun {
   at: number;
 }
 
-/*
- * Runs in one text, oldest first: `12,1700000000000,13,1700000000250`.
- */
-
+/** @param text Runs, oldest first: `12,1700000000000,13,1700000000250`. */
 export function readRuns(text: string): SlotRun[] {
   const numbers: number[] = JSON.parse(`[${text}]`);
   return Array.from({ length: numbers.length / 2 }, (_, index) => ({

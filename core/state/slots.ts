@@ -23,7 +23,7 @@ import type { SlotAnswer, SlotRequest } from './windows.js';
  */
 
 export const WINDOW_MS = 60_000;
-/** Of the youngest slots in the window's row. Nodes on PostgreSQL write no more at a time than they take. */
+/** Of the youngest slots in the window's row. On PostgreSQL nodes of the release before look at the same windows. */
 const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
 const NO_RUNS: readonly SlotRun[] = [];
 /** Windows that are remembered to be there. */
@@ -105,7 +105,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     const { key_id: keyId, family } = row;
     const head = row.next_seq;
     let runs: SlotRun[] | undefined;
-    const recent = () => {
+    const recentRuns = () => {
       runs ??= readRuns(row.recent);
       return runs;
     };
@@ -114,29 +114,27 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     let tailAt = row.tail_at;
     if (hasPassed(row, now)) {
       // Slots with rows are older than those without.
-      const live = ofRows ?? recent().find(({ at }) => at > now - WINDOW_MS);
+      const live = ofRows ?? recentRuns().find(({ at }) => at > now - WINDOW_MS);
       tail = live?.seq ?? next;
       tailAt = live?.at ?? now;
     }
     const tailMoved = tail !== row.tail_seq;
 
-    const unchanged: Keeping = { kept: row.recent, written: NO_RUNS };
-
     /** Where a run goes that was taken just now, and those before it that it leaves no room for. */
-    function keep(run: SlotRun): Keeping {
-      const kept = addRun(row.recent, run);
-      if (kept.length <= recentCharacters) return { kept, written: NO_RUNS };
-      const all = readRuns(kept);
+    function keep(run: SlotRun): Pick<WindowChange, 'recent' | 'written'> {
+      const recent = addRun(row.recent, run);
+      if (recent.length <= recentCharacters) return { recent, written: NO_RUNS };
+      const all = readRuns(recent);
       const live = liveRuns(all, tail);
       // A row that is soon full again would be looked through at most requests.
-      if (live.length > all.length / 2) return { kept: '', written: live };
-      return { kept: writeRuns(live), written: NO_RUNS };
+      if (live.length > all.length / 2) return { recent: '', written: live };
+      return { recent: writeRuns(live), written: NO_RUNS };
     }
 
     const takenAt = new Map<number, number>();
     function* whenTaken(seq: number): Script<number> {
       if (seq >= head) return now;
-      const run = recent().findLast((recentRun) => recentRun.seq <= seq);
+      const run = recentRuns().findLast((recentRun) => recentRun.seq <= seq);
       const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
       takenAt.set(seq, known);
       return known;
@@ -175,9 +173,10 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
         // another process, whose steady clock counts from then on, however its other one is set.
         if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return undefined;
         const lastAt = next === head ? row.last_at : now;
-        const { kept, written } = next !== head && now !== row.last_at ? keep({ seq: head, at: now }) : unchanged;
+        const isNewRun = next !== head && now !== row.last_at;
+        const { recent, written } = isNewRun ? keep({ seq: head, at: now }) : { recent: row.recent, written: NO_RUNS };
         const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
-        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent: kept, written, cleared };
+        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent, written, cleared };
       },
     };
   }
@@ -188,9 +187,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       // Nodes lock windows in one order, so that two that commit at once do not wait for each other in a ring.
       const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as WindowKey);
       const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
-      const passed = rows.filter(
-        ({ row, time: { now } }) => hasPassed(row, now) && !(firstRecent(row) <= row.tail_seq),
-      );
+      const passed = rows.filter(({ row, time: { now } }) => hasPassed(row, now) && !hasTail(row));
       const firstLive = yield* statements.firstLive(
         passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
       );
@@ -201,13 +198,6 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       yield* statements.saveWindows(changes);
     },
   };
-}
-
-/** What becomes of the youngest slots. */
-interface Keeping {
-  /** In the window's row. */
-  kept: string;
-  written: readonly SlotRun[];
 }
 
 /** When a window was read. */
@@ -224,9 +214,9 @@ function hasPassed({ tail_seq, next_seq, tail_at }: WindowRow, now: number): boo
   return tail_seq < next_seq && now - tail_at >= WINDOW_MS;
 }
 
-/** Number of the first slot that the row itself has; NaN where it has none. */
-function firstRecent({ recent }: WindowRow): number {
-  return Number.parseInt(recent, 10);
+/** Whether the row itself has the oldest of its slots, so that no other row does. */
+function hasTail({ recent, tail_seq }: WindowRow): boolean {
+  return recent !== '' && Number.parseInt(recent, 10) <= tail_seq;
 }
 
 function nameOf({ key_id, family }: WindowRow): string {
