@@ -41,7 +41,7 @@ export type ImageSubmission = { job: ImageJob; replayed: boolean; slot?: SlotAns
 
 /** A picture in the making, or made. Times in milliseconds since 1970. */
 export interface ImageJob {
-  /** `imgjob_` and 128 random bits. */
+  /** `imgjob_`, 32 bits of the time and 96 random ones. */
   id: string;
   state: JobState;
   model: string;

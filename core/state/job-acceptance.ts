@@ -112,7 +112,7 @@ export function* acceptGroup(
   }
 
   function write({ job, quota, summary, input, dedupeHash, traceparent }: Candidate): NewJobRow {
-    const id = newJobId(kind);
+    const id = newJobId(kind, at);
     const keyId = job.keyId ?? '';
     const row: NewJobRow = {
       ...NEW_JOB,

@@ -1,7 +1,7 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
-import { keptMs, kindOfJob } from './job-kinds.js';
+import { JOB_KINDS, keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
@@ -148,10 +148,13 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
 
     /** Newest first, without what they brought, which may be large. */
     latest(queries: Queries, accountId: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
+      const own = queries.selectFrom('jobs').select('id').where('account_id', '=', accountId);
+      const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
+      const ended = own.where('finished_at', 'is not', null).orderBy('created_at', 'desc').orderBy('id').limit(limit);
       return queries
         .selectFrom('jobs')
         .select(SHOWN.filter((column) => column !== 'jobs.result'))
-        .where('account_id', '=', accountId)
+        .where('id', 'in', active.unionAll(queries.selectFrom(ended.as('ended')).select('id')))
         .orderBy('created_at', 'desc')
         .orderBy('id')
         .limit(limit)

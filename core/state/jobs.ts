@@ -14,7 +14,7 @@ export type JobState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelle
 
 /** A job as its owners see it. Times are milliseconds since 1970. */
 export interface JobRecord {
-  /** `exjob_` or `imgjob_` by kind, and 128 random bits. */
+  /** `exjob_` or `imgjob_` by kind, 32 bits of the time and 96 random ones. */
   id: string;
   kind: JobKind;
   state: JobState;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Idempotency } from '../../../core/state/jobs.js';
+import type { Idempotency, JobRecord } from '../../../core/state/jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, kind } from './image-jobs.js';
@@ -31,6 +31,15 @@ for (const engine of engines) {
       const done = await jobs.ended(job);
       expect(done.result).to.deep.equal({ input: { image: 'data:' }, summary: { prompt: 'cat' } });
       expect(done.expiresAt).to.equal((done.finishedAt ?? 0) + 7 * DAY_MS);
+    });
+
+    it('gives ids that begin with the time, and go on at random', async () => {
+      const ids = await Promise.all(Array.from({ length: 50 }, async () => (await jobs.submit()).id));
+      const [first] = ids as [string];
+      const { createdAt } = (await jobs.state.jobs.find(first, 'one')) as JobRecord;
+      const time = (createdAt % 2 ** 32).toString(16).padStart(8, '0');
+      for (const id of ids) expect(id.slice(0, -24)).to.equal(`imgjob_${time}`);
+      expect(new Set(ids.map((id) => id.slice(-24)))).to.have.property('size', 50);
     });
 
     it('accepts exactly 15 of 200 at once at 15 a minute, over two nodes, each of them written down', async () => {
