@@ -49,7 +49,7 @@ export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<T
     await rm(folder, { recursive: true, force: true });
   };
   const start = (name: string, core: number, ...args: string[]) => {
-    const child = fork(path.join(packageRoot, 'dist', 'bench', name), args, { execArgv: ['--max-semi-space-size=16'] });
+    const child = fork(path.join(packageRoot, 'dist', 'bench', name), args);
     children.push(child);
     pin(child.pid ?? 0, core);
     return child;

@@ -19,7 +19,7 @@ const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli.js');
 const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
 
 /** As the launcher started this process, which is how it starts the gateway. */
-const HEAP_FLAGS = process.execArgv.filter((flag) => /^--(max-semi-space-size|heap-growing-percent)=/.test(flag));
+const HEAP_FLAGS = process.execArgv.filter((flag) => /^--(max-semi-space|heap-growing|no-allocation-site)-/.test(flag));
 
 /** Whatever happens to the tests, no process of theirs outlives them. */
 const running = new Set<ChildProcess>();
