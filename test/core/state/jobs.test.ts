@@ -163,10 +163,16 @@ for (const engine of engines) {
       clock.wall += 1;
       const image = await accept('c', { kind: 'image' });
       await accept('d', { accountId: 'two' });
+      const seen = (jobs: readonly JobRecord[]) => jobs.map(({ id, state: is, result }) => [id, is, result]);
+      expect(seen(await state.jobs.latest('one', 10))).to.deep.equal([
+        [image.id, 'queued', null],
+        [cancelled.id, 'cancelled', null],
+        [done.id, 'completed', null],
+      ]);
+      expect(seen(await state.jobs.latest('one', 1))).to.deep.equal([[image.id, 'queued', null]]);
       clock.wall += 1;
       const latest = await accept('e');
       await state.jobs.cancel(latest.id, 'one');
-      const seen = (jobs: readonly JobRecord[]) => jobs.map(({ id, state: is, result }) => [id, is, result]);
       expect(seen(await state.jobs.latest('one', 10))).to.deep.equal([
         [latest.id, 'cancelled', null],
         [image.id, 'queued', null],
