@@ -23,7 +23,7 @@ describe('a process of the tests', () => {
       `describe('tugs', () => { it('pull', () => {}); it('sink', () => { throw new Error('leak'); }); it('fly'); });`,
       `describe('docks', () => { before(() => { throw new Error('shut'); }); it('open', () => {}); });`,
     );
-    const failures = ['tugs sink', 'docks "before all" hook for "open"'];
+    const failures = ['tugs sink (leak)', 'docks "before all" hook for "open" (shut)'];
     expect(totals).to.deep.equal({ passed: 1, skipped: 1, failures });
     expect(output).to.contain('Error: leak').and.to.contain('Error: shut');
   });

@@ -8,7 +8,7 @@ import { packageRoot } from './package-root.js';
 export interface TestTotals {
   passed: number;
   skipped: number;
-  /** Titles of what failed. */
+  /** What failed, and why. */
   failures: readonly string[];
 }
 
