@@ -24,6 +24,16 @@ export function copyButton(id: string, what: string): Html {
   return html`<button type="button" class="button button-quiet button-small copy needs-script" data-copy="${id}"><span aria-live="polite">Copy</span><span class="visually-hidden"> ${what}</span></button>`;
 }
 
+/**
+ * Sends a form that a script takes care of, and can be pressed once the script is there: before, the browser would send the
+ * form by itself, and what was written into it would stand in the page's address.
+ *
+ * @param kind Classes besides that of every button.
+ */
+export function scriptedButton(label: Html | string, kind = ''): Html {
+  return html`<button class="button needs-script ${kind}" disabled>${label}</button>`;
+}
+
 export function badge(text: string, tone: Tone = 'plain'): Html {
   return html`<span class="badge badge-${tone}">${text}</span>`;
 }

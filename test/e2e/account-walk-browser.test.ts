@@ -1,8 +1,12 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { chromiumFor } from '../support/chromium.js';
 import { launchPageBrowser, signInAs } from '../support/page-browser.js';
 import { type SellingGateway, startSellingGateway } from '../support/selling-gateway.js';
+
+/** How long scripts are on their way, as over a slow line: nobody who is quicker than they are may be led astray. */
+const SCRIPT_DELAY_MS = 400;
 
 interface Seen {
   what: string;
@@ -27,6 +31,13 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.route(
       ({ hostname }) => hostname !== '127.0.0.1',
       (route) => route.abort(),
+    );
+    await page.route(
+      ({ pathname }) => pathname.endsWith('.js'),
+      async (route) => {
+        await setTimeout(SCRIPT_DELAY_MS);
+        await route.continue();
+      },
     );
     page.on('response', (response) => {
       const { origin, pathname } = new URL(response.url());

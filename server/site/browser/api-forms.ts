@@ -1,5 +1,7 @@
 import { confirm } from './confirmation.js';
 import { memberOf, RequestProblem, requestJson } from './json-request.js';
+import { signInPath } from './problem.js';
+import { onSubmit } from './work.js';
 
 /**
  * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is where they say what went wrong. Before:
@@ -7,24 +9,19 @@ import { memberOf, RequestProblem, requestJson } from './json-request.js';
  * once.
  */
 function startApiForm(form: HTMLFormElement): void {
-  const problem = document.getElementById(form.dataset.problem ?? '');
-  const button = form.querySelector('button');
+  const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
 
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
-    if (button?.getAttribute('aria-disabled') === 'true' || !(await isMeant(form))) return;
-    if (problem) problem.textContent = '';
-    button?.setAttribute('aria-disabled', 'true');
+  async function send(fields: FormData): Promise<void> {
+    if (!(await isMeant(form))) return;
     try {
-      const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
-      finish(form, await requestJson(method, path, fieldsOf(form)));
+      finish(form, await requestJson(method, path, textsOf(fields)));
     } catch (error) {
-      if (error instanceof RequestProblem && error.status === 401) location.assign(signInPath());
-      else if (problem) problem.textContent = error instanceof Error ? error.message : String(error);
-    } finally {
-      button?.removeAttribute('aria-disabled');
+      if (!(error instanceof RequestProblem) || error.status !== 401) throw error;
+      location.assign(signInPath());
     }
-  });
+  }
+
+  onSubmit(form, send, document.getElementById(form.dataset.problem ?? ''));
 }
 
 async function isMeant({ dataset }: HTMLFormElement): Promise<boolean> {
@@ -32,8 +29,8 @@ async function isMeant({ dataset }: HTMLFormElement): Promise<boolean> {
   return words === undefined || confirm({ words, yes: confirmLabel, isBad: confirmBad !== undefined });
 }
 
-function fieldsOf(form: HTMLFormElement): Record<string, string> {
-  return Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()]));
+function textsOf(fields: FormData): Record<string, string> {
+  return Object.fromEntries([...fields].map(([name, value]) => [name, String(value).trim()]));
 }
 
 function finish(form: HTMLFormElement, answer: unknown): void {
@@ -52,10 +49,6 @@ function showOnce(id: string, text: string | undefined): void {
   place.textContent = text;
   panel?.removeAttribute('hidden');
   panel?.focus();
-}
-
-function signInPath(): string {
-  return `/login?return_to=${encodeURIComponent(location.pathname)}`;
 }
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-api]')) startApiForm(form);

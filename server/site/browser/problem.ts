@@ -19,5 +19,10 @@ export function problemParts(error: unknown): (Node | string)[] {
 function wayOut({ code }: RequestProblem): HTMLElement | undefined {
   if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Make a key');
   if (code !== 'not_signed_in') return undefined;
-  return element('a', { href: `/login?return_to=${encodeURIComponent(location.pathname)}` }, 'Sign in');
+  return element('a', { href: signInPath() }, 'Sign in');
+}
+
+/** Comes back to this page. */
+export function signInPath(): string {
+  return `/login?return_to=${encodeURIComponent(location.pathname)}`;
 }

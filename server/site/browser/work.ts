@@ -20,10 +20,17 @@ export function showWork(place: HTMLElement, words: string): (words?: string) =>
   };
 }
 
-/** Runs what a form asks for, one at a time, and says beside it what went wrong. */
-export function onSubmit(form: HTMLFormElement, run: (fields: FormData) => Promise<void>): void {
-  const problem = form.querySelector('.problem');
-  const button = form.querySelector('button:not([type="button"])');
+/**
+ * Runs what a form asks for, one at a time, and says what went wrong.
+ *
+ * @param problem Where it says so.
+ */
+export function onSubmit(
+  form: HTMLFormElement,
+  run: (fields: FormData) => Promise<void>,
+  problem = form.querySelector('.problem'),
+): void {
+  const button = form.querySelector<HTMLButtonElement>('button:not([type="button"])');
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (button?.getAttribute('aria-disabled') === 'true') return;
@@ -37,4 +44,5 @@ export function onSubmit(form: HTMLFormElement, run: (fields: FormData) => Promi
       button?.removeAttribute('aria-disabled');
     }
   });
+  if (button) button.disabled = false;
 }

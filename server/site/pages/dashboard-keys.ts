@@ -3,7 +3,7 @@ import type { KeyState } from '../../account/key-state.js';
 import { maskedKey } from '../../keys.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';
-import { badge, copyButton, emptyState } from '../pieces.js';
+import { badge, copyButton, emptyState, scriptedButton } from '../pieces.js';
 
 /** A key as its owner sees it: never the key itself. */
 export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {
@@ -32,7 +32,7 @@ ${
 <form class="form-row needs-script" data-api="POST ${isFirst ? '/api/user' : '/api/user/keys'}" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of a new key</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What it is for" autocomplete="off"></div>
-<button class="button">Make a key</button>
+${scriptedButton('Make a key')}
 <p class="problem" role="alert" id="problem-new"></p>
 </form>
 <p class="needs-no-script small muted">Making, rotating and revoking keys needs scripts, or the API.</p>
@@ -55,11 +55,11 @@ ${
   html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
 data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate" data-problem="problem-${id}">
 <input type="hidden" name="keyId" value="${id}">
-<button class="button button-quiet button-small">Rotate<span class="visually-hidden"> ${name}</span></button></form>`
+${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
 }
 <form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
 data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
-<button class="button button-quiet button-small">Revoke<span class="visually-hidden"> ${name}</span></button></form>
+${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
 </div>
 <p class="problem" role="alert" id="problem-${id}"></p>`;
 }

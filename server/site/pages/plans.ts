@@ -1,7 +1,7 @@
 import type { Support } from '../../catalogue.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
-import { supportWords } from '../pieces.js';
+import { scriptedButton, supportWords } from '../pieces.js';
 import type { PlanView } from '../plan-view.js';
 
 export interface PlansView {
@@ -55,7 +55,7 @@ function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: 
   return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
 <input type="hidden" name="planId" value="${id}">
 <p class="problem" role="alert" id="problem-${id}"></p>
-<button class="button needs-script">Choose${title}</button>
+${scriptedButton(html`Choose${title}`)}
 <p class="needs-no-script small muted">Choosing a plan needs scripts, or the API.</p>
 </form>`;
 }

@@ -1,5 +1,6 @@
 import { NAMED_SIZES } from '../../wire/image-request.js';
 import { type Html, html } from '../html.js';
+import { scriptedButton } from '../pieces.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { fileDrop, modelSelect, withheldNotice } from './playground-pieces.js';
 
@@ -18,7 +19,7 @@ ${modelSelect('image-model', image)}
 <div class="field"><label for="image-count">How many</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 </div>
 ${fileDrop({ id: 'image-references', label: 'Pictures to begin with', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
-<div class="row"><button class="button">Make images</button><span class="small muted">Each is a job of its own, and costs like one.</span></div>
+<div class="row">${scriptedButton('Make images')}<span class="small muted">Each is a job of its own, and costs like one.</span></div>
 <p class="problem" role="alert"></p>
 </form>
 <p class="visually-hidden" id="image-news" role="status"></p>

@@ -1,4 +1,5 @@
 import { type Html, html } from '../html.js';
+import { scriptedButton } from '../pieces.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { withheldNotice } from './playground-pieces.js';
 
@@ -10,7 +11,7 @@ ${withheldNotice(view, 'extract')}
 <div class="form-row">
 <div class="field"><label for="link-url">Public link</label>
 <input class="input" id="link-url" name="url" type="url" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
-<button class="button">Read the link</button>
+${scriptedButton('Read the link')}
 </div>
 <details><summary>Options</summary><div class="options">
 <div class="field"><label for="link-reviews">Reviews of a product, at most</label><input class="input" id="link-reviews" name="reviews" type="number" min="1" max="100" value="10"></div>

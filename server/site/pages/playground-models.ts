@@ -1,4 +1,5 @@
 import { type Html, html } from '../html.js';
+import { scriptedButton } from '../pieces.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { fileDrop, modelSelect, withheldNotice } from './playground-pieces.js';
 
@@ -16,7 +17,7 @@ ${withheldNotice(view, 'text', text)}
 <div class="chat-frame" id="chat-log" role="log" aria-label="Chat" tabindex="0"><ol class="chat" id="chat-entries"></ol></div>
 <form class="stack" id="chat-form">
 <div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" maxlength="20000" placeholder="Enter sends, Shift and Enter breaks the line"></textarea></div>
-<div class="form-row">${modelSelect('chat-model', text)}<button class="button">Send</button><button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>
+<div class="form-row">${modelSelect('chat-model', text)}${scriptedButton('Send')}<button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>
 <p class="problem" role="alert"></p>
 </form></section>`;
 }
@@ -29,7 +30,7 @@ ${withheldNotice(view, 'audio', speak)}
 <div class="field"><label for="speech-text">Text</label><textarea class="input" id="speech-text" name="text" rows="2" required maxlength="4096"></textarea></div>
 <div class="form-row">${modelSelect('speech-model', speak)}
 <div class="field"><label for="speech-voice">Voice</label><select class="input" id="speech-voice" name="voice">${VOICES.map((voice) => html`<option>${voice}</option>`)}</select></div>
-<button class="button">Speak</button></div>
+${scriptedButton('Speak')}</div>
 <p class="problem" role="alert"></p>
 </form>
 <p class="work" id="speech-work" role="status"></p>
@@ -42,7 +43,7 @@ function hearing(view: PlaygroundView): Html {
 ${withheldNotice(view, 'audio', transcribe)}
 <form class="stack" id="hearing-form">
 ${fileDrop({ id: 'hearing-sound', label: 'Sound', words: 'Drop a sound here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
-<div class="form-row">${modelSelect('hearing-model', transcribe)}<button class="button">Write it down</button></div>
+<div class="form-row">${modelSelect('hearing-model', transcribe)}${scriptedButton('Write it down')}</div>
 <p class="problem" role="alert"></p>
 </form>
 <p class="work" id="hearing-work" role="status"></p>
