@@ -27,6 +27,7 @@ export {
 } from './services/fail-over.js';
 export { neverSent } from './services/http-failure.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
+export { isLoopbackHost } from './services/loopback-host.js';
 export { encodeForm, type FilePart, type Form } from './services/multipart-form.js';
 export { drawRandomBytes } from './services/random-bytes.js';
 export * from './services/upstream-failures.js';

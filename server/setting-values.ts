@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isLoopback } from './account/site-address.js';
+import { isLoopbackHost } from 'mediagate';
 
 /** Readers of single values. Each throws an Error whose message says what is accepted, without repeating the value. */
 
@@ -72,7 +72,7 @@ export function webAddress(text: string): string {
 /** Of an identity provider. It is compared character by character, so it stays as it is written. */
 export function issuerAddress(text: string): string {
   const url = URL.parse(text);
-  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
   if (!url || !secure || url.search || url.hash || url.username) {
     throw new Error('an https address without user, query or fragment (http on a loopback address alone)');
   }

@@ -12,6 +12,8 @@ export interface EgressDispatchers {
    * else gets hold of a connection that was opened without a check.
    */
   trusted: Dispatcher;
+  /** Of those origins, for what is on this machine: an egress proxy elsewhere would look for it on its own. */
+  local: Dispatcher;
 }
 
 export interface EgressOptions {
@@ -42,6 +44,7 @@ const DIAL = { allowH2: false, timeout: CONNECT_TIMEOUT_MS, autoSelectFamily: tr
 /** Loads undici; the only place that does. */
 export async function openDispatchers({ guard, proxy, signal }: EgressOptions): Promise<EgressDispatchers> {
   const undici = await import('undici');
+  const direct = new undici.Agent({ ...LIMITS, connect: undici.buildConnector(DIAL) });
   if (proxy) {
     const agent = new undici.ProxyAgent({
       ...LIMITS,
@@ -54,12 +57,10 @@ export async function openDispatchers({ guard, proxy, signal }: EgressOptions): 
       clientFactory: (origin, options) =>
         new undici.Pool(origin, { ...options, ...LIMITS, headersTimeout: CONNECT_TIMEOUT_MS }),
     });
-    return { guarded: agent, trusted: agent };
+    return { guarded: agent, trusted: agent, local: direct };
   }
-  return {
-    guarded: new undici.Agent({ ...LIMITS, connect: guardedConnector(undici.buildConnector, { guard, signal }) }),
-    trusted: new undici.Agent({ ...LIMITS, connect: undici.buildConnector(DIAL) }),
-  };
+  const guarded = new undici.Agent({ ...LIMITS, connect: guardedConnector(undici.buildConnector, { guard, signal }) });
+  return { guarded, trusted: direct, local: direct };
 }
 
 /**

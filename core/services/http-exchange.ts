@@ -8,6 +8,7 @@ import { type Answer, openAnswer } from './http-answer.js';
 import { requestFields, responseFields } from './http-headers.js';
 import { type Received, receive } from './http-receiver.js';
 import { type Hop, nextHop } from './http-redirect.js';
+import { isLoopbackHost } from './loopback-host.js';
 import type { RequestLife } from './request-life.js';
 
 /** A request with all that is needed to send it. */
@@ -45,10 +46,9 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
 }
 
 function dispatch(hop: Hop, { limits, life, guard, open }: Exchange, maxBytes: number): Promise<Received> {
-  const { origin, path, isTrusted } = destinationOf(hop.url, guard, limits.trustedOrigins);
+  const { origin, path, way } = destinationOf(hop.url, guard, limits.trustedOrigins);
   const request = { origin, path, method: hop.method, ...contentOf(hop) };
-  const send = ({ trusted, guarded }: EgressDispatchers) =>
-    receive(isTrusted ? trusted : guarded, request, { life, maxBytes });
+  const send = (dispatchers: EgressDispatchers) => receive(dispatchers[way], request, { life, maxBytes });
   const opened = open();
   return opened instanceof Promise ? life.race(opened).then(send) : send(opened);
 }
@@ -60,7 +60,7 @@ interface Destination {
   trustedOrigins: readonly string[] | undefined;
   origin: string;
   path: string;
-  isTrusted: boolean;
+  way: keyof EgressDispatchers;
 }
 
 /** Of URLs that their users keep: taking one apart, and judging it, takes longer than comparing it. */
@@ -72,9 +72,10 @@ function destinationOf(url: URL, guard: AddressGuard, trustedOrigins: readonly s
   const { href } = url;
   if (known?.href === href && known.guard === guard && known.trustedOrigins === trustedOrigins) return known;
   guard.checkUrl(url, trustedOrigins);
-  const { origin, pathname, search } = url;
+  const { origin, pathname, search, hostname } = url;
   const isTrusted = guard.isTrusted(url, trustedOrigins);
-  const found = { href, guard, trustedOrigins, origin, path: pathname + search, isTrusted };
+  const way = !isTrusted ? 'guarded' : isLoopbackHost(hostname) ? 'local' : 'trusted';
+  const found: Destination = { href, guard, trustedOrigins, origin, path: pathname + search, way };
   destinations.set(url, found);
   return found;
 }

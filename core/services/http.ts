@@ -82,7 +82,7 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
     async close() {
       closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
       const dispatchers = await opening;
-      if (dispatchers) await Promise.all([dispatchers.guarded.destroy(), dispatchers.trusted.destroy()]);
+      if (dispatchers) await Promise.all([...new Set(Object.values(dispatchers))].map((one) => one.destroy()));
     },
   };
 }

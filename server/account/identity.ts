@@ -1,6 +1,6 @@
-import type { Gateway, OpenIdentityProvider } from 'mediagate';
+import { type Gateway, isLoopbackHost, type OpenIdentityProvider } from 'mediagate';
 import type { Settings } from '../settings.js';
-import { isLoopback, type SiteAddress } from './site-address.js';
+import type { SiteAddress } from './site-address.js';
 
 /** How sign-in stands; what `/health`, `doctor` and the banner show. */
 export interface SignInStatus {
@@ -81,7 +81,7 @@ export function createIdentity({ gateway, settings, site }: IdentityOptions): Id
     if (oidcIssuer) return undefined;
     const found = gateway.identityProvider();
     if (!found) return 'No identity provider is configured: OIDC_ISSUER names one.';
-    if (!found.standIn || (loopback && isLoopback(settings.host))) return undefined;
+    if (!found.standIn || (loopback && isLoopbackHost(settings.host))) return undefined;
     return `${found.entry} lets anyone sign in as anyone, so it serves only while HOST and SITE_URL are loopback addresses. OIDC_ISSUER names another.`;
   }
 }

@@ -1,9 +1,8 @@
-import { type Clock, type Gateway, GatewayError } from 'mediagate';
+import { type Clock, type Gateway, GatewayError, isLoopbackHost } from 'mediagate';
 import type { ClientAuth, Configuration, ServerMetadata } from 'openid-client';
 import { createGuardedFetch } from './guarded-fetch.js';
 import type { Identity, Issuer } from './identity.js';
 import { failingAs, providerFailure } from './oidc-failure.js';
-import { isLoopback } from './site-address.js';
 
 const TIMEOUT_MS = 5_000;
 /** Metadata of an issuer change rarely; signing keys are asked for anew by themselves. */
@@ -50,7 +49,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
         execute: [
           // The signature of the token too, although it comes from the issuer by TLS.
           oidc.enableNonRepudiationChecks,
-          ...(isLoopback(url.hostname) ? [oidc.allowInsecureRequests] : []),
+          ...(isLoopbackHost(url.hostname) ? [oidc.allowInsecureRequests] : []),
         ],
       },
     );

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type Clock, GatewayError, type SignIns, type Users } from 'mediagate';
+import { type Clock, GatewayError, isLoopbackHost, type SignIns, type Users } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
 import type { AddressOf } from '../client-address.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
@@ -8,7 +8,7 @@ import { readCookie, removeCookie, setCookie } from './cookies.js';
 import type { OidcClient } from './oidc.js';
 import { readReturnPath } from './return-path.js';
 import type { SessionDesk } from './sessions.js';
-import { isLoopback, type SiteAddress } from './site-address.js';
+import type { SiteAddress } from './site-address.js';
 import { hashToken, isBrowserToken, newToken } from './tokens.js';
 
 /** What an attempt is kept for. */
@@ -80,7 +80,7 @@ function redirect(context: RequestContext, target: string): void {
 function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: SiteAddress): string | undefined {
   const { host = '' } = req.headers;
   const asked = URL.parse(`http://${host}`);
-  if (!site.loopback || !asked || asked.host === site.host || !isLoopback(asked.hostname)) return undefined;
+  if (!site.loopback || !asked || asked.host === site.host || !isLoopbackHost(asked.hostname)) return undefined;
   if (asked.port !== new URL(site.url).port) return undefined;
   return `${site.url}${path}${querystring && `?${querystring}`}`;
 }

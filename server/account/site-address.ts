@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isLoopbackHost } from 'mediagate';
 
 /** Where people reach the site, and what follows from that. */
 export interface SiteAddress {
@@ -37,13 +37,8 @@ function describeAddress(url: string): SiteAddress {
     url,
     origin,
     host,
-    loopback: isLoopback(hostname),
+    loopback: isLoopbackHost(hostname),
     cookies: { session: `${prefix}mediagate`, attempt: `${prefix}mediagate-sign-in` },
     secure,
   };
-}
-
-/** Whether a host, as URLs or sockets write it, is this machine and nothing else. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

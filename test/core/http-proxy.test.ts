@@ -119,7 +119,7 @@ describe('http through an egress proxy', () => {
   });
 
   it('a redirect into a private range is not followed', async () => {
-    const trusted = 'http://127.0.0.1:9';
+    const trusted = 'http://10.1.2.3:9';
     const redirecting = await startOrigin((_request, response) =>
       response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
     );
@@ -135,6 +135,15 @@ describe('http through an egress proxy', () => {
     const trusted = 'http://10.1.2.3:9000';
     await clientVia(proxyUrl, [trusted]).request({ url: `${trusted}/x` });
     expect(seen.map(({ target }) => target)).to.deep.equal([`${trusted}/x`]);
+  });
+
+  it('trusted origins of this machine do not: the proxy would look for them on its own', async () => {
+    const here = await startOrigin((_request, response) => response.end('here'));
+    servers.push(here);
+    const named = here.origin.replace('127.0.0.1', 'localhost');
+    const client = clientVia(proxyUrl, [here.origin, named]);
+    for (const url of [here.origin, named]) expect((await client.request({ url })).text()).to.equal('here');
+    expect(seen).to.deep.equal([]);
   });
 
   it('the proxy alone gets the credentials, on both ways', async () => {

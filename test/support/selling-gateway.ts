@@ -6,7 +6,7 @@ import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { genericNotice, SECRETS } from '../server/payment-app.js';
 import type { Environment } from './command-line.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from './gateway-process.js';
-import { type ProxyRequest, startReplayingProxy } from './replaying-proxy.js';
+import { startReplayingProxy } from './replaying-proxy.js';
 
 /** A real gateway as an operator runs it who sells a plan that opens everything, its links led to sample pages. */
 export interface SellingGateway extends GatewayProcess {
@@ -38,10 +38,7 @@ export async function startSellingGateway(environment: Environment = {}): Promis
   const dataFolder = path.join(folder, 'data');
   const plansFile = path.join(folder, 'plans.json');
   await writeFile(plansFile, JSON.stringify({ plans: [PLAN], publicPriceTablesVisible: true }));
-  const samples = answersFromSamples(linkSamples);
-  const proxy = await startReplayingProxy({
-    answer: (request) => (request.url.hostname === '127.0.0.1' ? handOn(request) : samples(request)),
-  });
+  const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
   const gateway = await startGatewayProcess({
     proxy,
     dataFolder,
@@ -73,17 +70,4 @@ export async function startSellingGateway(environment: Environment = {}): Promis
       return code;
     },
   };
-}
-
-/** The development identity provider is on this machine, and all that leaves the gateway leaves through the proxy. */
-async function handOn({ method, url, headers, body }: ProxyRequest) {
-  const { authorization, 'content-type': type } = headers;
-  const answer = await fetch(url, {
-    method,
-    headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
-    ...(body !== '' && { body }),
-    signal: AbortSignal.timeout(60_000),
-  });
-  const contentType = answer.headers.get('content-type') ?? 'text/plain';
-  return { status: answer.status, headers: { 'content-type': contentType }, body: await answer.text() };
 }
