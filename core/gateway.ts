@@ -69,7 +69,10 @@ export type { TextsOptions } from './text/text.js';
 export interface PluginEntry {
   /** Default: the plugin's name. Unique in a gateway. */
   id?: string;
-  /** The plugin itself, or what to import: a package specifier, or a path relative to the config file. */
+  /**
+   * The plugin itself, or what to import: a package specifier, or the path of a module, or of a folder with an `index.js`,
+   * relative to the config file.
+   */
   use: Plugin | string;
   /** Checked against the plugin's schema. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
@@ -77,7 +80,7 @@ export interface PluginEntry {
   enabled?: boolean;
   /** True makes createGateway reject when this entry fails. Default false. */
   required?: boolean;
-  /** Deadline of each call in milliseconds, 1,000 to 600,000. Default 30,000. */
+  /** Deadline of each call in milliseconds, at most 600,000; of a sound or a stream, until it begins. Default 30,000. */
   timeoutMs?: number;
   /** Origins that the address guard lets this entry reach although they are private, e.g. `http://127.0.0.1:9000`. */
   trustedOrigins?: readonly string[];
@@ -261,6 +264,12 @@ const REFERENCE_MS = 15_000;
  */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { services = {} } = options;
+  for (const [name, list] of Object.entries({
+    plugins: options.plugins,
+    trustedOrigins: options.trustedOrigins ?? [],
+  })) {
+    if (!Array.isArray(list)) throw new TypeError(`createGateway takes a list as "${name}".`);
+  }
   const clock = services.clock ?? systemClock;
   const logger = services.logger ?? silentLogger;
   const cache = services.cache ?? createMemoryCache(clock);
@@ -310,7 +319,6 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     host,
     cache,
     clock,
-    logger,
     cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
     ...(offersAudio && { audioLinks: links }),
     audioExpected: links !== undefined,

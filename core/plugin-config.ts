@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import Type, { type Static } from 'typebox';
+import { EntryIdSchema, MAX_TIMEOUT_MS, TrustedOriginsSchema } from './entry-check.js';
 import type { PluginEntry } from './gateway.js';
 import { createValidator } from './validation.js';
 
@@ -11,7 +12,7 @@ const ConditionSchema = Type.Union([VariableSchema, Type.Object({ $not: Variable
 
 const EntrySchema = Type.Object(
   {
-    id: Type.Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' })),
+    id: Type.Optional(EntryIdSchema),
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     enabled: Type.Optional(
@@ -22,8 +23,8 @@ const EntrySchema = Type.Object(
       ]),
     ),
     required: Type.Optional(Type.Boolean()),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
-    trustedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }))),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: MAX_TIMEOUT_MS })),
+    trustedOrigins: Type.Optional(TrustedOriginsSchema),
   },
   strict,
 );

@@ -1,11 +1,14 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EntryScope, RootScope } from './container.js';
 import type { Meter, UpstreamState } from './contracts/meter.js';
-import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
+import type { Contributions, Plugin } from './contracts/plugin.js';
 import type { Logger } from './contracts/services.js';
+import { checkContributions } from './contribution-check.js';
 import { withDeadline } from './deadline.js';
+import { checkEntry } from './entry-check.js';
 import { createEntryContext } from './entry-services.js';
 import { GatewayError, isGatewayError } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
@@ -72,14 +75,6 @@ interface Loaded {
   readonly entry: PluginEntry;
 }
 
-const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
-  extractor: 'extractors',
-  image: 'imageProviders',
-  audio: 'audioProviders',
-  text: 'textProviders',
-  identity: 'identityProviders',
-};
-
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { root, registry, logger } = options;
   let all: Loaded[] = [];
@@ -88,6 +83,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
 
   async function prepare(loaded: Loaded): Promise<void> {
     const { entry } = loaded;
+    checkEntry(entry);
     const plugin = await importPlugin(entry.use, options.baseFolder);
     loaded.plugin = plugin;
     loaded.id = entry.id ?? plugin.name;
@@ -122,7 +118,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
 
   function fail(loaded: Loaded, error: unknown): void {
     loaded.state = 'failed';
-    loaded.reason = error instanceof Error ? error.message : String(error);
+    loaded.reason = reasonOf(error);
     logger.error('plugin entry failed', { entry: loaded.id, error });
   }
 
@@ -235,7 +231,16 @@ function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
 }
 
 function nameOf({ use }: PluginEntry): string {
-  return typeof use === 'string' ? path.basename(use) : use.name;
+  return typeof use === 'string' ? path.basename(use) : String(use?.name ?? 'plugin');
+}
+
+/** In one line. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return `it threw ${String(error)}`;
+  const [said = ''] = error.message.split('\n');
+  if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${said}`;
+  // Who asked for a module that is not there is the configuration.
+  return said.replace(/ imported from \S+plugin-host\.js$/, '');
 }
 
 async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
@@ -256,8 +261,11 @@ async function importDefault(use: string, baseFolder: string): Promise<unknown> 
 
 /** Where a module is: this package's own plugins by their public name, others as seen from the configuration's folder. */
 function locate(use: string, baseFolder: string): string {
-  if (path.isAbsolute(use)) return pathToFileURL(use).href;
-  if (use.startsWith('.')) return pathToFileURL(path.resolve(baseFolder, use)).href;
+  if (path.isAbsolute(use) || use.startsWith('.')) {
+    const place = path.resolve(baseFolder, use);
+    const inFolder = path.join(place, 'index.js');
+    return pathToFileURL(existsSync(inFolder) ? inFolder : place).href;
+  }
   if (use.startsWith('mediagate/')) return use;
   return pathToFileURL(createRequire(path.join(baseFolder, 'plugins.config.json')).resolve(use)).href;
 }
@@ -292,15 +300,4 @@ function allowed(parameters: Readonly<Record<string, unknown>> = {}): string {
   const { additionalProperty, allowedValues } = parameters;
   if (typeof additionalProperty === 'string') return `: "${additionalProperty}" is not known`;
   return Array.isArray(allowedValues) ? `: ${allowedValues.join(', ')}` : '';
-}
-
-function checkContributions(plugin: Plugin, contributions: Contributions): void {
-  if (typeof contributions !== 'object' || contributions === null) throw new Error('setup returned nothing');
-  for (const [kind, list] of Object.entries(LISTS) as [ContributionKind, (typeof LISTS)[ContributionKind]][]) {
-    const given = (contributions[list]?.length ?? 0) > 0;
-    if (given && !plugin.provides.includes(kind))
-      throw new Error(`setup returned ${list}, which "provides" does not name`);
-    if (!given && plugin.provides.includes(kind))
-      throw new Error(`"provides" names ${kind}, and setup returned no ${list}`);
-  }
 }

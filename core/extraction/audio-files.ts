@@ -69,9 +69,12 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     if (await storage.stat(fileName)) return undefined;
     if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
     const source = await host.call(entry, signal, async (callSignal) => {
-      if (contribution.resolveAudio)
-        return contribution.resolveAudio({ link, options: EXTRACT_DEFAULTS, signal: callSignal });
-      throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
+      if (!contribution.resolveAudio) {
+        throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
+      }
+      const found = await contribution.resolveAudio({ link, options: EXTRACT_DEFAULTS, signal: callSignal });
+      if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
+      return found;
     });
     const trustedOrigins = host.trustedOriginsOf(entry);
     return makeAudio({

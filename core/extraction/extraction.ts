@@ -8,12 +8,12 @@ import {
   type LinkRef,
 } from '../contracts/extractor.js';
 import type { Meter } from '../contracts/meter.js';
-import type { Cache, Clock, Logger } from '../contracts/services.js';
+import type { Cache, Clock } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registered, Registry } from '../registry.js';
 import type { AudioLinks } from './audio-link.js';
-import { checkDocument } from './check-document.js';
+import { checkExtraction } from './check-extraction.js';
 import { createFlights } from './flights.js';
 import { parseLinkText } from './link-text.js';
 import type { CacheUse, ExtractRequest, ExtractResult } from './requests.js';
@@ -30,7 +30,6 @@ export interface ExtractionOptions {
   host: PluginHost;
   cache: Cache;
   clock: Clock;
-  logger: Logger;
   cacheTtlMs: number;
   /** Default: no MP3 link is offered. */
   audioLinks?: AudioLinks;
@@ -77,7 +76,7 @@ export interface Obtained {
 }
 
 export function createExtractionService(options: ExtractionOptions): ExtractionService {
-  const { registry, host, clock, logger, cache, meter } = options;
+  const { registry, host, clock, cache, meter } = options;
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
   const flights = createFlights<Kept>();
   const walks = createFlights<string>();
@@ -121,17 +120,6 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  function check(extraction: Extraction, platform: string): Extraction {
-    const checked = checkDocument(extraction.data);
-    if (checked.ok) return extraction;
-    const issue = checked.issues[0];
-    logger.error('an extractor returned a document that breaks its schema', {
-      platform,
-      member: `${issue?.path}: ${issue?.message}`,
-    });
-    throw new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { platform });
-  }
-
   async function ask(
     { extractor, link }: Target,
     call: Pick<ExtractCall, 'options' | 'only'>,
@@ -140,10 +128,9 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
-      const extraction = await host.call(entry, signal, (callSignal) =>
-        contribution.extract({ ...call, link, signal: callSignal }),
+      return await host.call(entry, signal, async (callSignal) =>
+        checkExtraction(await contribution.extract({ ...call, link, signal: callSignal })),
       );
-      return check(extraction, platform);
     } catch (error) {
       throw isGatewayError(error) ? error.with({ platform }) : error;
     }

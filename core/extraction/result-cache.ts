@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Extraction } from '../contracts/extractor.js';
 import type { Cache, Clock } from '../contracts/services.js';
-import { type ErrorCode, type GatewayError, isDefinitiveCode } from '../errors.js';
+import { type ErrorCode, GatewayError, isDefinitiveCode } from '../errors.js';
 
 /** An extraction and when it was fetched. */
 export interface Kept {
@@ -16,6 +16,7 @@ export interface ResultCache {
   fresh(key: string): Promise<Kept | undefined>;
   /** At most a day old, for when the source cannot be reached. */
   stale(key: string): Promise<Kept | undefined>;
+  /** @throws GatewayError `upstream_changed` where it is larger than any item can be. */
   keep(key: string, extraction: Extraction): Kept;
   /** Remembers what another process kept, where that is the youngest there is. The one to use is returned. */
   adopt(key: string, kept: Kept): Kept;
@@ -23,6 +24,8 @@ export interface ResultCache {
 }
 
 const MEMORY_BYTES = 32 * 1024 * 1024;
+/** Of a document as JSON; the largest of real pages has a twentieth of that. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /** Partial results and refusals: long enough to stop a storm, short enough not to hold an error against a link. */
 const BRIEF_MS = 30_000;
@@ -69,7 +72,11 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
     },
     keep(key, extraction) {
       const kept = { extraction, fetchedAt: clock.now() };
-      memory.set(key, kept);
+      const size = estimateBytes(kept);
+      if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
+        throw new GatewayError('upstream_changed', 'The source gave more than an item can have.');
+      }
+      memory.set(key, kept, { size });
       refusals.delete(key);
       // The answer does not wait for the shared cache: a result that is not kept there is fetched again, nothing more.
       void cache.set(key, kept, STALE_MS);
@@ -90,7 +97,9 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
   };
 }
 
+const BYTES_PER_CHARACTER = 2;
+
 /** Close enough for a bound: documents are mostly text. */
 function estimateBytes(kept: Kept): number {
-  return JSON.stringify(kept).length * 2;
+  return JSON.stringify(kept).length * BYTES_PER_CHARACTER;
 }

@@ -1,4 +1,4 @@
-import type { ImageSize } from '../contracts/image-provider.js';
+import type { GeneratedImage, ImageSize } from '../contracts/image-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
@@ -55,16 +55,18 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     const inputs = await references.load(await referenceFiles.load(order.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
-      host.call(provider.entry, signal, (callSignal) =>
-        provider.contribution.generate({
-          model,
-          prompt,
-          size,
-          references: inputs,
-          options: order.options,
-          idempotencyKey: id,
-          signal: callSignal,
-        }),
+      host.call(provider.entry, signal, async (callSignal) =>
+        checkGenerated(
+          await provider.contribution.generate({
+            model,
+            prompt,
+            size,
+            references: inputs,
+            options: order.options,
+            idempotencyKey: id,
+            signal: callSignal,
+          }),
+        ),
       ),
     );
     const { format, quality } = outputOf(order.options);
@@ -92,6 +94,14 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       throw error;
     }
   };
+}
+
+/** @throws Error where a plugin did not keep to its contract; no caller reads it. */
+function checkGenerated(image: GeneratedImage): GeneratedImage {
+  if (!(image?.bytes instanceof Uint8Array)) throw new Error('generate() answered no bytes');
+  const { warnings = [] } = image;
+  if (Array.isArray(warnings) && warnings.every((one) => typeof one === 'string')) return image;
+  throw new Error('the warnings of what generate() answered must be a list of texts');
 }
 
 /** What the canvas needs to know of what the model was asked for. */

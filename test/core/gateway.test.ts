@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect } from 'chai';
 import {
   type Contributions,
@@ -6,6 +9,7 @@ import {
   definePlugin,
   type ExtractCall,
   GatewayError,
+  type GatewayOptions,
   type Plugin,
   type PluginEntry,
 } from 'mediagate';
@@ -70,6 +74,115 @@ describe('createGateway', () => {
     expect(status.off).to.include({ state: 'disabled' });
     const result = await gateway.extract({ url: 'https://invented.example/item/7' });
     expect(result.platform).to.equal('invented');
+  });
+
+  const offering = (contributions: unknown, provides: unknown = ['extractor']): Plugin =>
+    ({ ...failing('odd', () => contributions as Contributions), provides }) as Plugin;
+  for (const [what, plugin, reason] of [
+    [
+      'names a kind that is none',
+      offering({}, ['extractors']),
+      /^"provides" names extractors; there are extractor, image,/,
+    ],
+    ['returns no list', offering({ extractors: inventedExtractor() }), /^setup returned extractors that are no list$/],
+    ['returns nothing in its list', offering({ extractors: [undefined] }), /^extractors\.0 must be an object$/],
+    [
+      'misspells its platform',
+      offering({ extractors: [{ platfrom: 'odd' }] }),
+      /^extractors\.0\.platform must be 1 to 40/,
+    ],
+    [
+      'has a platform that is no word',
+      offering({ extractors: [inventedExtractor({ platform: '../odd' })] }),
+      /^extractors\.0\.platform must be/,
+    ],
+    [
+      'cannot match',
+      offering({ extractors: [{ ...inventedExtractor(), match: 'no' }] }),
+      /^extractors\.0\.match must be a function$/,
+    ],
+    [
+      'has sound that cannot be had',
+      offering({ extractors: [{ ...inventedExtractor(), audio: true }] }),
+      /^extractors\.0\.resolveAudio must be a function$/,
+    ],
+    [
+      'has no models',
+      offering({ imageProviders: [{ model: 'x' }] }, ['image']),
+      /^imageProviders\.0\.models must be a list$/,
+    ],
+    [
+      'cannot do what its model does',
+      offering({ audioProviders: [{ models: [{ id: 'x', operations: ['speak'] }] }] }, ['audio']),
+      /^audioProviders\.0\.speak must be a function$/,
+    ],
+    [
+      'has a text model without routes',
+      offering({ textProviders: [{ models: [{ id: 'x' }], send: () => undefined }] }, ['text']),
+      /^textProviders\.0\.models\.0\.routes must be a list$/,
+    ],
+    [
+      'signs nobody in',
+      offering({ identityProviders: [{}] }, ['identity']),
+      /^identityProviders\.0\.open must be a function$/,
+    ],
+  ] as const) {
+    it(`says what is wrong with a plugin that ${what}`, async () => {
+      const status = await stateOf({ use: plugin });
+      expect(status?.state).to.equal('failed');
+      expect(status?.reason).to.match(reason);
+    });
+  }
+
+  for (const [entry, reason] of [
+    [{ use: invented(), timeoutMs: 'x' }, /^timeoutMs must be integer/],
+    [{ use: invented(), id: 'BAD ID' }, /^id must match/],
+    [{ use: invented(), trustedOrigins: ['nonsense'] }, /^trustedOrigins\.0 must match/],
+    [{ use: {} }, /^its default export is not a plugin/],
+    [
+      {
+        use: failing('silent', () => {
+          throw undefined;
+        }),
+      },
+      /^it threw undefined$/,
+    ],
+    [{ use: './no-such-plugin.js' }, /^Cannot find module '[^']+no-such-plugin\.js'$/],
+  ] as const) {
+    it(`says what is wrong with an entry: ${reason.source}`, async () => {
+      const status = await stateOf(entry as unknown as PluginEntry);
+      expect(status?.id).to.be.a('string');
+      expect(status?.reason).to.match(reason);
+    });
+  }
+
+  it('loads a folder by its index.js, and says of a file that it cannot be read as JavaScript', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plugin-'));
+    try {
+      await mkdir(path.join(folder, 'whole'));
+      const plugin = `{ name: 'whole', apiVersion: 1, summary: 'Is a folder.', provides: [], setup: () => ({}) }`;
+      await writeFile(path.join(folder, 'whole', 'index.js'), `module.exports = ${plugin};`);
+      await writeFile(path.join(folder, 'cut.mjs'), 'export default {\n  name: "cut",\n');
+      await using gateway = await createGateway({
+        plugins: [{ use: './whole' }, { use: './cut.mjs' }],
+        baseFolder: folder,
+      });
+      const [whole, cut] = gateway.plugins();
+      expect(whole).to.include({ state: 'ready', plugin: 'whole' });
+      expect(cut?.reason).to.match(/^it cannot be read as JavaScript: /);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('takes lists of entries and origins, and says so', async () => {
+    for (const [options, name] of [
+      [{}, 'plugins'],
+      [{ plugins: [], trustedOrigins: 'http://127.0.0.1:9' }, 'trustedOrigins'],
+    ] as const) {
+      const error = await createGateway(options as unknown as GatewayOptions).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(TypeError).with.property('message').that.contains(`"${name}"`);
+    }
   });
 
   it('refuses to start without a required entry', async () => {

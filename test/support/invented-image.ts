@@ -41,7 +41,7 @@ export function createDarkroom() {
       while (doors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       const call = calls[index];
       if (!call) throw new Error('a door without a call');
-      doors.shift()?.(outcome ?? (await inventedImage(call)));
+      doors.shift()?.(outcome === undefined ? await inventedImage(call) : outcome);
     },
     /** Resolves once so many calls have come in all. */
     async asked(count: number): Promise<void> {

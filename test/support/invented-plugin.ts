@@ -38,6 +38,7 @@ export function inventedExtractor(more: Partial<Extractor> = {}): Extractor {
       return undefined;
     },
     extract: async ({ link }: ExtractCall) => inventedExtraction(link.id),
+    ...(more.audio && { resolveAudio: async () => ({ url: 'https://invented.example/sound.m4a' }) }),
     ...more,
   };
 }

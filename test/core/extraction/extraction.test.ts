@@ -1,13 +1,26 @@
 import { expect } from 'chai';
-import { type Cache, type Clock, createGateway, type Extractor, type Gateway, GatewayError } from 'mediagate';
+import {
+  type Cache,
+  type Clock,
+  createGateway,
+  type Extractor,
+  type Gateway,
+  GatewayError,
+  type LogFields,
+  type Logger,
+} from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
+import { silentLogger } from '../../../core/services/absent.js';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 import { until } from '../../support/until.js';
 
 const LINK = 'https://invented.example/item/7';
 
 /** A gateway with one extractor whose behaviour and time the test decides. */
-async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: boolean; ffmpegPath?: string } = {}) {
+async function open(
+  more: Partial<Extractor>,
+  options: { cache?: Cache; logger?: Logger; audio?: boolean; ffmpegPath?: string } = {},
+) {
   let now = Date.UTC(2026, 0, 1);
   const clock: Clock = {
     now: () => now,
@@ -16,7 +29,11 @@ async function open(more: Partial<Extractor>, options: { cache?: Cache; audio?: 
   };
   const gateway = await createGateway({
     plugins: [{ use: invented(more) }],
-    services: { clock, ...(options.cache && { cache: options.cache }) },
+    services: {
+      clock,
+      ...(options.cache && { cache: options.cache }),
+      ...(options.logger && { logger: options.logger }),
+    },
     cacheTtlMs: 600_000,
     ...(options.audio && {
       audioLinks: { baseUrl: 'http://gateway.example', secrets: [new Uint8Array(32).fill(7)] },
@@ -126,6 +143,37 @@ describe('extraction', () => {
       expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
       await opened.gateway.close();
     }
+  });
+
+  for (const [what, answer, said] of [
+    ['nothing', undefined, 'extract() answered nothing'],
+    ['a text', 'done', 'extract() answered nothing'],
+    ['no document', { method: 'invented' }, 'the data of what extract() answered must be an object'],
+    ['no method', { data: inventedExtraction('7').data }, 'the method of what extract() answered must be a text'],
+    ['a note that is no list', { ...inventedExtraction('7'), limitations: 'oops' }, 'limitations'],
+    [
+      'a document that breaks its schema',
+      { ...inventedExtraction('7'), data: { ...inventedExtraction('7').data, ids: 1 } },
+      'data.ids must be object',
+    ],
+  ] as const) {
+    it(`tells the log which entry answered ${what}, and the caller that it was not understood`, async () => {
+      const lines: [string, LogFields | undefined][] = [];
+      const error = (message: string, fields?: LogFields) => void lines.push([message, fields]);
+      const opened = await open({ extract: async () => answer as never }, { logger: { ...silentLogger, error } });
+      gateway = opened.gateway;
+      expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
+      const [[message, fields] = ['']] = lines;
+      expect([message, fields?.entry]).to.deep.equal(['a plugin threw', 'invented']);
+      expect(fields?.error).to.be.an('error').with.property('message').that.contains(said);
+    });
+  }
+
+  it('refuses a document that is larger than any item', async () => {
+    const huge = inventedExtraction('7', { limitations: ['x'.repeat(9 * 1024 * 1024)] });
+    const opened = await open({ extract: async () => huge });
+    gateway = opened.gateway;
+    expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
   });
 
   it('keeps nothing of a document that breaks its schema: the next good one is answered', async () => {

@@ -92,6 +92,15 @@ describe('the image service', () => {
     expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
   });
 
+  it('is not understood where a model answers something else than a picture', async () => {
+    for (const answer of [undefined, { contentType: 'image/png' }, { bytes: 'hello', contentType: 'image/png' }]) {
+      const id = await submit();
+      await darkroom.develop((answer ?? null) as never);
+      const job = await ended(id);
+      expect([job.state, job.error?.code], JSON.stringify(answer)).to.deep.equal(['failed', 'upstream_changed']);
+    }
+  });
+
   it('writes no input image of what is refused or was asked before', async () => {
     let written = 0;
     write = (file) => {
