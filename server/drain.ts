@@ -1,10 +1,12 @@
-import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import type { HttpServer } from './http-server.js';
 
 const POLL_MS = 50;
 const FAREWELL_MS = 300;
+/** For a first request that is on its way. */
+const FIRST_REQUEST_MS = 1_000;
 /** For what is cut off to say so. */
 const LAST_WORDS_MS = 1_000;
 
@@ -23,7 +25,7 @@ export interface DrainOptions {
  * is sending its next request.
  * @returns True where all of them did in time; the others are cut off.
  */
-export async function drain(server: Server, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
+export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
   const farewellMs = (await countConnections(server)) > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
   await sleep(Math.max(acceptMs, farewellMs));
   // Connections that wait to be accepted are accepted before this goes on; closing would reset them.
@@ -32,7 +34,11 @@ export async function drain(server: Server, { acceptMs, timeoutMs, cutOff }: Dra
   const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)));
   if ((await countConnections(server)) > 0) await Promise.race([closed, sleep(Math.min(FAREWELL_MS, timeoutMs))]);
   // A connection that was busy when the server closed turns idle when its answer is out, and then nobody closes it.
-  const poll = setInterval(() => server.closeIdleConnections(), POLL_MS);
+  const closedAt = performance.now();
+  const poll = setInterval(() => {
+    server.closeIdleConnections();
+    if (performance.now() - closedAt > FIRST_REQUEST_MS) server.closeUnasked();
+  }, POLL_MS);
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs);
@@ -49,6 +55,6 @@ export async function drain(server: Server, { acceptMs, timeoutMs, cutOff }: Dra
   return drained;
 }
 
-function countConnections(server: Server): Promise<number> {
+function countConnections(server: HttpServer): Promise<number> {
   return promisify(server.getConnections.bind(server))();
 }

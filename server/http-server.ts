@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
 import { AnswerResponse } from './answer-response.js';
@@ -8,6 +9,8 @@ import { ERROR_CLASSES, encodeError } from './wire/errors.js';
 
 /** A connection that lives for ever keeps its client on one node for ever. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/** What a client whose request was refused may take to read that and to close; closing at once could take it away again. */
+const LINGER_MS = 2_000;
 
 export interface HttpServerOptions {
   handler: RequestListener;
@@ -19,8 +22,13 @@ export interface HttpServerOptions {
   headersMs?: number;
 }
 
+export interface HttpServer extends Server {
+  /** Hangs up on whoever has a connection and no request on it: nothing was sent yet, or not a whole header. */
+  closeUnasked(): void;
+}
+
 /** A Node server that slow, broken and hostile clients cannot hold up. Not listening yet. */
-export function createHttpServer(options: HttpServerOptions): Server {
+export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { handler, maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000 } = options;
   const server = createServer({
     ServerResponse: AnswerResponse,
@@ -46,7 +54,9 @@ export function createHttpServer(options: HttpServerOptions): Server {
     } else connections.set(request.socket, { requests, response });
     // Node's own limit asks the client to close and answers 503 to one that does not; this closes.
     if (requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
-    return handler(request, response);
+    if (isTarget(request.url ?? '')) return handler(request, response);
+    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The target of the request is no URL.'));
+    return response.writeHead(status, headers).end(body);
   };
   server.on('request', handle);
   // Without a listener Node says "continue" to anybody; here only a reader of the body does, after the key was checked.
@@ -57,12 +67,33 @@ export function createHttpServer(options: HttpServerOptions): Server {
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const response = connections.get(socket)?.response;
-    // An answer is under way on this socket: another one in the middle of it would be garbage.
-    const busy = response?.headersSent && !response.writableFinished;
-    if (busy || !socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    else refuse(socket, ...parserFailure(error.code));
+    // An answer is under way on this socket, or out before its request was: another one would be garbage.
+    const isAnswered = response?.headersSent && !(response.writableFinished && response.req.complete);
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+    else if (!isAnswered) refuse(socket, ...parserFailure(error.code));
+    else if (response.writableEnded) endLingering(socket);
+    else socket.destroy();
   });
-  return server;
+
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return Object.assign(server, {
+    closeUnasked() {
+      for (const socket of sockets) {
+        const response = connections.get(socket)?.response;
+        if (!response || response.writableFinished) socket.destroy();
+      }
+    },
+  });
+}
+
+/** A path, an asterisk, or the whole URL that RFC 9112 3.2.2 has servers accept. */
+function isTarget(target: string): boolean {
+  if (target.startsWith('/') || target === '*') return true;
+  return /^https?:\/\//i.test(target) && URL.canParse(target);
 }
 
 function parserFailure(code: string | undefined): [GatewayError, number?] {
@@ -79,7 +110,25 @@ function parserFailure(code: string | undefined): [GatewayError, number?] {
 }
 
 /** An answer where there is no response object to write it to. */
-function refuse(socket: Duplex, error: GatewayError, status = ERROR_CLASSES[error.code].status): void {
+function refuse(socket: Duplex, error: GatewayError, given?: number): void {
+  const { status, headers, body } = refusal(error, given);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  endLingering(socket);
+}
+
+/** Says that nothing more comes, and lets the connection go soon, whatever the client does. */
+function endLingering(socket: Duplex): void {
+  // Of a socket that Node has let go of, nobody else would hear that it broke.
+  socket.on('error', () => undefined);
+  socket.end();
+  // What is still sent is of no interest, but has to be read for the client's own end to be seen.
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status) {
   const requestId = newRequestId();
   const body = encodeError(error, { requestId });
   const headers: Record<string, string | number> = {
@@ -90,6 +139,5 @@ function refuse(socket: Duplex, error: GatewayError, status = ERROR_CLASSES[erro
     Connection: 'close',
     ...(status === 405 && { Allow: 'GET, HEAD, POST' }),
   };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  return { status, headers, body };
 }

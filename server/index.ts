@@ -17,7 +17,7 @@ export { createSiteAddress, type SiteAddress } from './account/site-address.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
 export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan } from './catalogue.js';
 export { createHealth, type Health, type HealthOptions } from './health.js';
-export { createHttpServer, type HttpServerOptions } from './http-server.js';
+export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.js';
 export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
 export { createKeyRecord, createPepper, type NewKey, type Pepper } from './keys.js';
 export {

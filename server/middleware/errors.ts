@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
 import { setPageHeaders } from '../site/page.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from '../wire/errors.js';
-import { checkRawHeaders } from './raw-headers.js';
+import { checkRawHeaders, isFramed } from './raw-headers.js';
 import type { Next, RequestContext, RequestState } from './request-state.js';
 
 interface DrainLimits {
@@ -93,7 +93,7 @@ async function endAfterDraining(context: RequestContext, body: string): Promise<
   const { req: request, res: response } = context;
   context.respond = false;
   response.setHeader('Content-Length', Buffer.byteLength(body));
-  const unasked = request.headers.expect !== undefined;
+  const unasked = request.headers.expect !== undefined || !isFramed(request);
   const limits = context.state.key ? KEY_DRAIN_LIMITS : DRAIN_LIMITS;
   const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > limits.bytes;
   if (tooLong) response.setHeader('Connection', 'close');

@@ -13,6 +13,12 @@ const SINGLE = new Set([
 ]);
 const LENGTHS = new Set([...SINGLE].map((name) => name.length));
 
+/** Whether it can be told where the request ends (RFC 9112 6.1). */
+export function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersionMinor > 0);
+}
+
 /**
  * Refuses what Node's parser lets through although RFC 9112 or common sense does not: two Host fields or none,
  * two Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, an
@@ -40,8 +46,8 @@ export function checkRawHeaders(request: IncomingMessage): void {
   if (httpVersionMinor === 1 && !seen?.has('host'))
     throw new GatewayError('bad_request', 'The host header is missing.');
   const { 'transfer-encoding': coding, expect } = request.headers;
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw new GatewayError('bad_request', 'The only transfer coding accepted is chunked.');
+  if (coding !== undefined && !isFramed(request)) {
+    throw new GatewayError('bad_request', 'The only transfer coding accepted is chunked, and HTTP/1.0 has none.');
   }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
     throw new GatewayError('bad_request', 'The only expectation accepted is 100-continue.');

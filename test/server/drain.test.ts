@@ -89,6 +89,18 @@ describe('draining', () => {
     expect(await drained).to.equal(true);
   });
 
+  it('waits for nobody who has asked for nothing', async () => {
+    const sockets = ['', 'GET /health/live HTTP/1.1\r\nHost:'].map((start) => {
+      const socket = connect(app.port, '127.0.0.1').on('error', () => undefined);
+      socket.write(start);
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    // Less than the time that a header may take.
+    expect(await drain(app.server, within(8_000))).to.equal(true);
+    for (const socket of sockets) socket.destroy();
+  });
+
   it('takes a client that went away for what it is, and goes on serving', async () => {
     const key = await app.makeKey();
     const leaving = new AbortController();

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 /** The JSON body of a raw answer. */
@@ -66,6 +69,62 @@ describe('HTTP framing', () => {
       .to.match(/^HTTP\/1\.1 405 /)
       .and.not.to.contain('canary');
     expect(await app.raw('CONNECT internal:80 HTTP/1.1\r\nHost: internal:80\r\n\r\n')).to.match(/^HTTP\/1\.1 405 /);
+  });
+
+  const connections = promisify((done: (error: Error | null, count: number) => void) =>
+    app.server.getConnections(done),
+  );
+
+  it('outlives a client that asks for a tunnel and resets the connection', async () => {
+    const before = await connections();
+    const socket = connect(app.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    // The answer is there and stays unread.
+    await once(socket, 'readable');
+    socket.resetAndDestroy();
+    await until(async () => (await connections()) <= before);
+    expect((await app.request('/health/live')).status).to.equal(200);
+  });
+
+  it('lets go of connections that it has refused, whatever their clients do', async () => {
+    const starts = ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET /health HTTP/1.1\r\nHo', ''];
+    const before = await connections();
+    const sockets = starts.map((start) => {
+      const socket = connect({ port: app.port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.on('error', () => undefined).write(start);
+      return socket.resume();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'end')));
+    await until(async () => (await connections()) <= before);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  for (const target of ['http://[::1/v1/models', 'http://', 'nowhere', 'ftp://a/health']) {
+    it(`refuses the target ${target} in the usual shape`, async () => {
+      const answer = await app.raw(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      expect(answer).to.match(/^HTTP\/1\.1 400 /);
+      expect(bodyOf(answer).error.code).to.equal('bad_request');
+      expect(answer.toLowerCase()).to.contain(`x-request-id: ${bodyOf(answer).error.request_id.toLowerCase()}`);
+    });
+  }
+
+  it('answers where nobody can tell how the body ends, and then closes', async () => {
+    for (const [version, coding] of [
+      ['1.1', 'xchunked'],
+      ['1.1', 'gzip'],
+      ['1.0', 'chunked'],
+    ]) {
+      const head = `POST /v1/extract HTTP/${version}\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: ${coding}`;
+      const answer = await app.raw(`${head}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`);
+      expect(answer, coding).to.match(/^HTTP\/1\.1 400 /);
+      expect(bodyOf(answer).error.code).to.equal('bad_request');
+    }
+  });
+
+  it('answers a request once, also where the rest of its body never comes', async () => {
+    const answers = await app.raw('GET /health/live HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\nx', 2);
+    expect(answers.match(/HTTP\/1\.1 /g)).to.have.length(1);
   });
 
   it('answers what the parser refuses in the usual shape, with a request id', async () => {

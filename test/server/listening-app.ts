@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -29,6 +28,7 @@ import {
   createPepper,
   createUsageDesk,
   type Health,
+  type HttpServer,
   type HttpServerOptions,
   type KeyTable,
   type NewKey,
@@ -92,7 +92,7 @@ export interface ListeningApp {
   readonly keys: KeyTable;
   readonly gateway: Gateway;
   readonly health: Health;
-  readonly server: Server;
+  readonly server: HttpServer;
   /** Every route it has: `POST /v1/extract`. */
   readonly routes: readonly string[];
   /** Log lines so far: message and fields. */
