@@ -76,7 +76,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
     if (this.#isOver) return;
     const { reader } = this.#options;
     const last = this.#rewriter.finish();
-    const closing = reader.ended ? undefined : reader.closing;
+    const { closing } = reader;
     const failure = closing === undefined ? this.#end(brokenOff()) : this.#end(undefined);
     this.#giveLast(last, failure ? reader.failure(failure) : closing);
   }
@@ -84,7 +84,8 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
   fail(error: unknown): void {
     if (this.#isOver) return;
     const failure = this.#end(failureOf(error));
-    this.#giveLast(undefined, failure && this.#options.reader.failure(failure));
+    const { reader } = this.#options;
+    this.#giveLast(undefined, failure ? reader.failure(failure) : reader.closing);
   }
 
   /** @returns The failure, unless it came after the end, where nobody misses anything. */

@@ -24,15 +24,15 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
   const said = createSampleTaker();
   /** Bytes of the last usage that was reported: some servers report it in each event. */
   let usage: Buffer | undefined;
-  let ended = false;
+  let isDone = false;
   let failed = false;
   /** Whether choices have ended, by their index. */
   const choiceEnds = new Map<number, boolean>();
 
   return {
     read(bytes, start, end): Verdict {
-      if (isDone(bytes, start, end)) {
-        ended = true;
+      if (tellsDone(bytes, start, end)) {
+        isDone = true;
         return 'pass';
       }
       let renames = false;
@@ -51,7 +51,6 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
           usageEnd = valueEnd;
         } else if ((first === OPEN_BRACE || first === QUOTE) && isText(bytes, nameStart, nameEnd, 'error')) {
           failed = true;
-          ended = true;
         }
       });
       // What goes on behind the data was another event's.
@@ -66,7 +65,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     },
     modelName,
     get ended() {
-      return ended;
+      return isDone || failed;
     },
     get failed() {
       return failed;
@@ -75,6 +74,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     usage: () => usage && readUsageBytes(usage),
     said: () => said.take(),
     get closing() {
+      if (isDone) return undefined;
+      if (failed) return DONE_EVENT;
       // Where it is an end too early for one choice, it is one for the answer.
       return choiceEnds.size > 0 && [...choiceEnds.values()].every(Boolean) ? DONE_EVENT : undefined;
     },
@@ -121,6 +122,6 @@ function readIndex(bytes: Buffer, start: number, end: number): number {
   return end - start === 1 ? (bytes[start] ?? DIGIT_0) - DIGIT_0 : Number(bytes.toString('latin1', start, end));
 }
 
-function isDone(bytes: Buffer, start: number, end: number): boolean {
+function tellsDone(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
 }

@@ -26,7 +26,10 @@ export interface EventReader {
   usage(): Usage | undefined;
   /** What the model has said. */
   said(): TextSample;
-  /** What is missing where the upstream closed a stream in good order; undefined where it is an end too early. */
+  /**
+   * What is missing where the upstream closed a stream in good order, or after an error of its own; undefined where nothing is,
+   * or where it is an end too early.
+   */
   readonly closing: string | undefined;
   /** The event that ends a stream which broke off. */
   failure(error: GatewayError): string;

@@ -120,16 +120,22 @@ async function takeBody(
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
   checkType(request, mediaType);
   const announced = request.headers['content-length'];
-  const expected = announced === undefined ? maxBytes : Number(announced);
+  // One that does not say how long it is counts as a small one until it is none.
+  const expected = announced === undefined ? Math.min(BIG_BYTES, maxBytes) : Number(announced);
   if (expected > maxBytes) throw tooLarge(maxBytes);
   let place: (() => void) | undefined = budget.reserve(keyId, expected);
   const release = () => {
     place?.();
     place = undefined;
   };
+  const hold = (bytes: number) => {
+    release();
+    place = budget.reserve(keyId, bytes);
+  };
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    const bytes = await readBytes(request, { maxBytes, ...(expected > BIG_BYTES && { paceMs }) });
+    const bytes = await readBytes(request, { maxBytes, expected, paceMs, onGrowth: () => hold(maxBytes) });
+    if (announced === undefined) hold(bytes.length);
     return { bytes, release };
   } catch (error) {
     release();
@@ -165,16 +171,23 @@ function tooLarge(maxBytes: number): GatewayError {
 
 interface ReadLimits {
   maxBytes: number;
-  /** Default: as slowly as the server lets requests arrive. */
-  paceMs?: number;
+  /** Bytes, more than which come only where the length is unknown. */
+  expected: number;
+  /** Of what is beyond 1 MiB; the rest may come as slowly as the server lets requests arrive. */
+  paceMs: number;
+  /** Called once where more than expected comes. What it throws ends the reading. */
+  onGrowth(): void;
 }
 
-function readBytes(request: IncomingMessage, { maxBytes, paceMs }: ReadLimits): Promise<Buffer<ArrayBuffer>> {
+function readBytes(
+  request: IncomingMessage,
+  { maxBytes, expected, paceMs, onGrowth }: ReadLimits,
+): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer<ArrayBuffer>[] = [];
     let bytes = 0;
     let bytesBefore = 0;
-    const pace = paceMs === undefined ? undefined : setInterval(() => checkPace(), paceMs);
+    let pace = expected > BIG_BYTES ? setInterval(() => checkPace(), paceMs) : undefined;
     let isOver = false;
     // Its listeners go with the request: taking each of them away again takes longer than looking whether it is over.
     const stop = () => {
@@ -184,11 +197,18 @@ function readBytes(request: IncomingMessage, { maxBytes, paceMs }: ReadLimits): 
     const take = (chunk: Buffer<ArrayBuffer>) => {
       if (isOver) return;
       bytes += chunk.length;
-      if (bytes > maxBytes) {
+      try {
+        if (bytes > maxBytes) throw tooLarge(maxBytes);
+        if (bytes > expected && !pace) {
+          onGrowth();
+          pace = setInterval(() => checkPace(), paceMs);
+        }
+        chunks.push(chunk);
+      } catch (error) {
         stop();
         request.pause();
-        reject(tooLarge(maxBytes));
-      } else chunks.push(chunk);
+        reject(error);
+      }
     };
     const checkPace = () => {
       if (bytes - bytesBefore < PACE_BYTES) {

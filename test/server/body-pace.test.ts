@@ -5,6 +5,7 @@ import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../server/middleware/body.js';
 import { type BodyBudget, createBodyBudget } from '../../server/middleware/body-budget.js';
 import { openPacedSocket, type PacedSocket } from '../support/paced-socket.js';
+import { until } from '../support/until.js';
 
 const KIBIBYTE = 1024;
 const PACE_MS = 400;
@@ -31,14 +32,29 @@ describe('the pace of large bodies', () => {
     server.close();
   });
 
+  const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
   const head = (framing: string) =>
     `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n${framing}\r\n\r\n`;
 
   it('is asked of those that stall, which then give their place back', async () => {
-    socket.write(`${head('Transfer-Encoding: chunked')}1\r\n{\r\n`);
+    socket.write(`${head('Transfer-Encoding: chunked')}${chunk(' '.repeat(1_100 * KIBIBYTE))}`);
+    await until(() => budget.taken().big > 0);
     await socket.passIntervals();
     expect(await socket.answer).to.contain('request_timeout');
     budget.reserve('one', 2 * KIBIBYTE * KIBIBYTE);
+  });
+
+  it('is no matter of those that do not say how long they are, until they are large', async () => {
+    socket.write(`${head('Transfer-Encoding: chunked')}${chunk('{')}`);
+    await until(() => budget.taken().small > 0);
+    expect(budget.taken().big).to.equal(0);
+    for (let passed = 0; passed < 2; passed += 1) await socket.passInterval();
+    socket.write(`${chunk(' '.repeat(1_100 * KIBIBYTE))}`);
+    await until(() => budget.taken().big > 0);
+    expect(budget.taken().small).to.equal(0);
+    socket.write(`${chunk('}')}0\r\n\r\n`);
+    expect(await socket.answer).to.contain('read');
+    expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
   it('is asked of those that drip', async () => {

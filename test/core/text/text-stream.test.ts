@@ -261,8 +261,12 @@ describe('streams of text', () => {
   it('count nothing where the upstream only tells why it does not answer', async () => {
     const event = 'data: {"error":{"message":"The model is overloaded.","type":"server_error"}}\n\n';
     const { text, outcome } = await stream('chat_completions', [Buffer.from(event)]);
-    expect(text).to.equal(event);
+    expect(text).to.equal(`${event}data: [DONE]\n\n`);
     expect(outcome).to.deep.equal({ complete: true });
+    const whole = await stream('chat_completions', [Buffer.from(`${event}data: [DONE]\n\n`)]);
+    expect(whole.text).to.equal(text);
+    const cut = await stream('chat_completions', [Buffer.from(event), new GatewayError('upstream_error', 'It broke.')]);
+    expect(cut.text).to.equal(text);
     script = () => ({ contentType: 'application/json', pieces: [Buffer.from(event.slice(6))] });
     const exchange = await askAsScripted('chat_completions');
     expect(await rejection(exchange.answer)).to.include({ code: 'upstream_error' });
