@@ -232,10 +232,27 @@ function endConnection({ req: { socket }, res: response }: RequestContext): void
   else if (!response.writableFinished) response.once('finish', () => socket.destroySoon());
 }
 
-function refuseUnrouted(context: RequestContext & { matched?: readonly { methods: readonly string[] }[] }): never {
-  const { method, matched = [] } = context;
-  if (matched.length === 0) throw new GatewayError('route_not_found', `There is no ${method} ${context.path}.`);
+/** Routes of the vendors' that clients know, and what there is in their place. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
+  '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
+  '/v1/completions': 'There is POST /v1/chat/completions.',
+};
+
+interface UnroutedContext extends RequestContext {
+  router?: Router<RequestState>;
+  matched?: readonly { methods: readonly string[] }[];
+}
+
+function refuseUnrouted(context: UnroutedContext): never {
+  const { method, path, router, matched = [] } = context;
+  if (matched.length === 0) {
+    // A base URL without its /v1 is the commonest mistake of all.
+    const isThere = router?.match(`/v1${path}`, method).route;
+    const hint = isThere ? `There is ${method} /v1${path}: a base URL ends in /v1.` : INSTEAD[path];
+    throw new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
+  }
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
   context.res.setHeader('Allow', allowed);
-  throw new GatewayError('method_not_allowed', `${context.path} accepts ${allowed}.`);
+  throw new GatewayError('method_not_allowed', `${path} accepts ${allowed}.`);
 }

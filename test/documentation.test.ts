@@ -239,6 +239,14 @@ describe("README's tables equal the code", () => {
     expectTable('errors', renderTable(['status', '`error.type`', '`error.code`'], rows));
   });
 
+  it('contents: every chapter, in order', async () => {
+    const text = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
+    const chapters = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+    const [contents = ''] = text.split('\n## ', 1);
+    const listed = [...contents.matchAll(/\[([^\]]+)\]\(#[a-z-]+\) *(?:·|\n*$)/g)].map(([, title]) => title);
+    expect(listed).to.deep.equal(chapters);
+  });
+
   it('commands: the scripts that README tells to run exist', async () => {
     const readme = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
     const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));

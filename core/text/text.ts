@@ -74,9 +74,16 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     const found = registry.textProvider(id);
     if (found?.model.routes.includes(route)) return found;
     const known = found ?? registry.models().find((model) => model.id === id);
-    if (!known)
-      throw new GatewayError('model_not_found', `There is no model "${id.slice(0, 100)}".`, { param: 'model' });
-    throw new GatewayError('model_not_supported', `The model ${id} is not for this route.`, { param: 'model' });
+    const [code, message] = known
+      ? (['model_not_supported', `The model ${id} is not for this route`] as const)
+      : (['model_not_found', `There is no model "${id.slice(0, 100)}"`] as const);
+    throw new GatewayError(code, `${message}. Here work: ${modelsFor(route)}.`, { param: 'model' });
+  }
+
+  function modelsFor(route: TextRoute): string {
+    const models = registry.texts.flatMap(({ contribution }) => contribution.models);
+    const ids = models.filter(({ routes }) => routes.includes(route)).map(({ id }) => id);
+    return ids.join(', ') || 'none, since no provider of such models is ready';
   }
 
   async function previousOf(id: string | undefined, accountId: string): Promise<StoredResponse | undefined> {

@@ -44,13 +44,9 @@ export function createVoiceChange(ffmpeg: SoundFilters) {
   };
 }
 
-/** A sound that does not say how long it is, is counted: half of it would be a wrong answer that looks like a right one. */
-async function isTooLong(
-  { seconds, ...sound }: SoundFile,
-  ffmpeg: SoundFilters,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (seconds !== undefined) return seconds > MAX_SECONDS;
+/** Counted, however short it says that it is: half of a sound would be a wrong answer that looks like a right one. */
+async function isTooLong(sound: SoundFile, ffmpeg: SoundFilters, signal: AbortSignal): Promise<boolean> {
+  if (sound.seconds !== undefined && sound.seconds > MAX_SECONDS) return true;
   let bytes = 0;
   const samples = ffmpeg.samples({ sound, filters: 'anull', rate: COUNTING_RATE, maxSeconds: MAX_SECONDS + 1, signal });
   for await (const chunk of samples) bytes += chunk.length;

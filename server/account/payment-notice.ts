@@ -87,7 +87,13 @@ export function badMember(param: string, accepted: string): GatewayError {
 export function vietnamTime(body: Readonly<Record<string, unknown>>, name: string): number {
   const text = textMember(body, name);
   const [, day, time] = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)$/.exec(text) ?? [];
-  const at = Date.parse(`${day}T${time}+07:00`);
+  const at = day !== undefined && isDay(day) ? Date.parse(`${day}T${time}+07:00`) : Number.NaN;
   if (!Number.isNaN(at)) return at;
   throw badMember(name, 'a time such as 2026-06-15 18:25:00');
+}
+
+/** Whether the calendar has it, written `YYYY-MM-DD`: `Date` takes the 31st of any month for a day of the next. */
+export function isDay(text: string): boolean {
+  const midnight = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text);
 }

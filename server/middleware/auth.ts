@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
+import { isDeviceToken } from '../account/tokens.js';
 import type { AuthFailures } from '../auth-failures.js';
 import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
@@ -65,6 +66,10 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
             ? 'Authorization: Bearer <key> or X-API-Key: <key>'
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
+        }
+        if (isDeviceToken(shown)) {
+          const message = 'This is the token of a sign-in, which opens routes under /api. This one takes an API key.';
+          throw new GatewayError('invalid_api_key', message);
         }
         const verified = keys.verify(shown);
         return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;

@@ -25,7 +25,8 @@ export function addModelRoutes(router: Router<RequestState>, { gateway, auth }: 
   router.get('/v1/models/:id', authenticate, async (context: ModelContext) => {
     const { id = '' } = context.params;
     if (!gateway.models().some((model) => model.id === id)) {
-      throw new GatewayError('model_not_found', `There is no model "${id.slice(0, 100)}".`, { param: 'model' });
+      const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;
+      throw new GatewayError('model_not_found', message, { param: 'model' });
     }
     checkModel(keyOf(context), id);
     context.body = encodeModel(id);

@@ -283,11 +283,13 @@ function usualWait(code: ErrorCode, status: number): number | undefined {
 /** Header fields that go with an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
   const { status, shouldRetry } = errorClassOf(error.code, context);
+  // Clients repeat a 503 by themselves, whatever is in its body.
+  const isFinal = shouldRetry === false || (status === 503 && !error.retryable);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
-  const retryAfter = error.retryAfterSeconds ?? (shouldRetry === false ? undefined : usualWait(error.code, status));
+  const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, status));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
-  if (shouldRetry === false) headers['x-should-retry'] = 'false';
+  if (isFinal) headers['x-should-retry'] = 'false';
   if (error.code === 'daily_image_limit_reached') {
     headers['x-ratelimit-reset-images'] = String(Math.ceil((DAY_MS - (Date.now() % DAY_MS)) / 1000));
   }

@@ -108,7 +108,10 @@ describe('somebody new, from the first page to their first picture', () => {
   it('has a first document and a first picture with the same key', async () => {
     const link = await use('/v1/extract', { url: gateway.link });
     expect(link.status, link.text).to.equal(200);
-    expect(link.json.data.common.title).to.be.a('string').that.is.not.empty;
+    await page.goto(gateway.url);
+    const { media, ...shown } = JSON.parse((await page.getByLabel('Answer, shortened').textContent()) ?? '').data;
+    expect(media).to.be.an('object');
+    expect(link.json.data).to.containSubset(shown);
     const image = await use('/v1/images/generations', { model: 'gen-img-2', prompt: 'A tug at dawn' });
     expect(image.status, image.text).to.equal(200);
     const file = await fetch(image.json.data[0].url);

@@ -125,6 +125,8 @@ describe('ffmpeg_audio with ffmpeg', () => {
     ]);
     const unknown = await rejection(voiceOf(sound, '21m00Tcm4TlvDq8ikWAM'));
     expect(unknown).to.include({ code: 'unsupported_value', param: 'voice' });
+    const lying = { ...(await tone(folder, 301)), seconds: 1 };
+    expect(await rejection(voiceOf(lying, 'nova'))).to.include({ code: 'invalid_value', param: 'audio' });
     const long = await rejection(voiceOf({ ...sound, seconds: 301 }, 'nova'));
     expect(long).to.include({ code: 'invalid_value', param: 'audio' });
     const unsaid = await rejection(voiceOf(await tone(folder, 302), 'nova'));

@@ -58,6 +58,8 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
       expect(answer.json.error.type).to.equal('authentication_error');
     }
     expect((await extract({})).json.error.message).to.contain('https://account.example');
+    const signIn = await extract({ authorization: `Bearer mgd_${'x'.repeat(43)}` });
+    expect(signIn.json.error.message).to.contain('token of a sign-in');
   });
 
   it('answers 403 to a key without the grant and to one that may make no requests, and takes no slot', async () => {

@@ -43,6 +43,17 @@ describe('errors over HTTP', () => {
     expect(missing.json.error).to.have.all.keys('message', 'type', 'param', 'code', 'request_id');
     expect(missing.json.error).to.include({ code: 'route_not_found', type: 'not_found_error', param: null });
     expect(missing.text).not.to.contain('secret');
+    for (const [target, words] of [
+      ['/chat/completions', 'There is POST /v1/chat/completions'],
+      ['/images/generations', 'There is POST /v1/images/generations'],
+      ['/v1/images/edits', 'POST /v1/images/generations, as image_url'],
+    ] as const) {
+      const elsewhere = await app.request(target, { method: 'POST' });
+      expect([elsewhere.status, elsewhere.json.error.message]).to.satisfy(
+        ([status, message]: [number, string]) => status === 404 && message.includes(words),
+        target,
+      );
+    }
     for (const [method, target, allow] of [
       ['GET', '/v1/extract', 'POST'],
       ['DELETE', '/v1/extract', 'POST'],

@@ -98,24 +98,24 @@ export interface SignedNotice {
   headers: Record<string, string>;
 }
 
-/** As our own format has it. @param at Milliseconds since 1970 that it is signed at. */
+/** As our own format has it. `at`: milliseconds since 1970 that it is signed at; `told`: when the money came. */
 export function genericNotice(
   { id, text, amount = PRICE, currency = 'VND' }: ToldTransfer,
-  { at = Date.now(), secret = SECRETS.generic } = {},
+  { at = Date.now(), secret = SECRETS.generic, told = '2026-06-15T18:25:00+07:00' } = {},
 ): SignedNotice {
-  const body = JSON.stringify({ id, amount, currency, text, at: '2026-06-15T18:25:00+07:00' });
+  const body = JSON.stringify({ id, amount, currency, text, at: told });
   return { body, headers: timedSignature('mediagate', body, at, secret) };
 }
 
 /** As SePay signs. */
 export function sepayNotice(
   { id, text, amount = PRICE }: ToldTransfer,
-  { at = Date.now(), secret = SECRETS.sepay } = {},
+  { at = Date.now(), secret = SECRETS.sepay, told = '2026-06-15 18:25:00' } = {},
 ): SignedNotice {
   const body = JSON.stringify({
     id: Number(id),
     gateway: 'Vietcombank',
-    transactionDate: '2026-06-15 18:25:00',
+    transactionDate: told,
     accountNumber: '1234567890',
     subAccount: null,
     code: null,

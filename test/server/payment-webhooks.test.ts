@@ -115,6 +115,18 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'paid' });
   });
 
+  it('is refused where it tells of a day that the calendar does not have', async () => {
+    const code = await customer.order();
+    for (const [provider, notice, member] of [
+      ['generic', genericNotice({ id: newId(), text: code }, { told: '2026-02-31T18:25:00Z' }), 'at'],
+      ['sepay', sepayNotice({ id: newId(), text: code }, { told: '2026-02-30 18:25:00' }), 'transactionDate'],
+    ] as const) {
+      const { status, json } = await tell(provider, notice);
+      expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', member]);
+    }
+    expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
+  });
+
   it('takes the API key of SePay where it signs nothing', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });

@@ -344,6 +344,19 @@ describe('speech over HTTP', () => {
       expect(app.audio.calls.at(-1)).to.include({ durationSeconds: 2, format: 'flac' });
     });
 
+    it('says of a sound that nobody here makes that asking again is of no use', async () => {
+      app.audio.sound = () => {
+        throw new GatewayError('plugin_unavailable', 'There is no such sound.', { param: 'text', retryable: false });
+      };
+      const { status, headers } = await app.post(SOUNDS, { model: EFFECTS, text: 'dog bark' });
+      expect([status, headers.get('x-should-retry'), headers.get('retry-after')]).to.deep.equal([503, 'false', null]);
+      app.audio.sound = () => {
+        throw new GatewayError('plugin_unavailable', 'There is none now.');
+      };
+      const later = await app.post(SOUNDS, { model: EFFECTS, text: 'dog bark' });
+      expect([later.headers.get('x-should-retry'), later.headers.get('retry-after')]).to.deep.equal([null, '1']);
+    });
+
     it('refuses no description, two, and lengths out of range', async () => {
       for (const [body, code, param] of [
         [{}, 'missing_required_parameter', 'text'],

@@ -164,6 +164,8 @@ describeOnStacks('text over HTTP', (stack) => {
     }
     const { json: effort } = await post(app, CHATS, limited, { ...CHAT, reasoning_effort: 'max' });
     expect(effort.error.message).to.contain('low, medium, high, xhigh');
+    const { json: unknown } = await post(app, CHATS, limited, { ...CHAT, model: 'gpt-5' });
+    expect(unknown.error.message).to.match(/^There is no model "gpt-5"\. Here work: .*\bm-5\.5\b/);
     expect(upstream.requests).to.have.length(0);
     const { headers } = await post(app, CHATS, limited, CHAT);
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal('1');

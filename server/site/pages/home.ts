@@ -82,11 +82,11 @@ const LINK_ANSWER = `{
   "platform": "vidsite",
   "data": {
     "common": {
-      "title": "Tugs of Ostend",
-      "author": "Harbour Notes",
-      "duration_seconds": 212
+      "title": "A morning on the Ostend tugs",
+      "author": { "name": "Harbour Notes" },
+      "duration_seconds": 601
     },
-    "metrics": { "views": 48213, "likes": 1904 },
+    "metrics": { "views": 1204377, "likes": 48213 },
     "media": {
       "audio_download_links": { "mp3": "https://…" }
     }
