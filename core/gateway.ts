@@ -84,6 +84,18 @@ export interface PluginEntry {
   timeoutMs?: number;
   /** Origins that the address guard lets this entry reach although they are private, e.g. `http://127.0.0.1:9000`. */
   trustedOrigins?: readonly string[];
+  /** Variables that the entry names where it was read from a file. Default: none. */
+  variables?: EntryVariables;
+}
+
+/** Environment variables that an entry of plugins.config.json names. */
+export interface EntryVariables {
+  /** All of them, set or not. */
+  names: readonly string[];
+  /** Dotted path of an option → variable that its value was taken from. A message about the option then names the variable. */
+  ofOptions: Readonly<Record<string, string>>;
+  /** Each of these, set to anything, switches the entry off. */
+  switchOff: readonly string[];
 }
 
 export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'disposed';
@@ -97,6 +109,10 @@ export interface PluginStatus {
   state: PluginState;
   /** Why it failed, in words safe to show. */
   reason?: string;
+  /** Environment variable whose value is why it failed. */
+  badVariable?: string;
+  /** Environment variables that its entry names, and those of them that switch it off when they are set. */
+  variables: Readonly<Pick<EntryVariables, 'names' | 'switchOff'>>;
   provides: readonly string[];
   /** Platform keys and model ids it serves. */
   serves: readonly string[];

@@ -14,6 +14,7 @@ export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { openHttpClient } from './gateway-services.js';
 export { openSound, soundFormat } from './media/sound-stream.js';
+export { nearestName } from './near-names.js';
 export { type Placed, PlacedList } from './placed-list.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { systemClock } from './services/clock.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import Type, { type Static } from 'typebox';
 import { EntryIdSchema, MAX_TIMEOUT_MS, TrustedOriginsSchema } from './entry-check.js';
-import type { PluginEntry } from './gateway.js';
+import type { EntryVariables, PluginEntry } from './gateway.js';
 import { createValidator } from './validation.js';
 
 const strict = { additionalProperties: false } as const;
@@ -42,7 +42,7 @@ export class PluginConfigError extends Error {
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
  * it is not set the member is left out, so the plugin's own default holds. As `enabled` it means whether the variable is
  * set to anything, `{ "$not": { "$env": "NAME" } }` whether it is not, and `{ "$all": [ … ] }` whether all of these hold.
- * Relative `use` paths become absolute.
+ * Relative `use` paths become absolute. Entries that name variables say which in `variables`.
  * @throws PluginConfigError
  */
 export async function readPluginConfig(
@@ -56,12 +56,33 @@ export async function readPluginConfig(
     throw new PluginConfigError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
   }
   const folder = path.dirname(path.resolve(file));
-  return checked.value.plugins.map(({ enabled, ...entry }: Static<typeof EntrySchema>) => ({
+  return checked.value.plugins.map((entry) => resolveEntry(entry, environment, folder));
+}
+
+function resolveEntry(
+  { enabled, options, ...entry }: Static<typeof EntrySchema>,
+  environment: Readonly<Record<string, string | undefined>>,
+  folder: string,
+): PluginEntry {
+  const names = new Set(conditionsOf(enabled).map(({ name }) => name));
+  const ofOptions: Record<string, string> = {};
+  /** Of a member that is left out there is no path, but its variable is one of the entry's all the same. */
+  const read = (name: string, where: readonly string[]) => {
+    names.add(name);
+    const value = environment[name] || undefined;
+    if (value !== undefined) ofOptions[where.join('.')] = name;
+    return value;
+  };
+  const resolved = options && (substitute(options, read, []) as Record<string, unknown>);
+  const switchOff = conditionsOf(enabled).flatMap(({ name, isSet }) => (isSet ? [] : [name]));
+  const variables: EntryVariables = { names: [...names], ofOptions, switchOff };
+  return {
     ...entry,
     use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,
     ...(enabled !== undefined && { enabled: isEnabled(enabled, environment) }),
-    ...(entry.options && { options: resolveEnvironment(entry.options, environment) as Record<string, unknown> }),
-  }));
+    ...(resolved && { options: resolved }),
+    ...(names.size > 0 && { variables }),
+  };
 }
 
 async function readJson(file: string): Promise<unknown> {
@@ -78,27 +99,43 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-function isEnabled(
-  enabled: NonNullable<Static<typeof EntrySchema>['enabled']>,
-  environment: Readonly<Record<string, string | undefined>>,
-): boolean {
+type Enabled = NonNullable<Static<typeof EntrySchema>['enabled']>;
+
+/** Variables that `enabled` names, and whether they have to be set or not. */
+function conditionsOf(enabled: Enabled | undefined): { name: string; isSet: boolean }[] {
+  if (enabled === undefined || typeof enabled === 'boolean') return [];
+  if ('$all' in enabled) return enabled.$all.flatMap(conditionsOf);
+  return '$not' in enabled ? [{ name: enabled.$not.$env, isSet: false }] : [{ name: enabled.$env, isSet: true }];
+}
+
+function isEnabled(enabled: Enabled, environment: Readonly<Record<string, string | undefined>>): boolean {
   if (typeof enabled === 'boolean') return enabled;
   if ('$all' in enabled) return enabled.$all.every((condition) => isEnabled(condition, environment));
   return '$not' in enabled ? !environment[enabled.$not.$env] : Boolean(environment[enabled.$env]);
 }
 
-function resolveEnvironment(value: unknown, environment: Readonly<Record<string, string | undefined>>): unknown {
+function substitute(
+  value: unknown,
+  read: (name: string, where: readonly string[]) => string | undefined,
+  where: readonly string[],
+): unknown {
   if (Array.isArray(value)) {
-    return value.map((item) => resolveEnvironment(item, environment)).filter((item) => item !== undefined);
+    const items: unknown[] = [];
+    for (const item of value) {
+      // An item that is left out gives its place to the next one.
+      const substituted = substitute(item, read, [...where, String(items.length)]);
+      if (substituted !== undefined) items.push(substituted);
+    }
+    return items;
   }
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
   if (members.length === 1 && members[0]?.[0] === '$env' && typeof members[0][1] === 'string') {
-    return environment[members[0][1]] || undefined;
+    return read(members[0][1], where);
   }
   return Object.fromEntries(
     members
-      .map(([name, member]) => [name, resolveEnvironment(member, environment)] as const)
+      .map(([name, member]) => [name, substitute(member, read, [...where, name])] as const)
       .filter(([, member]) => member !== undefined),
   );
 }

@@ -68,6 +68,7 @@ interface Loaded {
   id: string;
   state: PluginState;
   reason?: string;
+  badVariable?: string;
   plugin?: Plugin;
   contributions?: Contributions;
   scope?: EntryScope;
@@ -87,7 +88,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const plugin = await importPlugin(entry.use, options.baseFolder);
     loaded.plugin = plugin;
     loaded.id = entry.id ?? plugin.name;
-    const checked = checkOptions(plugin, entry.options ?? {});
+    const checked = checkOptions(plugin, entry);
     for (const need of plugin.needs ?? []) {
       const reason = options.unmet(need);
       if (reason) throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
@@ -119,7 +120,17 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   function fail(loaded: Loaded, error: unknown): void {
     loaded.state = 'failed';
     loaded.reason = reasonOf(error);
-    logger.error('plugin entry failed', { entry: loaded.id, error });
+    if (!(error instanceof OptionsError)) {
+      logger.error('plugin entry failed', { entry: loaded.id, error });
+      return;
+    }
+    if (error.variable !== undefined) {
+      loaded.badVariable = error.variable;
+      // A value that several entries take is one mistake.
+      if (all.some((other) => other !== loaded && other.badVariable && other.reason === loaded.reason)) return;
+    }
+    // Nobody's code is at fault, so there is no stack worth reading.
+    logger.error(`plugin entry failed: ${error.message}`, { entry: loaded.id });
   }
 
   return {
@@ -161,6 +172,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         summary: loaded.plugin?.summary ?? '',
         state: loaded.state,
         ...(loaded.reason !== undefined && { reason: loaded.reason }),
+        ...(loaded.badVariable !== undefined && { badVariable: loaded.badVariable }),
+        variables: variablesOf(loaded.entry),
         provides: loaded.plugin?.provides ?? [],
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
         standIn: loaded.plugin?.standIn ?? false,
@@ -230,6 +243,10 @@ function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
   return providers.flatMap((provider) => provider.upstreams?.() ?? []);
 }
 
+function variablesOf({ variables }: PluginEntry): PluginStatus['variables'] {
+  return { names: variables?.names ?? [], switchOff: variables?.switchOff ?? [] };
+}
+
 function nameOf({ use }: PluginEntry): string {
   return typeof use === 'string' ? path.basename(use) : String(use?.name ?? 'plugin');
 }
@@ -282,22 +299,37 @@ function isPlugin(candidate: unknown): candidate is Plugin {
   );
 }
 
-function checkOptions(plugin: Plugin, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Options that the plugin does not take; the message says which, and by the variable where one was substituted. */
+class OptionsError extends Error {
+  override readonly name = 'OptionsError';
+  readonly variable: string | undefined;
+
+  constructor(message: string, variable?: string) {
+    super(message);
+    this.variable = variable;
+  }
+}
+
+/** @throws OptionsError */
+function checkOptions(
+  plugin: Plugin,
+  { options: given = {}, variables }: PluginEntry,
+): Readonly<Record<string, unknown>> {
   if (!plugin.options) {
     const [first] = Object.keys(given);
-    if (first !== undefined) throw new Error(`it takes no options, and "${first}" was given`);
+    if (first !== undefined) throw new OptionsError(`it takes no options, and "${first}" was given`);
     return Object.freeze({});
   }
   const checked = createValidator(plugin.options).check(given);
   if (!checked.ok) {
-    const issue = checked.issues[0];
-    throw new Error(`option ${issue?.path || '(root)'} ${issue?.message ?? 'is not valid'}${allowed(issue?.params)}`);
+    const { path: option = '', message = 'is not valid', params } = checked.issues[0] ?? {};
+    const variable = variables?.ofOptions[option];
+    const subject = variable ?? (option ? `option ${option}` : 'its options');
+    throw new OptionsError(`${subject} ${message}${allowed(params)}`, variable);
   }
   return Object.freeze(checked.value as Record<string, unknown>);
 }
 
-function allowed(parameters: Readonly<Record<string, unknown>> = {}): string {
-  const { additionalProperty, allowedValues } = parameters;
-  if (typeof additionalProperty === 'string') return `: "${additionalProperty}" is not known`;
+function allowed({ allowedValues }: Readonly<Record<string, unknown>> = {}): string {
   return Array.isArray(allowedValues) ? `: ${allowedValues.join(', ')}` : '';
 }

@@ -1,5 +1,8 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
+import { nearestName } from './near-names.js';
+
+const MAX_NAME = 100;
 
 /** One thing wrong with a value. */
 export interface Issue {
@@ -7,6 +10,7 @@ export interface Issue {
   path: string;
   /** The JSON Schema keyword that failed, e.g. `maximum`. */
   keyword: string;
+  /** What follows the name of the member in a sentence, e.g. `must be <= 3`. No value is repeated, but the name of a member may be. */
   message: string;
   params: Readonly<Record<string, unknown>>;
 }
@@ -28,6 +32,8 @@ function sharedAjv(): Ajv2020 {
     strict: true,
     strictTypes: false,
     allowUnionTypes: true,
+    // Errors then bring the part of the schema that was not met, which says more than they do.
+    verbose: true,
   });
   return ajv;
 }
@@ -44,12 +50,26 @@ export function createValidator<Schema extends TSchema>(schema: Schema): Validat
       const issues = (validate.errors ?? []).map((error) => ({
         path: memberPath(error.instancePath, error.keyword === 'required' ? error.params.missingProperty : undefined),
         keyword: error.keyword,
-        message: error.message ?? error.keyword,
+        message: messageOf(error),
         params: error.params,
       }));
       return { ok: false, issues };
     },
   };
+}
+
+/** Where Ajv's own words would leave a person guessing, better ones. */
+function messageOf({ keyword, params, parentSchema, message = keyword }: ErrorObject): string {
+  const { additionalProperty } = params;
+  if (keyword === 'additionalProperties' && typeof additionalProperty === 'string') {
+    const near = nearestName(additionalProperty.slice(0, MAX_NAME), Object.keys(parentSchema?.properties ?? {}));
+    const unknown = `must not have ${JSON.stringify(additionalProperty.slice(0, MAX_NAME))}, which is not known`;
+    return near === undefined ? unknown : `${unknown}; "${near}" is`;
+  }
+  // A regular expression is for programs: where the schema says the same in words, those are used.
+  if (keyword === 'pattern' && typeof parentSchema?.description === 'string')
+    return `must be ${parentSchema.description}`;
+  return message;
 }
 
 function memberPath(pointer: string, missing?: string): string {

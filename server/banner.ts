@@ -1,24 +1,17 @@
 import type { PluginStatus } from 'mediagate';
 import type { SignInStatus } from './account/identity.js';
+import type { SampleRequest } from './first-requests.js';
+import { describeLinks, describeListening } from './listening-address.js';
 import { describeEntries } from './plugin-table.js';
 import type { Settings } from './settings.js';
 
-const SAMPLE_LINK = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
-/** What to try besides, where there is a model for it. */
-const OTHERS = [
-  {
-    kind: 'image',
-    route: '/v1/images/generations',
-    body: { model: 'gen-img-2', prompt: 'A tug in the harbour of Ostend at dawn' },
-  },
-  {
-    kind: 'text',
-    route: '/v1/chat/completions',
-    body: { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] },
-  },
+/** The grant that a further key is shown to be made with, by what there is. */
+const KINDS = [
+  ['extractor', 'extract'],
+  ['image', 'images'],
+  ['text', 'text'],
+  ['audio', 'audio'],
 ] as const;
-const ROUTE_WIDTH = Math.max(...OTHERS.map(({ route }) => route.length));
-const NEW_KEY = 'npm run -s mediagate -- keys create --name NAME --grant extract';
 
 export interface Banner {
   address: string;
@@ -27,6 +20,10 @@ export interface Banner {
   settings: Settings;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
+  /** Requests to try it with. */
+  samples: readonly SampleRequest[];
+  /** What else should be known, a paragraph each. */
+  notices: readonly string[];
   /** How people sign in; undefined where there are no accounts. */
   signIn?: SignInStatus;
   /** The key that was made just now; undefined where there were keys before. */
@@ -35,18 +32,20 @@ export interface Banner {
 
 /** What `npm start` says once it listens. */
 export function renderBanner(banner: Banner): string {
-  const { address, metricsAddress, settings, engine, plugins, signIn, newKey } = banner;
+  const { address, metricsAddress, settings, engine, plugins, samples, notices, signIn, newKey } = banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     '',
-    `mediagate listens on ${address}`,
+    `mediagate listens on ${describeListening(settings, address)}`,
     '',
     `  data     ${settings.dataDir} (${database})`,
+    `  links    name ${describeLinks(settings, address)}`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
     ...(signIn ? [`  sign-in  ${describeSignIn(signIn)}`] : []),
     '',
-    ...(newKey ? firstKey(address, newKey, plugins) : [`Keys exist already. For another one: ${NEW_KEY}`]),
+    ...notices.flatMap((notice) => [notice, '']),
+    ...(newKey ? firstKey(address, newKey, samples) : [`Keys exist already. For another one: ${furtherKey(plugins)}`]),
     '',
     'Ctrl-C stops it.',
     '',
@@ -58,20 +57,24 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus): str
   return standIn ? `${provider}: for development, anyone can sign in as anyone` : `with ${provider}`;
 }
 
-function firstKey(address: string, key: string, plugins: readonly PluginStatus[]): string[] {
-  const others = OTHERS.filter(({ kind }) => plugins.some((plugin) => isReady(plugin, kind)));
-  return [
-    'There was no API key yet, so here is one named "local". It is shown this once; try it:',
-    '',
-    `curl -s ${address}/v1/extract \\`,
-    `  -H 'Authorization: Bearer ${key}' \\`,
-    "  -H 'Content-Type: application/json' \\",
-    `  -d '${JSON.stringify({ url: SAMPLE_LINK })}'`,
-    ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
-    ...others.map(({ route, body }) => `  ${route.padEnd(ROUTE_WIDTH)}  -d '${JSON.stringify(body)}'`),
-  ];
+function furtherKey(plugins: readonly PluginStatus[]): string {
+  const found = KINDS.find(([kind]) =>
+    plugins.some(({ state, provides }) => state === 'ready' && provides.includes(kind)),
+  );
+  return `npm run -s mediagate -- keys create --name NAME${found ? ` --grant ${found[1]}` : ''}`;
 }
 
-function isReady({ provides, state }: PluginStatus, kind: PluginStatus['provides'][number]): boolean {
-  return state === 'ready' && provides.includes(kind);
+function firstKey(address: string, key: string, [first, ...others]: readonly SampleRequest[]): string[] {
+  const intro = 'There was no API key yet, so here is one named "local". It is shown this once';
+  if (!first) return [`${intro}:`, '', key];
+  const width = Math.max(...others.map(({ route }) => route.length));
+  return [
+    `${intro}; try it:`,
+    '',
+    `curl -s ${address}${first.route} \\`,
+    `  -H 'Authorization: Bearer ${key}'${first.body ? ' \\' : ''}`,
+    ...(first.body ? ["  -H 'Content-Type: application/json' \\", `  -d '${JSON.stringify(first.body)}'`] : []),
+    ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
+    ...others.map(({ route, body }) => `  ${route.padEnd(width)}  -d '${JSON.stringify(body)}'`),
+  ];
 }

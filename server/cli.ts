@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { print, runCommand } from './commands/output.js';
 import { addPaymentCommands } from './payment-commands.js';
-import { SETTING_DESCRIPTIONS } from './settings.js';
+import { pointToSetting, settingsHelp } from './settings-help.js';
 import { addStateCommands } from './state-commands.js';
 import { PACKAGE_VERSION } from './version.js';
 
@@ -23,6 +23,7 @@ function createProgram(): Command {
     .description('Public links into structured data and prompts into pictures, over HTTP or from the command line.')
     .version(PACKAGE_VERSION)
     .addHelpText('after', START_HELP)
+    .configureOutput({ outputError: (complaint, write) => write(pointToSetting(complaint)) })
     .exitOverride();
 
   program
@@ -167,16 +168,6 @@ function collect(one: string, all: readonly string[] = []): string[] {
 function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
-}
-
-/** In two lines each, which fits a narrow terminal. */
-function settingsHelp(): string {
-  const width = Math.max(...SETTING_DESCRIPTIONS.map(({ name }) => name.length));
-  const lines = SETTING_DESCRIPTIONS.flatMap((one) => [
-    `  ${one.name.padEnd(width)}  ${one.description}`,
-    `  ${' '.repeat(width)}  Default: ${one.default}.`,
-  ]);
-  return `\nSettings, from the environment:\n${lines.join('\n').replaceAll('`', '')}`;
 }
 
 try {

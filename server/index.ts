@@ -30,6 +30,7 @@ export {
 export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export { type FreeTierPeriod, type PlanTermsOptions, planTerms } from './plan-terms.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';
+export { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 export {
   readSettings,
   SETTING_DESCRIPTIONS,

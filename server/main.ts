@@ -1,20 +1,22 @@
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import { isIPv6 } from 'node:net';
 import { promisify } from 'node:util';
 import { createLogger, type Logger, type Need, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
 import { checkRoom } from './data-folder.js';
 import { drain } from './drain.js';
+import { samplesOf } from './first-requests.js';
 import { openFront } from './front.js';
+import { describeLinks, describeListening, localAddress } from './listening-address.js';
 import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
 import { keptInFolder, type Role, settingsOfRole } from './roles.js';
 import { secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
+import { startNotices } from './start-notices.js';
 import { openTracing } from './tracing/tracing.js';
 
 const METRICS_CONNECTIONS = 100;
@@ -132,6 +134,8 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       settings,
       engine: state.engine,
       plugins: gateway.plugins(),
+      samples: samplesOf(gateway),
+      notices: startNotices({ environment, gateway }),
       signIn: signIn?.(),
       newKey: front?.newKey,
     },
@@ -165,17 +169,24 @@ async function listen(server: Server, { host, port }: Pick<Settings, 'host' | 'p
   server.listen(port, host);
   await once(server, 'listening');
   const bound = server.address();
-  const actual = typeof bound === 'object' && bound ? bound.port : port;
-  // Nobody can connect to "all addresses"; this machine's own is one that works.
-  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${isIPv6(shown) ? `[${shown}]` : shown}:${actual}`;
+  return localAddress({ host, port: typeof bound === 'object' && bound ? bound.port : port });
 }
 
 function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void {
-  const { address, metricsAddress } = banner;
-  const metrics = metricsAddress ? `Metrics are at ${metricsAddress}/metrics\n` : '';
+  if (firstRun) {
+    print(renderBanner(banner));
+    return;
+  }
+  const { settings, address, metricsAddress, notices } = banner;
   const what = role === 'worker' ? 'runs jobs, and tells how they fare' : 'listens';
-  print(firstRun ? renderBanner(banner) : `mediagate ${what} on ${address}\n${metrics}`);
+  const links = describeLinks(settings, address);
+  const lines = [
+    `mediagate ${what} on ${describeListening(settings, address)}`,
+    ...(links === address ? [] : [`Links name ${links}`]),
+    ...(metricsAddress ? [`Metrics are at ${metricsAddress}/metrics`] : []),
+    ...notices,
+  ];
+  print(`${lines.join('\n')}\n`);
 }
 
 /** Serves until a signal says stop. Resolves with the exit code. */

@@ -36,6 +36,12 @@ function pluginsConfigOf(settings: Settings): string {
   return existsSync(local) ? local : fileURLToPath(new URL('../../plugins.config.json', import.meta.url));
 }
 
+/** Names of the environment variables that the plugins file reads. @throws PluginConfigError */
+export async function variablesOfPlugins(settings: Settings): Promise<string[]> {
+  const entries = await readPluginConfig(pluginsConfigOf(settings), {});
+  return entries.flatMap(({ variables }) => variables?.names ?? []);
+}
+
 /** A gateway as the settings and the plugins file describe it. */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services, jobs, responses } = options;

@@ -109,7 +109,7 @@ interface Setting extends SettingDescription {
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
-/** Every environment variable there is. README's table is this one. */
+/** Every environment variable of the gateway itself. README's table is this one. */
 const SETTINGS: readonly Setting[] = [
   {
     name: 'HOST',
@@ -125,7 +125,7 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'BASE_URL',
-    default: 'http://HOST:PORT',
+    default: 'http://HOST:PORT, with 127.0.0.1 where HOST is all addresses',
     description: 'Public address of this gateway, for the links it hands out.',
     read: (text) => ({ baseUrl: webAddress(text) }),
   },
@@ -417,7 +417,7 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** For README and `--help`: every variable, without values. */
+/** For README and `--help`: every variable of the gateway itself, without values. */
 export const SETTING_DESCRIPTIONS: readonly SettingDescription[] = SETTINGS;
 
 /** Settings that cannot be used; the message has one line for each. */

@@ -27,6 +27,7 @@ import {
   type KeyTable,
   openKeyTable,
   type Pepper,
+  PLUGIN_SETTING_DESCRIPTIONS,
   SETTING_DESCRIPTIONS,
   SITE_ENDPOINTS,
 } from 'mediagate/server';
@@ -224,6 +225,11 @@ describe("README's tables equal the code", () => {
   it('settings: those that are read from the environment', () => {
     const rows = SETTING_DESCRIPTIONS.map((setting) => [`\`${setting.name}\``, setting.default, setting.description]);
     expectTable('settings', renderTable(['variable', 'default', 'what it does'], rows));
+  });
+
+  it('settings of real models: those that plugins.config.json reads', () => {
+    const rows = PLUGIN_SETTING_DESCRIPTIONS.map((one) => [`\`${one.name}\``, one.default, one.description]);
+    expectTable('plugin-settings', renderTable(['variable', 'default', 'what it does'], rows));
   });
 
   it('error codes: those of the status table', () => {

@@ -5,6 +5,7 @@ import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
+import { describeOpeningFailure } from './opening-failure.js';
 import { startPatience } from './patience.js';
 import type { Tables } from './schema.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
@@ -103,7 +104,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
       ? await openFile(settings.dataDir)
       : await openServer(settings.databaseUrl, settings);
   } catch (error) {
-    throw translateDatabaseError(error);
+    throw openingFailure(error, settings);
   }
 }
 
@@ -113,9 +114,10 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
  * @throws What `openDatabase` throws, and what `work` throws.
  */
 export async function withSchema<Result>(
-  { dataDir, databaseUrl }: DatabaseSettings,
+  settings: DatabaseSettings,
   work: (queries: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
+  const { dataDir, databaseUrl } = settings;
   try {
     const { queries } =
       databaseUrl === undefined
@@ -127,8 +129,13 @@ export async function withSchema<Result>(
       await queries.destroy();
     }
   } catch (error) {
-    throw translateDatabaseError(error);
+    throw openingFailure(error, settings);
   }
+}
+
+function openingFailure(error: unknown, { databaseUrl }: DatabaseSettings): unknown {
+  const known = databaseUrl === undefined ? error : describeOpeningFailure(error, databaseUrl);
+  return translateDatabaseError(known);
 }
 
 async function openFile(dataDir: string): Promise<Database> {

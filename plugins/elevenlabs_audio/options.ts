@@ -21,7 +21,11 @@ const ModelSchema = Type.Object(
 export const OptionsSchema = Type.Object(
   {
     /** Base address; `/text-to-speech` and its like are put behind it. */
-    url: Type.String({ pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$', default: 'https://api.elevenlabs.io/v1' }),
+    url: Type.String({
+      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
+      description: 'an http or https address, such as https://api.example.com/v1',
+      default: 'https://api.elevenlabs.io/v1',
+    }),
     /** Sent as `xi-api-key`. */
     apiKey: Type.String({ minLength: 1 }),
     models: Type.Array(ModelSchema, { minItems: 1 }),

@@ -14,7 +14,10 @@ const FormatSchema = Type.Union([
 export const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
-    url: Type.String({ pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$' }),
+    url: Type.String({
+      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
+      description: 'an http or https address, such as https://api.example.com/v1',
+    }),
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** The upstream's own name of every model. Default: what the model says. */

@@ -5,7 +5,10 @@ const strict = { additionalProperties: false } as const;
 export const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
-    url: Type.String({ pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$' }),
+    url: Type.String({
+      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
+      description: 'an http or https address, such as https://api.example.com/v1',
+    }),
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** The upstream's own name of the model. */

@@ -12,7 +12,10 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
 export const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
-    url: Type.String({ pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$' }),
+    url: Type.String({
+      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
+      description: 'an http or https address, such as https://api.example.com/v1',
+    }),
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** What this upstream calls the model. Absent: as `upstreamModel` says. */

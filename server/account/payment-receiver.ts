@@ -48,7 +48,18 @@ export function readReceiver(settings: ReceiverSettings): { receiver?: PaymentRe
     ['PAYMENT_ACCOUNT_NAME', isName(accountName), NAME],
     ...(format === 'vietqr' ? vietQrRules(receiver) : epcRules(receiver)),
   ] as const;
-  const problems = rules.filter(([, isGood]) => !isGood).map(([name, , accepted]) => `${name} must be ${accepted}.`);
+  const given = new Map<string, string | null>([
+    ['PAYMENT_ACCOUNT', accountNumber],
+    ['PAYMENT_BANK_NAME', bankName],
+    ['PAYMENT_ACCOUNT_NAME', accountName],
+    ['PAYMENT_BANK_BIN', bankBin],
+  ]);
+  const [reason] = [...given].find(([, value]) => value) ?? [];
+  const problems = rules
+    .filter(([, isGood]) => !isGood)
+    .map(([name, , accepted]) =>
+      given.get(name) ? `${name} must be ${accepted}.` : `${name} must be set as well, since ${reason} is.`,
+    );
   if (problems.length > 0) return { problems };
   const bytes = format === 'epc' ? Buffer.byteLength(payloadOf(receiver, LONGEST)) : 0;
   if (bytes > EPC_MAX_BYTES) {

@@ -1,5 +1,6 @@
 import { systemClock } from 'mediagate';
 import type { Finding } from '../doctor/check.js';
+import { checkAddress, checkSettings } from '../doctor/environment.js';
 import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
 import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
 import { checkSignIn } from '../doctor/sign-in.js';
@@ -14,6 +15,8 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
     const { env } = process;
     const findings = await Promise.all([
       checkNode(),
+      checkSettings(settings, env),
+      checkAddress(settings),
       checkDatabase(settings, logger),
       checkDataFolder(settings),
       checkFiles(settings, logger),

@@ -10,6 +10,7 @@ import { type Finding, messageOf } from './check.js';
 
 const CONNECT_MS = 3_000;
 const PROBE_MS = 3_600_000;
+const CHECK_FILE = 'Check the plugins file that PLUGINS_CONFIG names.';
 
 export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
   const name = 'database';
@@ -105,7 +106,7 @@ export async function checkPlugins(
         name,
         level,
         detail,
-        ...(level === 'warn' && { advice: 'Check the plugins file that PLUGINS_CONFIG names.' }),
+        ...(level === 'warn' && { advice: adviceFor(failed) }),
       };
     } finally {
       await gateway.close();
@@ -115,9 +116,17 @@ export async function checkPlugins(
       name,
       level: 'fail',
       detail: messageOf(error),
-      advice: 'Check the plugins file that PLUGINS_CONFIG names.',
+      advice: CHECK_FILE,
     };
   }
+}
+
+/** Values that the file takes from the environment are not to be found in it. */
+function adviceFor(failed: readonly PluginStatus[]): string {
+  const variables = new Set(failed.flatMap(({ badVariable }) => badVariable ?? []));
+  const correct = variables.size > 0 ? [`Correct ${[...variables].join(', ')} in the environment.`] : [];
+  const isFileAtFault = variables.size === 0 || failed.some(({ badVariable }) => badVariable === undefined);
+  return [...correct, ...(isFileAtFault ? [CHECK_FILE] : [])].join(' ');
 }
 
 /** Rungs that this machine or the settings leave out are named: what they would add is then missing. */

@@ -3,6 +3,7 @@ import { createIdentity } from '../account/identity.js';
 import { createOidcClient } from '../account/oidc.js';
 import { createSiteAddress } from '../account/site-address.js';
 import { newToken } from '../account/tokens.js';
+import { localAddress } from '../listening-address.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
@@ -15,10 +16,8 @@ export async function checkSignIn(
 ): Promise<Finding> {
   const name = 'sign-in';
   if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
-  const { siteUrl, baseUrl, host, port } = settings;
-  const site = createSiteAddress(
-    () => siteUrl ?? baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-  );
+  const { siteUrl, baseUrl } = settings;
+  const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
   const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url });
   try {
     const identity = createIdentity({ gateway, settings, site });

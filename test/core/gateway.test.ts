@@ -218,7 +218,10 @@ describe('createGateway', () => {
     expect(await stateOf({ use: picky, options: {} })).to.include({ state: 'ready' });
     expect(seen).to.deep.equal([{ language: 'en' }]);
     expect((await stateOf({ use: picky, options: { depth: 4 } }))?.reason).to.match(/option depth must be <= 3/);
-    expect((await stateOf({ use: picky, options: { dept: 1 } }))?.reason).to.match(/"dept" is not known/);
+    expect((await stateOf({ use: picky, options: { dept: 1 } }))?.reason).to.equal(
+      'its options must not have "dept", which is not known; "depth" is',
+    );
+    expect((await stateOf({ use: picky, options: { colour: 1 } }))?.reason).to.match(/"colour", which is not known$/);
     expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/takes no options/);
   });
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { readPluginConfig } from 'mediagate';
+import { type PluginEntry, readPluginConfig } from 'mediagate';
 
 describe('plugins.config.json', () => {
   let folder: string;
@@ -36,9 +36,34 @@ describe('plugins.config.json', () => {
       { MY_KEY: 'value' },
     );
     expect(entries).to.deep.equal([
-      { id: 'mine', use: path.join(folder, 'mine/index.js'), options: { key: 'value', list: ['value', 1] } },
+      {
+        id: 'mine',
+        use: path.join(folder, 'mine/index.js'),
+        options: { key: 'value', list: ['value', 1] },
+        variables: { names: ['MY_KEY', 'NOT_SET'], ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' }, switchOff: [] },
+      },
       { use: 'some-package' },
     ]);
+  });
+
+  it('says which variables switch an entry off, and where an option is after others were left out', async () => {
+    const [entry] = (await read(
+      {
+        plugins: [
+          {
+            use: 'stand-in',
+            enabled: { $all: [{ $not: { $env: 'MODEL_URL' } }, { $env: 'WANTED' }] },
+            options: { upstreams: [{ $env: 'NOT_SET' }, { url: { $env: 'OTHER_URL' } }] },
+          },
+        ],
+      },
+      { OTHER_URL: 'http://other.example' },
+    )) as PluginEntry[];
+    expect(entry?.variables).to.deep.equal({
+      names: ['MODEL_URL', 'WANTED', 'NOT_SET', 'OTHER_URL'],
+      ofOptions: { 'upstreams.0.url': 'OTHER_URL' },
+      switchOff: ['MODEL_URL'],
+    });
   });
 
   it('switches entries on and off by what the environment has', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createLogger, openState, systemClock } from 'mediagate';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from 'mediagate/server';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
 import { until } from '../support/until.js';
 
@@ -16,6 +17,7 @@ const PLUGIN = `export default {
   provides: ['extractor'],
   setup: () => ({ extractors: [{
     platform: 'paper', displayName: 'Paper', linkForms: ['https://paper.example/<id>'],
+    canaries: [{ url: 'https://paper.example/7', fills: {} }],
     match: (url) => url.hostname === 'paper.example' ? { kind: 'post', id: url.pathname.slice(1), url: url.href } : undefined,
     extract: async ({ link }) => ({ method: 'invented', data: {
       common: { title: 'Item ' + link.id }, ids: {}, metrics: {}, media: { image_urls: [], video_urls: [] }, raw_stats: {},
@@ -159,6 +161,8 @@ describe('the command line', () => {
       [['usage', '--from', '2026-02-02', '--to', '2026-02-01'], '--from'],
       [['keys', 'list', '--nonsense'], '--nonsense'],
       [['extract'], 'url'],
+      [['serve', '--port', '9000'], '(PORT=… in the environment sets it)\n(mediagate serve --help says more)'],
+      [['doctor', '--image-upstream-url=x'], '(IMAGE_UPSTREAM_URL=… in the environment sets it)'],
       [['keys', 'mend'], '(mediagate keys --help says more)'],
     ];
     await Promise.all(
@@ -204,6 +208,8 @@ describe('the command line', () => {
     const findings = new Map(JSON.parse(stdout).map((one: { name: string }) => [one.name, one]));
     expect([...findings.keys()]).to.deep.equal([
       'node',
+      'settings',
+      'address',
       'database',
       'data folder',
       'files',
@@ -226,6 +232,75 @@ describe('the command line', () => {
       .and.not.to.contain('unspoken');
   });
 
+  it('warns of what looks like a setting and is none, of a .env and of links that others cannot use', async () => {
+    const place = await mkdtemp(path.join(folder, 'warned-'));
+    const plugins = path.join(place, 'plugins.json');
+    await writeFile(path.join(place, '.env'), 'PORT=9000\n');
+    await writeFile(
+      plugins,
+      JSON.stringify({ plugins: [{ use: '../paper.mjs', enabled: { $not: { $env: 'IMAGE_UPSTREAM_URLS' } } }] }),
+    );
+    const own = { ...environment, PLUGINS_CONFIG: plugins, IMAGE_UPSTREAM_URLS: 'x' };
+    const wrong = { HOST: '0.0.0.0', IMAGE_UPSTREM_URL: 'unspoken' };
+    const findings = async (more: Environment, where: string) => {
+      const { stdout } = await runCommand(['doctor', '--json'], { ...own, ...more }, where);
+      expect(stdout).not.to.contain('unspoken');
+      return new Map(JSON.parse(stdout).map((one: { name: string }) => [one.name, one])) as Map<
+        string,
+        Record<string, string>
+      >;
+    };
+    const warned = await findings(wrong, place);
+    expect(warned.get('settings')).to.deep.equal({
+      name: 'settings',
+      level: 'warn',
+      detail:
+        'IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is. There is a .env in this folder, which is not read.',
+      advice: 'Correct or remove these variables. To set what it has: set -a; . ./.env; set +a',
+    });
+    expect(warned.get('address'))
+      .to.include({ level: 'warn' })
+      .and.to.have.property('advice')
+      .that.contains('BASE_URL');
+    const proxied = await findings({ TRUSTED_PROXIES: '127.0.0.1' }, folder);
+    expect(proxied.get('address')).to.include({ level: 'warn' });
+    const fine = await findings({ HOST: '0.0.0.0', BASE_URL: 'https://gateway.example' }, folder);
+    expect(fine.get('settings')).to.include({ level: 'ok' });
+    expect(fine.get('address'))
+      .to.include({ level: 'ok' })
+      .and.to.have.property('detail')
+      .that.contains('links name https://gateway.example');
+  });
+
+  it('names the variable whose value a plugin does not take, and never the value', async () => {
+    const own = { DATA_DIR: environment.DATA_DIR ?? '', BROWSER: 'off', TEXT_UPSTREAM_URL: 'unspoken.example' };
+    const said = 'TEXT_UPSTREAM_URL must be an http or https address, such as https://api.example.com/v1';
+    const table = await runCommand(['plugins'], own);
+    expect(table.stdout)
+      .to.match(/openai_text +failed +text +m-5\.5, /)
+      .and.to.contain(said);
+    expect(table.stderr.trim().split('\n'), 'one line for one mistake').to.have.length(1);
+    expect(JSON.parse(table.stderr)).to.have.property('message', `plugin entry failed: ${said}`);
+    expect(table.stdout + table.stderr).not.to.match(/unspoken|pattern|checkOptions/);
+    const doctor = await runCommand(['doctor'], own);
+    expect(doctor.stdout)
+      .to.contain(said)
+      .and.to.match(/\n +Correct TEXT_UPSTREAM_URL in the environment\.\n/);
+    const file = path.join(folder, 'own-upstream.json');
+    const entry = { use: 'mediagate/plugins/openai_image', options: { upstreams: [{ url: 'unspoken.example' }] } };
+    await writeFile(file, JSON.stringify({ plugins: [entry] }));
+    const mine = await runCommand(['plugins'], { ...own, PLUGINS_CONFIG: file });
+    expect(mine.stdout)
+      .to.contain('option upstreams.0.url must be an http or https address')
+      .and.not.to.contain('unspoken');
+  });
+
+  it('lists every setting, also those that connect real models', async () => {
+    const { stdout } = await runCommand(['serve', '--help'], environment);
+    for (const { name } of [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS])
+      expect(stdout).to.contain(`\n  ${name} `);
+  });
+
   it('refuses settings that cannot be used, all at once, with 2', async () => {
     const { code, stdout, stderr } = await runCommand(['serve'], { ...environment, PORT: 'x', LOG_LEVEL: 'loud' });
     expect([code, stdout]).to.deep.equal([2, '']);
@@ -244,6 +319,11 @@ describe('the command line', () => {
       [{ DATA_DIR: path.join(folder, 'file', 'plain') }, 1, 'DATA_DIR'],
       [{ PLUGINS_CONFIG: path.join(folder, 'none.json') }, 2, 'none.json'],
       [{ FILES_URL: 's3://bucket' }, 2, 'object store'],
+      [
+        { DATABASE_URL: 'postgres://unspoken:unspoken@127.0.0.1:1/x' },
+        1,
+        'The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: nothing listens there',
+      ],
     ];
     await Promise.all(
       cases.map(async ([change, exitCode, said]) => {
@@ -253,7 +333,9 @@ describe('the command line', () => {
           ...change,
         });
         expect([code, stdout], `${JSON.stringify(change)}: ${stderr}`).to.deep.equal([exitCode, '']);
-        expect(stderr).to.contain(said).and.not.to.contain('    at ');
+        expect(stderr)
+          .to.contain(said)
+          .and.not.to.match(/ {4}at |unspoken/);
         expect(stderr.trim().split('\n')).to.have.length(1);
       }),
     );
@@ -278,7 +360,7 @@ describe('the process', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   function start(...args: string[]) {
-    const child = startCommand(args, environment);
+    const child = startCommand(args, environment, folder);
     const said = { stdout: '', stderr: '' };
     child.stdout?.on('data', (chunk) => {
       said.stdout += chunk;
@@ -301,7 +383,7 @@ describe('the process', () => {
     const key = await first.says(/Bearer (sk-mg-[0-9A-Za-z-]+)'/);
     const address = await first.says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
     expect(first.said.stdout)
-      .to.contain('"https://')
+      .to.contain(`-d '{"url":"https://paper.example/7"}'`)
       .and.to.contain('paper')
       .and.to.contain(environment.DATA_DIR ?? '');
     const answer = await fetch(`${address}/v1/extract`, {
@@ -327,5 +409,66 @@ describe('the process', () => {
     expect(second.said.stdout).not.to.contain('sk-mg-');
     second.child.kill('SIGTERM');
     expect((await second.ended)[0]).to.equal(0);
+  });
+
+  it('offers to try what there is, and nothing else', async () => {
+    const offered = async (plugins: readonly object[]) => {
+      await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins }));
+      const { child, said, ended, says } = start('serve', '--first-run');
+      await says(/(Ctrl-C stops it)/);
+      child.kill('SIGTERM');
+      await ended;
+      await rm(environment.DATA_DIR ?? '', { recursive: true });
+      return said.stdout;
+    };
+    const sketch = { use: 'mediagate/plugins/sketch_image', options: { models: ['my-pictures'] } };
+    const pictures = await offered([sketch]);
+    expect(pictures)
+      .to.match(/curl -s http:\S+\/v1\/images\/generations \\/)
+      .and.to.contain('"model":"my-pictures"');
+    expect(pictures).not.to.match(/v1\/extract|v1\/chat|youtube|another route/);
+    const echo = { use: 'mediagate/plugins/echo_text', options: { model: 'my-words' } };
+    const more = await offered([{ use: './paper.mjs' }, sketch, echo]);
+    expect(more).to.contain('"url":"https://paper.example/7"').and.to.contain('"model":"my-words"');
+    expect(await offered([]))
+      .to.match(/shown this once:\n\nsk-mg-\S+\n/)
+      .and.not.to.contain('curl');
+  });
+
+  it('says of what it reads, listens on and names in links what may not be expected', async () => {
+    // The one of the package is read then.
+    await rm(path.join(folder, 'plugins.config.json'));
+    await writeFile(path.join(folder, '.env'), 'PORT=9000\n');
+    const wrong = { HOST: '0.0.0.0', PROT: '9000', IMAGE_UPSTREM_URL: 'unspoken', BROWSER: 'off' };
+    const { DATA_DIR = '' } = environment;
+    environment = { DATA_DIR, PORT: '0', ...wrong, TEXT_UPSTREAM_URL: 'unspoken.example' };
+    for (const args of [['serve'], ['serve', '--first-run']]) {
+      const { child, said, ended, says } = start(...args);
+      const address = await says(/mediagate listens on (http:\/\/127\.0\.0\.1:\d+), and on that port of every other/);
+      await says(/(sounds +ELEVENLABS_API_KEY\n)/);
+      expect(said.stdout).to.contain(`name ${address}, which callers from elsewhere cannot use: BASE_URL is not set\n`);
+      expect(said.stdout).to.contain('PROT is no setting; PORT is.\n');
+      expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is.\n');
+      expect(said.stdout).to.contain('There is a .env in this folder, which is not read. To set what it has: set -a;');
+      // No stand-in answers for text.
+      expect(said.stdout).to.match(
+        /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}hearing +TRANSCRIPTION_UPSTREAM_URL\n {2}speaking +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}changed voices +ELEVENLABS_API_KEY\n {2}sounds +ELEVENLABS_API_KEY\n/,
+      );
+      const { checks } = (await (await fetch(`${address}/health`)).json()) as {
+        checks: { plugins: { entries: { id: string; reason?: string }[] } };
+      };
+      expect(checks.plugins.entries.find(({ id }) => id === 'openai_text')?.reason).to.match(
+        /^TEXT_UPSTREAM_URL must be/,
+      );
+      child.kill('SIGTERM');
+      await ended;
+      expect(said.stdout + said.stderr).not.to.contain('unspoken');
+    }
+    environment = { DATA_DIR, PORT: '0', BROWSER: 'off', BASE_URL: 'https://gateway.example' };
+    const fine = start('serve');
+    await fine.says(/(sounds +ELEVENLABS_API_KEY\n)/);
+    expect(fine.said.stdout).to.contain('\nLinks name https://gateway.example\n').and.not.to.contain('no setting');
+    fine.child.kill('SIGTERM');
+    await fine.ended;
   });
 });

@@ -43,6 +43,7 @@ describe('health', () => {
         serves: [],
         standIn: false,
         required: false,
+        variables: { names: [], switchOff: [] },
         upstreams: [],
       } as const,
     ];

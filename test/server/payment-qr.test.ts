@@ -97,7 +97,9 @@ describe('the account that money goes to', () => {
   });
 
   it('is refused with the name of the setting', () => {
-    expect(problems({ paymentBankName: undefined })).to.match(/^PAYMENT_BANK_NAME must be/);
+    expect(problems({ paymentBankName: undefined })).to.match(
+      /^PAYMENT_BANK_NAME must be set as well, since PAYMENT_ACCOUNT is/,
+    );
     expect(problems({ paymentAccountName: 'x'.repeat(71) })).to.match(/^PAYMENT_ACCOUNT_NAME must be/);
     expect(problems({ paymentAccountName: 'a\u202eb' })).to.match(/^PAYMENT_ACCOUNT_NAME must be/);
     expect(problems({ paymentBankBin: '97043' })).to.match(/^PAYMENT_BANK_BIN must be/);

@@ -1,6 +1,8 @@
 import path from 'node:path';
 import { expect } from 'chai';
-import { readSettings, SETTING_DESCRIPTIONS, SettingsError } from 'mediagate/server';
+import { readPluginConfig } from 'mediagate';
+import { PLUGIN_SETTING_DESCRIPTIONS, readSettings, SETTING_DESCRIPTIONS, SettingsError } from 'mediagate/server';
+import { packageRoot } from '../support/package-root.js';
 
 describe('settings', () => {
   it('have defaults for everything', () => {
@@ -82,6 +84,26 @@ describe('settings', () => {
     for (const name of Object.keys(wrong)) expect(message).to.contain(`${name} must be `);
     expect(message).not.to.contain('canary');
     expect(message).to.contain('PORT must be a whole number from 0 to 65535.');
+  });
+
+  it('say of an account for payments what else has to be set', () => {
+    expect(() => readSettings({ PAYMENT_ACCOUNT: '123' })).to.throw(
+      SettingsError,
+      /^PAYMENT_BANK_NAME must be set as well, since PAYMENT_ACCOUNT is\.\nPAYMENT_ACCOUNT_NAME must be set .*\nPAYMENT_BANK_BIN must be set .*\.$/,
+    );
+    const epc = { PAYMENT_FORMAT: 'epc', PAYMENT_ACCOUNT_NAME: 'Ann', PAYMENT_ACCOUNT: 'DE00' };
+    expect(() => readSettings(epc)).to.throw(
+      SettingsError,
+      /^PAYMENT_BANK_NAME must be set as well, since PAYMENT_ACCOUNT is\.\nPAYMENT_ACCOUNT must be an IBAN [^\n]*$/,
+    );
+  });
+
+  it('of real models are those that the plugins.config.json of the package reads, all of them and no other', async () => {
+    const entries = await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {});
+    const read = new Set(entries.flatMap(({ variables }) => variables?.names ?? []));
+    const own = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));
+    const names = PLUGIN_SETTING_DESCRIPTIONS.map(({ name }) => name);
+    expect([...read].filter((name) => !own.has(name))).to.have.members(names);
   });
 
   it('takes no password that cannot be decoded', () => {

@@ -28,9 +28,12 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts `mediagate` with these arguments and only this environment, besides what finding programs, and compiled ones, takes. */
-export function startCommand(args: readonly string[], environment: Environment): ChildProcess {
-  return start([COMMAND_LINE, ...args], environment);
+/**
+ * Starts `mediagate` with these arguments and only this environment, besides what finding programs, and compiled ones, takes.
+ * @param folder To work in. Default: that of the package.
+ */
+export function startCommand(args: readonly string[], environment: Environment, folder?: string): ChildProcess {
+  return start([COMMAND_LINE, ...args], environment, folder);
 }
 
 /** Starts what `npm start` starts. */
@@ -38,10 +41,10 @@ export function startLauncher(environment: Environment): ChildProcess {
   return start([LAUNCHER, 'start'], environment);
 }
 
-function start(args: readonly string[], environment: Environment): ChildProcess {
+function start(args: readonly string[], environment: Environment, folder = packageRoot): ChildProcess {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [...HEAP_FLAGS, ...args], {
-    cwd: packageRoot,
+    cwd: folder,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
     env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
@@ -52,9 +55,13 @@ function start(args: readonly string[], environment: Environment): ChildProcess 
   return child;
 }
 
-/** Runs `mediagate` to its end. */
-export async function runCommand(args: readonly string[], environment: Environment): Promise<CommandResult> {
-  const child = startCommand(args, environment);
+/** Runs `mediagate` to its end, as {@link startCommand} starts it. */
+export async function runCommand(
+  args: readonly string[],
+  environment: Environment,
+  folder?: string,
+): Promise<CommandResult> {
+  const child = startCommand(args, environment, folder);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));

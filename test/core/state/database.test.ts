@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -12,6 +14,14 @@ import { createPlace, engines, type Place } from './engines.js';
 import { holdCommits } from './held-commits.js';
 
 const request = { keyId: 'key', family: 'image', slots: 1, limit: 5 } as const;
+
+/** What a server answers that takes nobody in, in PostgreSQL's protocol. */
+function refusalOf(code: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mno, unspoken\0\0`);
+  const head = Buffer.alloc(5, 'E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
 
 async function failure(work: Promise<unknown>): Promise<unknown> {
   return work.then(
@@ -266,9 +276,35 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
   });
 
+  it('says why it is not opened, and neither user nor password', async () => {
+    const refusals: [answer: string | undefined, said: string][] = [
+      ['28P01', 'it refuses the password'],
+      ['3D000', 'it has no database of that name'],
+      [undefined, 'it did not answer in time'],
+    ];
+    await Promise.all(
+      refusals.map(async ([code, said]) => {
+        const held: Socket[] = [];
+        const server = createServer((socket) => {
+          held.push(socket);
+          socket.on('error', () => undefined);
+          if (code !== undefined) socket.once('data', () => socket.end(refusalOf(code)));
+        }).listen(0, '127.0.0.1');
+        await once(server, 'listening');
+        const { port } = server.address() as AddressInfo;
+        const error = await failure(place.open({ databaseUrl: `postgres://unspoken:unspoken@127.0.0.1:${port}/x` }));
+        for (const socket of held) socket.destroy();
+        server.close();
+        const message = `The database that DATABASE_URL names, at 127.0.0.1:${port}, cannot be used: ${said}.`;
+        expect(error).to.include({ code: 'upstream_unavailable', message });
+      }),
+    );
+  });
+
   it('is not opened where nothing listens, and the password stays secret', async () => {
     const error = await failure(place.open({ databaseUrl: 'postgres://user:hunter2@127.0.0.1:1/x' }));
-    expect(error).to.include({ code: 'upstream_unavailable', message: 'The database did not answer.' });
+    const message = `The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: nothing listens there (connection refused).`;
+    expect(error).to.include({ code: 'upstream_unavailable', message });
     const shown = JSON.stringify({ ...(error as Error), cause: `${((error as Error).cause as Error).stack}` });
     expect(shown).not.to.contain('hunter2');
   });
