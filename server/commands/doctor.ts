@@ -14,7 +14,7 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
     const { env } = process;
     const findings = await Promise.all([
       checkNode(),
-      checkDatabase(settings, logger),
+      checkDatabase(settings),
       checkDataFolder(settings),
       checkFiles(settings, logger),
       checkBrowser(settings, env.PATH),

@@ -7,7 +7,7 @@ import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
-import { withState } from './command-state.js';
+import { withNewState, withState } from './command-state.js';
 import { CommandFailure, print, printJson } from './output.js';
 
 const DEFAULT_RPM = 30;
@@ -41,7 +41,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   };
   const [pepper] = await loadPeppers(settings);
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await withState(settings, async (state) => {
+  await withNewState(settings, async (state) => {
     // First: a key must never be there without its limits.
     if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
     await state.keys.insert(record);

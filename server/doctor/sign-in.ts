@@ -19,7 +19,7 @@ export async function checkSignIn(
   const site = createSiteAddress(
     () => siteUrl ?? baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
   );
-  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url });
+  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, lookOnly: true });
   try {
     const identity = createIdentity({ gateway, settings, site });
     const { state, provider = '', standIn, reason } = identity.status();

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createLogger, openState, systemClock } from 'mediagate';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
+import { sharedPostgres } from '../support/postgres.js';
 import { until } from '../support/until.js';
 
 /** A plugin as a file of its own, found by a path relative to the configuration. */
@@ -45,6 +47,58 @@ describe('the command line', () => {
   after(() => rm(folder, { recursive: true, force: true }));
 
   const run = (...args: string[]) => runCommand(args, environment);
+
+  it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {
+    const nowhere = path.join(folder, 'nowhere');
+    const own = { ...environment, DATA_DIR: nowhere };
+    const refused = [
+      ['keys', 'list'],
+      ['keys', 'revoke', 'nobody00'],
+      ['usage'],
+      ['users', 'list'],
+      ['users', 'suspend', 'user_none'],
+      ['plans', 'grant', 'user_none', 'free'],
+      ['payments', 'list'],
+      ['payments', 'confirm', 'MG00000000'],
+      ['payments', 'review'],
+      ['backup', path.join(folder, 'backup')],
+    ];
+    for (const args of refused) {
+      const { code, stdout, stderr } = await runCommand(args, own);
+      const said = `mediagate: There is no database in ${nowhere}; DATA_DIR names the data folder.\n`;
+      expect([code, stdout, stderr], args.join(' ')).to.deep.equal([2, '', said]);
+    }
+    for (const args of [['plugins'], ['plans'], ['doctor']]) {
+      expect((await runCommand(args, own)).code, args.join(' ')).to.equal(0);
+    }
+    expect((await runCommand(['doctor'], own)).stdout)
+      .to.match(/ok +database +none yet: "mediagate serve" makes it\n/)
+      .and.to.match(/ok +data folder +.*nowhere is not there yet: "mediagate serve" makes it, [\d,]+ MiB free\n/);
+    expect(existsSync(nowhere)).to.equal(false);
+    expect(existsSync(path.join(folder, 'backup'))).to.equal(false);
+
+    await mkdir(nowhere);
+    expect((await runCommand(['keys', 'list'], own)).code).to.equal(2);
+    expect(await readdir(nowhere)).to.deep.equal([]);
+    expect((await runCommand(['keys', 'create'], own)).code).to.equal(0);
+    expect((await runCommand(['keys', 'list'], own)).code).to.equal(0);
+  });
+
+  it('looks into PostgreSQL without a data folder', async function () {
+    const postgres = await sharedPostgres();
+    if ('unavailable' in postgres) return this.skip();
+    const DATABASE_URL = await postgres.createDatabase();
+    const nowhere = path.join(folder, 'nowhere-beside-postgres');
+    const own = { ...environment, DATABASE_URL, DATA_DIR: nowhere };
+    const doctor = await runCommand(['doctor'], own);
+    expect(doctor.stdout).to.match(/ok +database +PostgreSQL; the next start brings its schema up to date\n/);
+    for (const args of [['keys', 'list'], ['usage'], ['users', 'list'], ['payments', 'list']]) {
+      const { code, stderr } = await runCommand(args, own);
+      expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+    }
+    expect((await runCommand(['doctor'], own)).stdout).to.match(/ok +database +PostgreSQL\n/);
+    expect(existsSync(nowhere)).to.equal(false);
+  });
 
   it('makes, lists and revokes keys', async () => {
     const made = await run(
