@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
-import { print, runCommand } from './commands/output.js';
+import { CommandMistake, print, runCommand } from './commands/output.js';
 import { addPaymentCommands } from './payment-commands.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import { addStateCommands } from './state-commands.js';
@@ -179,10 +179,24 @@ function settingsHelp(): string {
   return `\nSettings, from the environment:\n${lines.join('\n').replaceAll('`', '')}`;
 }
 
+/** @throws CommanderError where it was asked for help, or for something that it cannot do. */
+async function runProgram(program: Command): Promise<void> {
+  let asked = program;
+  program.hook('preAction', (_program, command) => {
+    asked = command;
+  });
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommandMistake) asked.error(`mediagate: ${error.message}`);
+    throw error;
+  }
+}
+
 try {
-  await createProgram().parseAsync();
+  await runProgram(createProgram());
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
-  // Commander has said what is wrong; asking for help or the version is no mistake.
+  // It was said what is wrong; asking for help or the version is no mistake.
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }

@@ -8,7 +8,7 @@ import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withNewState, withState } from './command-state.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -87,7 +87,7 @@ export async function revokeKeyCommand(settings: Settings, id: string, { json }:
 
 function nameOf(name = 'key'): string {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > 100) throw new CommandFailure('--name must have 1 to 100 characters.', 2);
+  if (trimmed === '' || trimmed.length > 100) throw new CommandMistake('--name must have 1 to 100 characters.');
   return trimmed;
 }
 
@@ -97,7 +97,7 @@ async function planOf(settings: Settings, id: string): Promise<PlanKey> {
   const found = planKey(id, { catalogue, freeTierPeriod, accountId: 'local', now: systemClock.now() });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandFailure(`--plan ${id} is not known; there are ${ids.join(', ')}.`, 2);
+  throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
 }
 
 /** Those of the plan, and whatever is granted beside it. */
@@ -105,7 +105,7 @@ function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefi
   const names = given ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandFailure(`--grant ${unknown} is not known; there are ${GRANTS.join(', ')}.`, 2);
+    throw new CommandMistake(`--grant ${unknown} is not known; there are ${GRANTS.join(', ')}.`);
   return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
@@ -116,7 +116,7 @@ function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | 
   const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= most) return value;
   const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
-  throw new CommandFailure(`--rpm must be a whole number from 0 to ${most}${otherwise}.`, 2);
+  throw new CommandMistake(`--rpm must be a whole number from 0 to ${most}${otherwise}.`);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -126,8 +126,8 @@ function expiryOf(text: string | undefined): number | null {
     ? Date.parse(text)
     : Number.NaN;
   if (Number.isNaN(time))
-    throw new CommandFailure('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.', 2);
-  if (time <= systemClock.now()) throw new CommandFailure('--expires lies in the past.', 2);
+    throw new CommandMistake('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.');
+  if (time <= systemClock.now()) throw new CommandMistake('--expires lies in the past.');
   return time;
 }
 

@@ -8,7 +8,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandMistake, print, printJson } from './output.js';
 import { findUser } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
@@ -57,12 +57,12 @@ export async function grantPlanCommand(
   return 0;
 }
 
-/** @throws CommandFailure */
+/** @throws CommandMistake */
 function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandFailure(`The plan ${planId} is not known; there are ${ids.join(', ')}.`, 2);
+  throw new CommandMistake(`The plan ${planId} is not known; there are ${ids.join(', ')}.`);
 }
 
 function limitOf(limit: number | null): string {

@@ -4,7 +4,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -79,7 +79,7 @@ export function limitOf(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= MAX_LIMIT) return value;
-  throw new CommandFailure(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`, 2);
+  throw new CommandMistake(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
 /** As `--json` prints a user. */

@@ -200,8 +200,18 @@ describe('the command line', () => {
   });
 
   it('says what is wrong with a command and ends with 2', async () => {
+    const at = (name: string) => path.join(folder, name);
     const cases: [string[], string][] = [
       [['frobnicate'], 'frobnicate'],
+      [['extract', 'https://paper.example/7', '--clip-sort', 'best'], '--clip-sort must be'],
+      [['extract', 'https://paper.example/7', '--clip-review-limit', '500'], '--clip-review-limit must be'],
+      [['users', 'list', '--limit', 'x'], '--limit'],
+      [['payments', 'list', '--state', 'lost'], '--state'],
+      [['payments', 'import', at('none.csv')], 'none.csv'],
+      [['plans', 'grant', 'user_none', 'gold'], 'gold'],
+      [['backup', folder], 'there already'],
+      [['restore', at('none')], 'is no backup'],
+      [['canary', '--platform', 'none'], 'none'],
       [['keys', 'create', '--grant', 'everything'], 'everything'],
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
       [['keys', 'create', '--expires', 'tomorrow'], '--expires'],
@@ -220,6 +230,7 @@ describe('the command line', () => {
         const { code, stdout, stderr } = await run(...args);
         expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
         expect(stderr).to.contain(said).and.not.to.contain('    at ');
+        expect(stderr).to.match(/\(mediagate( [a-z]+)* --help says more\)\n$/);
       }),
     );
   });
@@ -233,8 +244,9 @@ describe('the command line', () => {
     expect(body.data.metrics.views).to.equal(null);
     expect(body.limitations).to.deep.equal(['review_options_ignored: only shop links have reviews']);
     const refused = await run('extract', 'https://other.example/7');
-    expect(refused.code).to.equal(1);
+    expect(refused.code).to.equal(2);
     expect(JSON.parse(refused.stdout)).to.nested.include({ ok: false, 'error.code': 'unsupported_platform' });
+    expect(refused.stderr).to.match(/mediagate: No platform .*\n\(mediagate extract --help says more\)\n$/);
   });
 
   it('lists the plugin entries with their states', async () => {
