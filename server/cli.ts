@@ -70,7 +70,7 @@ function createProgram(): Command {
     .option('--ref <file>', 'input image: a file or an https link; up to four times', collect)
     .option('--size <size>', 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)')
     .option('--model <name>', 'image model', 'gen-img-2')
-    .option('-o, --output <file>', 'where to write it; .png, .jpg or .webp chooses the format (default: here)')
+    .option('-o, --output <file>', 'a folder, or a file: .png, .jpg or .webp chooses the format (default: here)')
     .action((prompt: string, flags) =>
       runCommand(async (settings) => (await import('./commands/image.js')).imageCommand(settings, prompt, flags)),
     );

@@ -1,13 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Gateway, GatewayError, type ImageJob, type Logger } from 'mediagate';
+import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
 import { openStateOf } from '../open-state.js';
 import type { Settings } from '../settings.js';
 import { isOpen } from '../wire/image-job.js';
 import { decodeImage } from '../wire/image-request.js';
-import { openCommandLogger } from './command-logger.js';
-import { CommandFailure, print } from './output.js';
+import { openQuietLogger } from './command-logger.js';
+import { type ImageTarget, readTarget } from './image-target.js';
+import { CommandFailure, CommandMistake, print } from './output.js';
+import { type OverhearingLogger, overhearHost } from './overheard-host.js';
+import { mistakeOf } from './request-mistake.js';
 import { startSpinner } from './spinner.js';
 
 export interface ImageFlags {
@@ -15,30 +18,35 @@ export interface ImageFlags {
   size?: string;
   /** Files or https links of input images. */
   ref?: readonly string[];
-  /** Where to write the picture. Default: in this folder, under the name of its file. */
+  /** A file or a folder, see {@link readTarget}. Default: this folder. */
   output?: string;
 }
 
 const ACCOUNT = 'local';
 const LOOK_MS = 500;
 const INTERRUPTED_EXIT_CODE = 130;
-/** What the vendor is asked for, by the ending of the file that is wanted. */
-const FORMATS: Readonly<Record<string, string>> = { '.png': 'png', '.jpg': 'jpeg', '.jpeg': 'jpeg', '.webp': 'webp' };
+const OPTIONS = { size: '--size', model: '--model', image: '--ref' };
+const UNRESOLVED = 'The host name could not be resolved.';
 
 /** Makes one picture through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
 export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
+  const target = await readTarget(flags.output);
   const body = {
     model: flags.model,
     prompt,
     size: flags.size,
     image: await Promise.all((flags.ref ?? []).map(readReference)),
-    output_format: flags.output && FORMATS[path.extname(flags.output).toLowerCase()],
+    output_format: target.format,
   };
-  const logger = openCommandLogger(settings);
+  const quiet = openQuietLogger(settings);
+  const logger = overhearHost(quiet);
   try {
-    return await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, output: flags.output }));
+    const file = await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, target, logger }));
+    if (file === undefined) return INTERRUPTED_EXIT_CODE;
+    print(`${file}\n`);
+    return 0;
   } finally {
-    await logger.close();
+    await quiet.close();
   }
 }
 
@@ -70,10 +78,12 @@ async function withGateway<Result>(
 
 interface Order {
   body: Readonly<Record<string, unknown>>;
-  output: string | undefined;
+  target: ImageTarget;
+  logger: OverhearingLogger;
 }
 
-async function make({ images }: Gateway, settings: Settings, { body, output }: Order): Promise<number> {
+/** The file that was written; undefined where the job was cancelled. */
+async function make({ images }: Gateway, settings: Settings, { body, target, logger }: Order) {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   const spinner = startSpinner('queued');
@@ -88,20 +98,38 @@ async function make({ images }: Gateway, settings: Settings, { body, output }: O
       if (interrupted.signal.aborted) job = await images.cancel(job.id, ACCOUNT);
       else job = await images.wait(job.id, ACCOUNT, { timeoutMs: LOOK_MS });
     }
-    if (job.state === 'cancelled') return INTERRUPTED_EXIT_CODE;
+    if (job.state === 'cancelled') return undefined;
     const picture = job.image && (await images.content(job.image));
-    if (!job.image || !picture) throw new CommandFailure(reasonOf(job));
-    const file = path.resolve(output ?? job.image.name);
-    await writeFile(file, picture.body);
-    spinner?.stop();
-    print(`${file}\n`);
-    return 0;
+    if (!job.image || !picture) throw new CommandFailure(reasonOf(job, logger.unresolvedHost()));
+    const file = target.fileFor(job.image.name);
+    await write(file, picture, { settings, image: job.image });
+    return file;
   } catch (error) {
-    if (error instanceof GatewayError) throw new CommandFailure(error.message, error.param === undefined ? 1 : 2);
-    throw error;
+    if (!(error instanceof GatewayError)) throw error;
+    throw error.param === undefined ? new CommandFailure(error.message) : mistakeOf(error, OPTIONS);
   } finally {
     spinner?.stop();
     process.off('SIGINT', interrupt);
+  }
+}
+
+interface Kept {
+  settings: Settings;
+  image: FinishedImage;
+}
+
+/** A picture that was made, and maybe billed, is not lost with a target that takes none. @throws CommandFailure */
+async function write(file: string, { body }: StoredBody, { settings, image }: Kept): Promise<void> {
+  try {
+    await writeFile(file, body);
+  } catch (error) {
+    const { dataDir, imageFileHours } = settings;
+    const place =
+      image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(
+      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${place}.`,
+    );
   }
 }
 
@@ -110,16 +138,17 @@ function describe({ state, queuePosition, startedAt }: ImageJob): string {
   return `generating for ${Math.round((Date.now() - (startedAt ?? Date.now())) / 1000)} s`;
 }
 
-function reasonOf({ error }: ImageJob): string {
+function reasonOf({ error }: ImageJob, unresolvedHost: string | undefined): string {
   if (!error) return 'The picture is gone already.';
-  return error.reason === undefined ? error.message : `${error.message} (${error.reason})`;
+  const reason = error.reason ?? (error.message === UNRESOLVED ? unresolvedHost : undefined);
+  return reason === undefined ? error.message : `${error.message} (${reason})`;
 }
 
 /** A file becomes the data URI that a client would send; its label does not matter. */
 async function readReference(reference: string): Promise<string> {
   if (/^https?:\/\//.test(reference)) return reference;
   const bytes = await readFile(reference).catch((cause: Error) => {
-    throw new CommandFailure(`--ref ${reference} cannot be read: ${cause.message}`, 2);
+    throw new CommandMistake(`--ref ${reference} cannot be read: ${cause.message}`);
   });
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
