@@ -121,7 +121,7 @@ function addKeyCommands(program: Command): void {
     .option('--plan <plan>', 'what it may use, and how much: one that "plans" lists (default: no limits)')
     .option(
       '--grant <grant>',
-      'images, extract, text or audio; once for each (default: extract, or those of the plan)',
+      'images, extract, text or audio; several with commas (default: extract, or those of the plan)',
       collect,
     )
     .option('--rpm <number>', 'requests per minute and route family, or unlimited (default: 30, or that of the plan)')
@@ -140,7 +140,7 @@ function addKeyCommands(program: Command): void {
   keys
     .command('revoke')
     .description('revoke a key by its id')
-    .argument('<id>', 'the 8 characters that "keys list" shows')
+    .argument('<id>', 'the 8 characters that "keys list" shows, or the key itself')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./commands/keys.js')).revokeKeyCommand(settings, id, options)),
@@ -151,7 +151,7 @@ function addUsageCommands(program: Command): void {
   program
     .command('usage')
     .description('show what was used, by day, key, route and model')
-    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows')
+    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows, or the key itself')
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
     .option('--json', 'print JSON')

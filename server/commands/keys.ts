@@ -8,6 +8,7 @@ import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withNewState, withState } from './command-state.js';
+import { readKeyId } from './key-id.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const DEFAULT_RPM = 30;
@@ -23,6 +24,7 @@ interface Listed {
 export interface CreateKeyOptions {
   name?: string;
   plan?: string;
+  /** Each one or several, with commas between them. */
   grant?: readonly string[];
   rpm?: string;
   expires?: string;
@@ -73,8 +75,13 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
   return 0;
 }
 
-/** Revokes a key by its public id; servers follow within seconds. */
-export async function revokeKeyCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
+/** Revokes a key; servers follow within seconds. @param named See {@link readKeyId}. */
+export async function revokeKeyCommand(
+  settings: Settings,
+  named: string,
+  { json }: { json?: boolean },
+): Promise<number> {
+  const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
     if (await state.keys.revoke(id, systemClock.now())) return true;
     if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
@@ -102,10 +109,10 @@ async function planOf(settings: Settings, id: string): Promise<PlanKey> {
 
 /** Those of the plan, and whatever is granted beside it. */
 function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
-  const names = given ?? (ofPlan ? [] : ['extract']);
+  const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown} is not known; there are ${GRANTS.join(', ')}.`);
+    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${GRANTS.join(',')}.`);
   return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 

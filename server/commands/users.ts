@@ -68,11 +68,20 @@ async function change(settings: Settings, { id, verb, state: wanted, note, json 
   return 0;
 }
 
-/** By their own id or that of their account. @throws CommandFailure */
-export async function findUser(state: Pick<State, 'users'>, id: string): Promise<UserRecord> {
-  const user = id.startsWith('acct_') ? await state.users.findByAccount(id) : await state.users.find(id);
+/** By their own id or that of their account, or by an address that nobody else has. @throws CommandFailure */
+export async function findUser(state: Pick<State, 'users'>, named: string): Promise<UserRecord> {
+  if (named.includes('@')) return findByEmail(state, named);
+  const user = named.startsWith('acct_') ? await state.users.findByAccount(named) : await state.users.find(named);
   if (user) return user;
-  throw new CommandFailure(`There is no user with the id ${shown(id)}; "mediagate users list" shows them.`);
+  throw new CommandFailure(`There is no user with the id ${shown(named)}; "mediagate users list" shows them.`);
+}
+
+async function findByEmail({ users }: Pick<State, 'users'>, email: string): Promise<UserRecord> {
+  const [user, ...others] = await users.findByEmail(email);
+  if (!user) throw new CommandFailure(`No user has the address ${shown(email)}; "mediagate users list" shows them.`);
+  if (others.length === 0) return user;
+  const ids = [user, ...others].map(({ id }) => id).join(', ');
+  throw new CommandFailure(`${others.length + 1} users have the address ${shown(email)}; name one by its id: ${ids}.`);
 }
 
 export function limitOf(text: string | undefined): number {

@@ -122,6 +122,10 @@ describe('the command line', () => {
     expect(key).to.include({ name: 'one', plan: null, models: null, rpm: 7, expires_at: '2999-01-31T00:00:00.000Z' });
     expect(key.grants).to.deep.equal(['extract', 'text']);
 
+    const listed = await run('keys', 'create', '--name', 'all', '--grant', 'text, audio,images', '--grant', 'extract');
+    expect(listed.stderr).to.contain('may use: images, extract, text, audio.');
+    const whole = listed.stdout.trim();
+
     const bare = await run('keys', 'create', '--rpm', 'unlimited');
     expect(bare.stdout).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}\n$/);
 
@@ -130,6 +134,7 @@ describe('the command line', () => {
       JSON.parse(list.stdout).map(({ name, rpm, state }: Record<string, unknown>) => [name, rpm, state]),
     ).to.have.deep.members([
       ['one', 7, 'good'],
+      ['all', 30, 'good'],
       ['key', null, 'good'],
     ]);
     const table = await run('keys', 'list');
@@ -139,6 +144,18 @@ describe('the command line', () => {
 
     expect((await run('keys', 'revoke', key.id)).stdout).to.contain('is revoked');
     expect((await run('keys', 'revoke', key.id)).code).to.equal(0);
+    const pasted = await run('keys', 'revoke', whole);
+    expect(pasted.stdout).to.equal(`Key ${whole.slice(6, 14)} is revoked.\n`);
+    const used = await run('usage', '--key', whole);
+    expect([used.code, used.stderr]).to.deep.equal([0, '']);
+    for (const args of [
+      ['keys', 'revoke', `${whole}x`],
+      ['usage', '--key', ` ${whole} `],
+    ]) {
+      const mistaken = await run(...args);
+      expect([mistaken.code, mistaken.stdout]).to.deep.equal([2, '']);
+      expect(mistaken.stderr).to.contain('8 letters and digits').and.not.to.contain(whole.slice(15));
+    }
     const unknown = await run('keys', 'revoke', 'nobody00');
     expect([unknown.code, unknown.stdout]).to.deep.equal([1, '']);
     expect(unknown.stderr).to.contain('no key with the id nobody00');
