@@ -1,4 +1,4 @@
-import type { AccountRecord, State, UserRecord } from 'mediagate';
+import { type AccountPlan, type AccountRecord, type State, systemClock, type UserRecord } from 'mediagate';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
@@ -102,6 +102,7 @@ export function describeUser(user: UserRecord, account: AccountRecord | undefine
     email,
     name,
     plan: account?.plan?.planId ?? null,
+    plan_expires_at: isoTime(account?.plan?.expiresAt ?? null),
     state: stateOf(user),
     created_at: isoTime(createdAt),
     last_sign_in_at: isoTime(lastSignInAt),
@@ -111,9 +112,19 @@ export function describeUser(user: UserRecord, account: AccountRecord | undefine
 
 function row(user: UserRecord, account: AccountRecord | undefined): string[] {
   const { id, accountId, email, name, createdAt, lastSignInAt } = user;
-  const plan = account?.plan?.planId ?? '-';
   const times = [isoTime(createdAt), isoTime(lastSignInAt)];
-  return [id, accountId, shown(email ?? '-'), shown(name ?? '-'), plan, stateOf(user), ...times];
+  return [id, accountId, shown(email ?? '-'), shown(name ?? '-'), planOf(account), stateOf(user), ...times];
+}
+
+/** One that has ended stays noted until the next one, and gives nothing any more. */
+function planOf(account: AccountRecord | undefined): string {
+  if (!account?.plan) return '-';
+  const { planId } = account.plan;
+  return hasEnded(account.plan, systemClock.now()) ? `${planId} (ended)` : planId;
+}
+
+export function hasEnded({ expiresAt }: AccountPlan, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
 }
 
 export function stateOf({ suspendedAt }: UserRecord): string {

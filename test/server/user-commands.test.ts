@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { openState, type State, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
-import { signUp } from '../core/state/people.js';
+import { FREE, newKey, order, signUp } from '../core/state/people.js';
 import { type CommandResult, runCommand } from '../support/command-line.js';
 
 describe('mediagate users', () => {
@@ -41,5 +41,30 @@ describe('mediagate users', () => {
       1,
       'mediagate: No user has the address nobody@mail.example; "mediagate users list" shows them.\n',
     ]);
+  });
+
+  it('show a plan that was taken back as ended, until the next key begins the free tier', async () => {
+    const user = await signUp(state);
+    const { accountId } = user;
+    const { code } = await order(state, accountId);
+    const planIn = async () =>
+      new RegExp(`${user.id}.*?(token_30m|free)( \\(ended\\))? +active`)
+        .exec((await run('users', 'list')).stdout)
+        ?.slice(1);
+    await run('payments', 'confirm', code);
+    expect(await planIn()).to.deep.equal(['token_30m', undefined]);
+    const issue = { accountId, otherwise: FREE, maxKeys: 10 };
+    const first = await state.keys.issue({ ...issue, key: newKey() });
+
+    await run('payments', 'refund', code);
+    expect(await planIn()).to.deep.equal(['token_30m', ' (ended)']);
+    expect((await run('users', 'show', user.id)).stdout).to.match(/\nplan +token_30m, ended 20\S+Z\nleft +-\n/);
+    const { plan_expires_at: end } = JSON.parse((await run('users', 'show', user.id, '--json')).stdout);
+    expect(Date.parse(end)).to.be.at.most(Date.now());
+    expect((await state.keys.find(first.id))?.expiresAt).to.equal(Date.parse(end));
+
+    await state.keys.issue({ ...issue, key: newKey() });
+    expect(await planIn()).to.deep.equal(['free', undefined]);
+    expect(await state.keys.find(first.id)).to.include({ planId: 'free', expiresAt: null });
   });
 });
