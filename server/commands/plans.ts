@@ -22,7 +22,7 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
   }
   const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
     const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
-    const days = plan.durationDays === 0 ? 'any' : String(plan.durationDays);
+    const days = plan.durationDays === 0 ? 'no end' : String(plan.durationDays);
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
     const price = catalogue.prices.find(({ planId }) => planId === plan.id);
     const shown = price ? renderMoney(price.amount, price.currency) : '-';
@@ -66,5 +66,5 @@ function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: str
 }
 
 function limitOf(limit: number | null): string {
-  return limit === null ? 'any' : grouped(limit);
+  return limit === null ? 'unlimited' : grouped(limit);
 }

@@ -204,9 +204,9 @@ describe('the command line', () => {
     await writeFile(file, JSON.stringify({ plans: [{ id: 'pictures', imageOnly: true, durationDays: 30 }] }));
     const own = { ...environment, PLANS_FILE: file };
     const { stdout } = await runCommand(['plans'], own);
-    expect(stdout).to.match(/token_30m +30M tokens +30,000,000 +any +any +30 +text,audio +all/);
-    expect(stdout).to.match(/pictures +pictures +any +any +30 +30 +images +all/);
-    expect(stdout).to.match(/free +Free +any +50 +any +30 +text +m-5\.5/);
+    expect(stdout).to.match(/token_30m +30M tokens +30,000,000 +unlimited +no end +30 +text,audio +all/);
+    expect(stdout).to.match(/pictures +pictures +unlimited +unlimited +30 +30 +images +all/);
+    expect(stdout).to.match(/free +Free +unlimited +50 +no end +30 +text +m-5\.5/);
     const catalogue = JSON.parse((await runCommand(['plans', '--json'], own)).stdout);
     expect(catalogue.plans).to.have.length(4);
     expect(catalogue.freeTier).to.include({ requestLimit: 50 });
