@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
 import { renderTable, writeReadmeTable } from '../test/support/document-tables.js';
+import { readFlags, refuse } from '../test/support/program-flags.js';
 import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
@@ -37,19 +37,22 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   idle: measureIdleNodes,
 };
 
-const { values: flags, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { only: { type: 'string' }, update: { type: 'boolean', default: false } },
+const PART_NAMES = Object.keys(PARTS);
+const flags = readFlags({
+  command: 'npm run bench --',
+  flags: { only: { text: 'PART,PART' }, update: 'switch' },
+  words: { name: 'PART', most: PART_NAMES.length },
+  note: `Parts are ${PART_NAMES.join(', ')}.`,
 });
-const chosen = [...positionals, ...(flags.only?.split(',') ?? [])];
-const names = chosen.length > 0 ? chosen : Object.keys(PARTS);
+const chosen = [...flags.words, ...(flags.only?.split(',') ?? [])];
+const unknown = chosen.find((name) => !PART_NAMES.includes(name));
+if (unknown !== undefined) refuse(`There is no part "${unknown}"; there are: ${PART_NAMES.join(', ')}.`);
+const names = chosen.length > 0 ? chosen : PART_NAMES;
 
 const figures: Figure[] = [];
 for (const name of names) {
-  const measure = PARTS[name];
-  if (!measure) throw new Error(`There is no part "${name}"; there are: ${Object.keys(PARTS).join(', ')}.`);
   process.stderr.write(`measuring: ${name}\n`);
-  figures.push(...(await measure()));
+  figures.push(...((await PARTS[name]?.()) ?? []));
 }
 
 const table = renderTable(

@@ -41,7 +41,15 @@ export type * from './state/api-keys.js';
 export type * from './state/audit.js';
 export type * from './state/budgets.js';
 export type * from './state/device-grants.js';
-export { type Files, openFiles, openState, type State, type StateSettings } from './state/index.js';
+export {
+  type Files,
+  openFiles,
+  openRecords,
+  openState,
+  type Records,
+  type State,
+  type StateSettings,
+} from './state/index.js';
 export type * from './state/jobs.js';
 export type * from './state/orders.js';
 export { loadSecret } from './state/secrets.js';

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { runCommand } from './commands/output.js';
 
+const USER = 'id of a user or of an account, or the address of one user';
+
 /** Commands of operators about the people who have accounts. */
 export function addUserCommands(program: Command): void {
   const users = program.command('users').description('list, show, suspend and resume people who have signed in');
@@ -16,7 +18,7 @@ export function addUserCommands(program: Command): void {
   users
     .command('show')
     .description('show a user: plan, keys, orders, and what was done')
-    .argument('<user>', 'id of a user or of an account')
+    .argument('<user>', USER)
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) =>
@@ -26,7 +28,7 @@ export function addUserCommands(program: Command): void {
   users
     .command('suspend')
     .description('sign a user out everywhere and stop their keys')
-    .argument('<user>', 'id of a user or of an account')
+    .argument('<user>', USER)
     .option('--note <text>', 'why; kept with your name')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
@@ -35,7 +37,7 @@ export function addUserCommands(program: Command): void {
   users
     .command('resume')
     .description('take a suspension back')
-    .argument('<user>', 'id of a user or of an account')
+    .argument('<user>', USER)
     .option('--note <text>', 'why; kept with your name')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
@@ -55,7 +57,7 @@ export function addPlanCommands(program: Command): void {
   plans
     .command('grant')
     .description('give a user a plan without an order')
-    .argument('<user>', 'id of a user or of an account')
+    .argument('<user>', USER)
     .argument('<plan>', 'one that "plans list" shows')
     .option('--note <text>', 'why; kept with your name')
     .option('--json', 'print JSON')

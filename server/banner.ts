@@ -58,10 +58,11 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus): str
 }
 
 function furtherKey(plugins: readonly PluginStatus[]): string {
-  const found = KINDS.find(([kind]) =>
+  const found = KINDS.filter(([kind]) =>
     plugins.some(({ state, provides }) => state === 'ready' && provides.includes(kind)),
   );
-  return `npm run -s mediagate -- keys create --name NAME${found ? ` --grant ${found[1]}` : ''}`;
+  const grants = found.map(([, grant]) => grant).join(',');
+  return `npm run -s mediagate -- keys create --name NAME${grants && ` --grant ${grants}`}`;
 }
 
 function firstKey(address: string, key: string, [first, ...others]: readonly SampleRequest[]): string[] {

@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
-import { print, runCommand } from './commands/output.js';
+import { CommandMistake, print, runCommand } from './commands/output.js';
 import { addPaymentCommands } from './payment-commands.js';
 import { pointToSetting, settingsHelp } from './settings-help.js';
 import { addStateCommands } from './state-commands.js';
@@ -71,7 +71,7 @@ function createProgram(): Command {
     .option('--ref <file>', 'input image: a file or an https link; up to four times', collect)
     .option('--size <size>', 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)')
     .option('--model <name>', 'image model', 'gen-img-2')
-    .option('-o, --output <file>', 'where to write it; .png, .jpg or .webp chooses the format (default: here)')
+    .option('-o, --output <file>', 'a folder, or a file: .png, .jpg or .webp chooses the format (default: here)')
     .action((prompt: string, flags) =>
       runCommand(async (settings) => (await import('./commands/image.js')).imageCommand(settings, prompt, flags)),
     );
@@ -122,7 +122,7 @@ function addKeyCommands(program: Command): void {
     .option('--plan <plan>', 'what it may use, and how much: one that "plans" lists (default: no limits)')
     .option(
       '--grant <grant>',
-      'images, extract, text or audio; once for each (default: extract, or those of the plan)',
+      'images, extract, text or audio; several with commas (default: extract, or those of the plan)',
       collect,
     )
     .option('--rpm <number>', 'requests per minute and route family, or unlimited (default: 30, or that of the plan)')
@@ -141,7 +141,7 @@ function addKeyCommands(program: Command): void {
   keys
     .command('revoke')
     .description('revoke a key by its id')
-    .argument('<id>', 'the 8 characters that "keys list" shows')
+    .argument('<id>', 'the 8 characters that "keys list" shows, or the key itself')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./commands/keys.js')).revokeKeyCommand(settings, id, options)),
@@ -152,7 +152,7 @@ function addUsageCommands(program: Command): void {
   program
     .command('usage')
     .description('show what was used, by day, key, route and model')
-    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows')
+    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows, or the key itself')
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
     .option('--json', 'print JSON')
@@ -170,10 +170,24 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** @throws CommanderError where it was asked for help, or for something that it cannot do. */
+async function runProgram(program: Command): Promise<void> {
+  let asked = program;
+  program.hook('preAction', (_program, command) => {
+    asked = command;
+  });
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommandMistake) asked.error(`mediagate: ${error.message}`);
+    throw error;
+  }
+}
+
 try {
-  await createProgram().parseAsync();
+  await runProgram(createProgram());
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
-  // Commander has said what is wrong; asking for help or the version is no mistake.
+  // It was said what is wrong; asking for help or the version is no mistake.
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }

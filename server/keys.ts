@@ -15,6 +15,7 @@ const PREFIX = 'sk-mg-';
 const ID_LENGTH = 8;
 const SECRET_LENGTH = 32;
 const CHECK_LENGTH = 6;
+const NAMED = /^(?:sk-mg-)?([0-9A-Za-z]{8})(?:-…|-[0-9A-Za-z]{38})?$/;
 const FORM = /^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/;
 
 export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
@@ -66,6 +67,11 @@ function composeKey(id: string, secret: string): KeyText {
 /** A key as it may be shown: `sk-mg-AbCd1234-…`. */
 export function maskedKey(id: string): string {
   return `${PREFIX}${id}-…`;
+}
+
+/** The public id in what names a key: the id alone, the key, or the key as it may be shown. Undefined where it is none of these. */
+export function namedKeyId(text: string): string | undefined {
+  return NAMED.exec(text)?.[1];
 }
 
 /** The public id of a well-formed key; undefined where the form or the checksum is wrong. */

@@ -12,7 +12,7 @@ import {
   systemClock,
 } from 'mediagate';
 import { findChromium, findFfmpeg } from './executables.js';
-import { loadLinkSecrets } from './secrets.js';
+import { findLinkSecrets, loadLinkSecrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
 export interface OpenGatewayOptions {
@@ -27,6 +27,8 @@ export interface OpenGatewayOptions {
   responses?: StoredResponses;
   /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
   baseUrl(): string;
+  /** For looking at it: no link that it makes is good for longer than this process, and no secret is made for it. Default false. */
+  lookOnly?: boolean;
 }
 
 /** The plugins.config.json to read. */
@@ -44,11 +46,11 @@ export async function variablesOfPlugins(settings: Settings): Promise<string[]> 
 
 /** A gateway as the settings and the plugins file describe it. */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
-  const { settings, environment, logger, services, jobs, responses } = options;
+  const { settings, environment, logger, services, jobs, responses, lookOnly = false } = options;
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
-    loadLinkSecrets(settings),
+    lookOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),
     findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
     settings.browser
       ? findChromium({ configured: settings.browserPath, searchPath: environment.PATH }, settings.dataDir)

@@ -1,4 +1,13 @@
-import { type Logger, type Meter, openState, type State, systemClock, type Tracer } from 'mediagate';
+import {
+  type Logger,
+  type Meter,
+  openRecords,
+  openState,
+  type Records,
+  type State,
+  systemClock,
+  type Tracer,
+} from 'mediagate';
 import type { Settings } from './settings.js';
 
 /** Who is told of what the state does. Default: nobody. */
@@ -9,7 +18,14 @@ export interface Watching {
 
 /** The state that the settings describe. @throws what {@link openState} throws. */
 export function openStateOf(settings: Settings, logger: Logger, watching: Watching = {}): Promise<State> {
-  const { dataDir, databaseUrl, databasePool: databaseConnections, filesUrl, cacheUrl } = settings;
-  const urls = { databaseUrl, databaseConnections, filesUrl, cacheUrl };
-  return openState({ dataDir, ...urls, clock: systemClock, logger, ...watching });
+  return openState({ ...placesOf(settings), filesUrl: settings.filesUrl, clock: systemClock, logger, ...watching });
+}
+
+/** Likewise, without its files. @throws what {@link openRecords} throws. */
+export function openRecordsOf(settings: Settings, logger: Logger): Promise<Records> {
+  return openRecords({ ...placesOf(settings), clock: systemClock, logger });
+}
+
+function placesOf({ dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl }: Settings) {
+  return { dataDir, databaseUrl, databaseConnections, cacheUrl };
 }

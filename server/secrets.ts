@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { loadSecret } from 'mediagate';
@@ -5,6 +6,8 @@ import { createPepper, type Pepper } from './keys.js';
 import type { Settings } from './settings.js';
 
 const KEY_PEPPER = 'key-pepper';
+const LINK_SECRET = 'link-secret';
+const SECRET_BYTES = 32;
 
 /** Peppers of the settings, newest first; where none is set, the one kept in the data folder. */
 export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Pepper[]]> {
@@ -15,14 +18,24 @@ export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Peppe
 
 /** As {@link loadPeppers}, but none is made where there is none yet. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
-  const known = settings.keyPeppers.length > 0 || existsSync(path.join(settings.dataDir, 'secrets', KEY_PEPPER));
+  const known = settings.keyPeppers.length > 0 || isKept(settings, KEY_PEPPER);
   return known ? loadPeppers(settings) : [];
 }
 
 /** Secrets that sign links, likewise. */
 export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
   if (settings.linkSecrets.length > 0) return settings.linkSecrets.map((text) => Buffer.from(text));
-  return [await loadSecret(settings.dataDir, 'link-secret')];
+  return [await loadSecret(settings.dataDir, LINK_SECRET)];
+}
+
+/** As {@link loadLinkSecrets}; where there is none yet, one that is kept nowhere. */
+export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
+  const known = settings.linkSecrets.length > 0 || isKept(settings, LINK_SECRET);
+  return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
+}
+
+function isKept({ dataDir }: Settings, name: string): boolean {
+  return existsSync(path.join(dataDir, 'secrets', name));
 }
 
 /** Everything secret in the settings, for the logger to strike out. */

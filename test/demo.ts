@@ -1,7 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { batchPart } from './demo/batch.js';
 import { imagePart } from './demo/images.js';
 import { jobPart } from './demo/jobs.js';
@@ -13,6 +12,7 @@ import { withSoundHost } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
 import { createTerminal } from './demo/terminal.js';
 import { startGatewayProcess } from './support/gateway-process.js';
+import { readFlags } from './support/program-flags.js';
 import { startReplayingProxy } from './support/replaying-proxy.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
@@ -24,7 +24,7 @@ const SOUND_SECONDS = 601;
 const leave = () => process.exit(130);
 process.once('SIGINT', leave);
 
-const { values: flags } = parseArgs({ options: { keep: { type: 'boolean', default: false } } });
+const flags = readFlags({ command: 'npm run demo --', flags: { keep: 'switch' } });
 const terminal = createTerminal(process.stdout);
 
 terminal.line(terminal.style('bold', 'mediagate demo'));

@@ -3,8 +3,57 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
 
+const PROGRAMS = {
+  demo: 'dist/test/demo.js',
+  stand: 'dist/test/stand/run-stand.js',
+  bench: 'dist/bench/index.js',
+  screenshots: 'dist/test/screenshots.js',
+  faults: 'dist/test/torture/run-faults.js',
+} as const;
+
+/** As the script of package.json runs it. */
+function run(script: keyof typeof PROGRAMS, ...typed: readonly string[]) {
+  return spawnSync(process.execPath, [path.join(packageRoot, PROGRAMS[script]), ...typed], { encoding: 'utf8' });
+}
+
+describe('scripts that take flags', () => {
+  const flags: Readonly<Record<keyof typeof PROGRAMS, string>> = {
+    demo: 'npm run demo -- [--keep]',
+    stand: 'npm run stand -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
+    bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
+    screenshots: 'npm run screenshots -- [FOLDER]',
+    faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
+  };
+  for (const script of Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]) {
+    it(`${script} says what there is, and begins nothing with another`, () => {
+      const help = run(script, '--help');
+      expect([help.status, help.stderr]).to.deep.equal([0, '']);
+      expect(help.stdout).to.contain(flags[script]);
+      const refused = run(script, '--nonsense');
+      expect([refused.status, refused.stdout]).to.deep.equal([2, '']);
+      expect(refused.stderr)
+        .to.contain("Unknown option '--nonsense'")
+        .and.to.contain(flags[script])
+        .and.not.to.contain('    at ');
+    });
+  }
+
+  it('have help for each word of faults, and refuse values that they cannot use', () => {
+    const help = run('faults', 'limits', '--help');
+    expect([help.status, help.stdout]).to.deep.equal([0, 'npm run faults -- limits [--rounds 100] [--update]\n']);
+    for (const [script, ...typed] of [
+      ['stand', '--api', 'x'],
+      ['bench', 'speed'],
+      ['demo', 'now'],
+    ] as const) {
+      const { status, stdout, stderr } = run(script, ...typed);
+      expect([status, stdout], stderr).to.deep.equal([2, '']);
+      expect(stderr).not.to.contain('    at ');
+    }
+  });
+});
+
 describe('npm run faults', () => {
-  const program = path.join(packageRoot, 'dist/test/torture/run-faults.js');
   const refused: readonly [string, string][] = [
     ['limit', 'There are no faults "limit"; there are: scale, restart, limits, hints.'],
     ['limits --rounds 0', '--rounds must be a whole number, at least 1.'],
@@ -19,9 +68,7 @@ describe('npm run faults', () => {
   ];
   for (const [typed, said] of refused) {
     it(`refuses "${typed}" before it does any harm`, () => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...typed.split(' ')], {
-        encoding: 'utf8',
-      });
+      const { status, stdout, stderr } = run('faults', ...typed.split(' '));
       expect([status, stdout]).to.deep.equal([2, '']);
       expect(stderr).to.contain(said);
       expect(stderr).not.to.contain('    at ');

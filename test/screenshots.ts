@@ -10,6 +10,7 @@ import { type GatewayProcess, startGatewayProcess } from './support/gateway-proc
 import { packageRoot } from './support/package-root.js';
 import { launchPageBrowser, signInAs } from './support/page-browser.js';
 import { PRICED_PLANS } from './support/priced-plans.js';
+import { readFlags } from './support/program-flags.js';
 import { until } from './support/until.js';
 import { useAccount } from './support/used-account.js';
 
@@ -127,6 +128,7 @@ async function take(page: Page, gateway: GatewayProcess, folder: string, shots: 
   }
 }
 
-const folder = process.argv[2] ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-screenshots-')));
+const { words } = readFlags({ command: 'npm run screenshots --', flags: {}, words: { name: 'FOLDER', most: 1 } });
+const folder = words[0] ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-screenshots-')));
 await takeScreenshots(folder);
 console.log(`Screenshots are in ${folder}`);

@@ -80,6 +80,9 @@ export interface State extends AccountState {
   close(): Promise<void>;
 }
 
+/** What of the state is rows. */
+export type Records = Omit<State, 'files' | 'pingFiles' | 'filesAwaiting'>;
+
 /**
  * Opens the state and brings its schema up to date; safe while other processes use or open the same state.
  * @throws GatewayError `invalid_value` for a setting that cannot be used, `upstream_unavailable` where the database does
@@ -88,6 +91,15 @@ export interface State extends AccountState {
 export async function openState(settings: StateSettings): Promise<State> {
   const { openDrivers } = await import('./open.js');
   return openDrivers(settings);
+}
+
+/**
+ * Opens the state without its files: on PostgreSQL nothing is made in the data folder.
+ * @throws GatewayError as {@link openState}.
+ */
+export async function openRecords(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
+  const { openRecordDrivers } = await import('./open.js');
+  return openRecordDrivers(settings);
 }
 
 /**

@@ -6,7 +6,7 @@ import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import type { Dispatcher } from './dispatcher.js';
-import { openFiles, type State, type StateSettings } from './index.js';
+import { openFiles, type Records, type State, type StateSettings } from './index.js';
 import { createJobClock } from './job-clock.js';
 import { createJobs } from './jobs-sql.js';
 import { createSlotTable } from './slots.js';
@@ -16,12 +16,29 @@ import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
-  const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
   const files = await openFiles(settings);
-  const database = await openDatabase({ dataDir, databaseUrl, connections }).catch(async (error: unknown) => {
+  try {
+    const records = await openRecordDrivers(settings);
+    return {
+      ...records,
+      files,
+      pingFiles: () => files.ping(),
+      filesAwaiting: () => files.awaiting(),
+      async close() {
+        // Jobs that are being finished write files.
+        await records.close();
+        await files.close();
+      },
+    };
+  } catch (error) {
     await files.close();
     throw error;
-  });
+  }
+}
+
+export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
+  const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
+  const database = await openDatabase({ dataDir, databaseUrl, connections });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
     const { engine, queries } = database;
@@ -47,23 +64,18 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       storedResponses,
       jobs,
       cache,
-      files,
       ping: () => database.ping(),
-      pingFiles: () => files.ping(),
-      filesAwaiting: () => files.awaiting(),
       pingCache: () => cache.ping(),
       async close() {
         await jobs.close();
         await admissions.close();
         await storedResponses.close();
         await dispatcher.close();
-        await files.close();
         await cache.close();
         await database.close();
       },
     };
   } catch (error) {
-    await files.close();
     await database.close();
     throw error;
   }

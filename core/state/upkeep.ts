@@ -15,14 +15,20 @@ export type { ImportOptions, ImportReport } from './transfer.js';
 /** Where the SQL state is. */
 export type DatabasePlace = Pick<StateSettings, 'dataDir' | 'databaseUrl'>;
 
+/** Whether a state was begun there; of a server it is taken for granted. Changes nothing, and makes none. */
+export async function isStateThere({ dataDir, databaseUrl }: DatabasePlace): Promise<boolean> {
+  const { DATABASE_FILE } = await import('./database.js');
+  return databaseUrl !== undefined || isThere(path.join(dataDir, DATABASE_FILE));
+}
+
 /**
  * Which migrations the database has had. Changes nothing, and makes none.
  * @throws GatewayError `invalid_value` for a URL or a schema that cannot be used, `upstream_unavailable`.
  */
 export async function readSchema(place: DatabasePlace): Promise<SchemaStatus> {
-  const { DATABASE_FILE, withSchema } = await import('./database.js');
+  const { withSchema } = await import('./database.js');
   const { allPending, readSchemaStatus } = await import('./schema-migration.js');
-  if (place.databaseUrl === undefined && !(await isThere(path.join(place.dataDir, DATABASE_FILE)))) return allPending();
+  if (!(await isStateThere(place))) return allPending();
   return withSchema(place, readSchemaStatus);
 }
 

@@ -46,6 +46,18 @@ export function createUsers({ database, times }: AccountsOptions): Users {
       return row && toUserRecord(row);
     },
 
+    async findByEmail(email) {
+      if (!isKept(email)) return [];
+      const rows = await database.run((queries) =>
+        selectUsers(queries)
+          .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
+          .orderBy('users.created_at', 'desc')
+          .orderBy('users.id', 'desc')
+          .execute(),
+      );
+      return rows.map(toUserRecord);
+    },
+
     async list({ limit, before }) {
       if (before !== undefined && !isKept(before)) return [];
       const rows = await database.run((queries) => {

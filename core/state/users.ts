@@ -50,6 +50,8 @@ export interface Users {
   signIn(identity: Identity): Promise<UserRecord>;
   find(id: string): Promise<UserRecord | undefined>;
   findByAccount(accountId: string): Promise<UserRecord | undefined>;
+  /** Those whose provider gave this address, in whatever case; newest first. */
+  findByEmail(email: string): Promise<readonly UserRecord[]>;
   /** Newest first. */
   list(page: UserPage): Promise<readonly UserRecord[]>;
   /**

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type CanaryLink, createValidator, type Gateway, isGatewayError, type PlatformInfo } from 'mediagate';
 import Type from 'typebox';
-import { CommandFailure } from '../commands/output.js';
+import { CommandMistake } from '../commands/output.js';
 
 const LinksFile = createValidator(
   Type.Array(
@@ -32,14 +32,14 @@ export interface TargetChoice {
 
 /**
  * The links to try. One of a file that does not say what is expected is held to what its platform's own link fills.
- * @throws CommandFailure where the platform is not there, or the file or a link in it cannot be used.
+ * @throws CommandMistake where the platform is not there, or the file or a link in it cannot be used.
  */
 export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<CanaryTarget[]> {
   const platforms = gateway.platforms();
   const wanted = platforms.filter(({ key }) => platform === undefined || key === platform);
   if (wanted.length === 0) {
     const keys = platforms.map(({ key }) => key).join(', ') || 'none; "mediagate plugins" says why';
-    throw new CommandFailure(`No platform ${platform ? `"${platform}" ` : ''}is ready. Ready: ${keys}.`, 2);
+    throw new CommandMistake(`No platform ${platform ? `"${platform}" ` : ''}is ready. Ready: ${keys}.`);
   }
   const targets =
     file === undefined
@@ -49,7 +49,7 @@ export async function chooseTargets(gateway: Gateway, { platform, file }: Target
           const one = wanted.find((candidate) => candidate.key === key);
           return one ? [{ platform: one, url, fills: fills ?? one.canaries[0]?.fills ?? {} }] : [];
         });
-  if (targets.length === 0) throw new CommandFailure('There is no link to try; --links names a file of some.', 2);
+  if (targets.length === 0) throw new CommandMistake('There is no link to try; --links names a file of some.');
   return targets;
 }
 
@@ -58,7 +58,7 @@ function platformOf(gateway: Gateway, url: string, file: string): string {
     return gateway.match(url).platform;
   } catch (error) {
     if (!isGatewayError(error)) throw error;
-    throw new CommandFailure(`${file} holds ${url}, which cannot be tried: ${error.message}`, 2);
+    throw new CommandMistake(`${file} holds ${url}, which cannot be tried: ${error.message}`);
   }
 }
 
@@ -66,13 +66,13 @@ async function readLinks(file: string) {
   const checked = LinksFile.check(await readJson(file));
   if (checked.ok) return checked.value;
   const issue = checked.issues[0];
-  throw new CommandFailure(`${file} is no list of links: ${issue?.path || 'it'} ${issue?.message}`, 2);
+  throw new CommandMistake(`${file} is no list of links: ${issue?.path || 'it'} ${issue?.message}`);
 }
 
 async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new CommandFailure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, 2);
+    throw new CommandMistake(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -3,6 +3,7 @@ import { backUpState, systemClock } from 'mediagate';
 import { grouped } from '../budget-text.js';
 import type { Settings } from '../settings.js';
 import { PACKAGE_VERSION } from '../version.js';
+import { requireState } from './command-state.js';
 import { runLengthy } from './lengthy.js';
 import { CommandFailure, print } from './output.js';
 
@@ -18,6 +19,7 @@ export async function backupCommand(
 ): Promise<number> {
   if (settings.databaseUrl !== undefined)
     throw new CommandFailure(adviceFor(settings, settings.databaseUrl, folder), 2);
+  await requireState(settings);
   const { dataDir, filesUrl } = settings;
   const report = await runLengthy((lengthy) =>
     backUpState({ dataDir, folder, release: PACKAGE_VERSION, secrets, clock: systemClock, ...lengthy }),

@@ -19,7 +19,13 @@ export async function canaryCommand(settings: Settings, options: CanaryOptions):
   const { platform, links: file, json } = options;
   const logger = openQuietLogger(settings);
   try {
-    const gateway = await openGateway({ settings, environment: process.env, logger, baseUrl: () => '' });
+    const gateway = await openGateway({
+      settings,
+      environment: process.env,
+      logger,
+      baseUrl: () => '',
+      lookOnly: true,
+    });
     try {
       const targets = await chooseTargets(gateway, { platform, file } satisfies TargetChoice);
       const trials = await tryAll(targets, (target, onRung) => tryRungs(gateway, target, onRung));

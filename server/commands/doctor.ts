@@ -17,7 +17,7 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
       checkNode(),
       checkSettings(settings, env),
       checkAddress(settings),
-      checkDatabase(settings, logger),
+      checkDatabase(settings),
       checkDataFolder(settings),
       checkFiles(settings, logger),
       checkBrowser(settings, env.PATH),

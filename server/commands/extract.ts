@@ -1,12 +1,13 @@
-import type { Gateway, Logger } from 'mediagate';
+import type { Gateway, GatewayError, Logger } from 'mediagate';
 import { newRequestId } from '../middleware/request-id.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings.js';
-import { encodeError, toGatewayError } from '../wire/errors.js';
+import { ERROR_CLASSES, encodeError, toGatewayError } from '../wire/errors.js';
 import { checkExtractBody, decodeExtract, type ExtractBody, ignoredOptions } from '../wire/extract-request.js';
 import { encodeExtraction } from '../wire/extract-response.js';
 import { openCommandLogger } from './command-logger.js';
 import { printJson } from './output.js';
+import { mistakeOf } from './request-mistake.js';
 import { startSpinner } from './spinner.js';
 
 /** Members of the request body, by the names that flags give them. */
@@ -19,8 +20,15 @@ export interface ExtractFlags {
   forceAsync?: boolean;
 }
 
-/** Extracts one link without a server and prints what `POST /v1/extract` would have answered. Exit code 1 on an error. */
+const OPTIONS = { clip_review_limit: '--clip-review-limit', clip_sort: '--clip-sort' };
+const BAD_REQUEST = 400;
+
+/**
+ * Extracts one link without a server and prints what `POST /v1/extract` would have answered. Exit code 1 on an error.
+ * @throws CommandMistake where the link or an option is none that can be extracted.
+ */
 export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
+  const body = bodyOf(url, flags);
   const logger = openCommandLogger(settings);
   const spinner = startSpinner(url);
   try {
@@ -31,10 +39,12 @@ export async function extractCommand(settings: Settings, url: string, flags: Ext
       baseUrl: () => baseUrlOf(settings),
     });
     try {
-      const answer = await extract(gateway, logger, { url, flags });
+      const answer = await extract(gateway, logger, body);
       spinner?.stop();
       printJson(answer.body);
-      return answer.ok ? 0 : 1;
+      if (!answer.error) return 0;
+      if (ERROR_CLASSES[answer.error.code].status === BAD_REQUEST) throw mistakeOf(answer.error, OPTIONS);
+      return 1;
     } finally {
       await gateway.close();
     }
@@ -44,18 +54,10 @@ export async function extractCommand(settings: Settings, url: string, flags: Ext
   }
 }
 
-interface Link {
-  url: string;
-  flags: ExtractFlags;
-}
-
-async function extract(
-  gateway: Gateway,
-  logger: Logger,
-  { url, flags }: Link,
-): Promise<{ ok: boolean; body: unknown }> {
+/** @throws CommandMistake */
+function bodyOf(url: string, flags: ExtractFlags): ExtractBody {
   try {
-    const body: ExtractBody = checkExtractBody({
+    return checkExtractBody({
       url,
       clip_review_limit: flags.clipReviewLimit,
       clip_sort: flags.clipSort,
@@ -64,16 +66,26 @@ async function extract(
       async_mode: flags.asyncMode,
       force_async: flags.forceAsync,
     });
+  } catch (error) {
+    throw mistakeOf(toGatewayError(error), OPTIONS);
+  }
+}
+
+async function extract(
+  gateway: Gateway,
+  logger: Logger,
+  body: ExtractBody,
+): Promise<{ body: unknown; error?: GatewayError }> {
+  try {
     const result = await gateway.extract(decodeExtract(body));
     return {
-      ok: true,
       body: JSON.parse(encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) }).toString()),
     };
   } catch (thrown) {
     const error = toGatewayError(thrown);
     if (error.code === 'internal_error')
       logger.error('the extraction failed in a way nobody foresaw', { error: thrown });
-    return { ok: false, body: JSON.parse(encodeError(error, { requestId: newRequestId(), link: { inputUrl: url } })) };
+    return { error, body: JSON.parse(encodeError(error, { requestId: newRequestId(), link: { inputUrl: body.url } })) };
   }
 }
 

@@ -1,13 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Gateway, GatewayError, type ImageJob, type Logger } from 'mediagate';
+import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
 import { openStateOf } from '../open-state.js';
 import type { Settings } from '../settings.js';
 import { isOpen } from '../wire/image-job.js';
 import { decodeImage } from '../wire/image-request.js';
-import { openCommandLogger } from './command-logger.js';
-import { CommandFailure, print } from './output.js';
+import { openQuietLogger } from './command-logger.js';
+import { type ImageTarget, readTarget } from './image-target.js';
+import { CommandFailure, CommandMistake, print } from './output.js';
+import { mistakeOf } from './request-mistake.js';
 import { startSpinner } from './spinner.js';
 
 export interface ImageFlags {
@@ -15,28 +17,31 @@ export interface ImageFlags {
   size?: string;
   /** Files or https links of input images. */
   ref?: readonly string[];
-  /** Where to write the picture. Default: in this folder, under the name of its file. */
+  /** A file or a folder, see {@link readTarget}. Default: this folder. */
   output?: string;
 }
 
 const ACCOUNT = 'local';
 const LOOK_MS = 500;
 const INTERRUPTED_EXIT_CODE = 130;
-/** What the vendor is asked for, by the ending of the file that is wanted. */
-const FORMATS: Readonly<Record<string, string>> = { '.png': 'png', '.jpg': 'jpeg', '.jpeg': 'jpeg', '.webp': 'webp' };
+const OPTIONS = { size: '--size', model: '--model', image: '--ref' };
 
 /** Makes one picture through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
 export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
+  const target = await readTarget(flags.output);
   const body = {
     model: flags.model,
     prompt,
     size: flags.size,
     image: await Promise.all((flags.ref ?? []).map(readReference)),
-    output_format: flags.output && FORMATS[path.extname(flags.output).toLowerCase()],
+    output_format: target.format,
   };
-  const logger = openCommandLogger(settings);
+  const logger = openQuietLogger(settings);
   try {
-    return await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, output: flags.output }));
+    const file = await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, target }));
+    if (file === undefined) return INTERRUPTED_EXIT_CODE;
+    print(`${file}\n`);
+    return 0;
   } finally {
     await logger.close();
   }
@@ -70,10 +75,11 @@ async function withGateway<Result>(
 
 interface Order {
   body: Readonly<Record<string, unknown>>;
-  output: string | undefined;
+  target: ImageTarget;
 }
 
-async function make({ images }: Gateway, settings: Settings, { body, output }: Order): Promise<number> {
+/** The file that was written; undefined where the job was cancelled. */
+async function make({ images }: Gateway, settings: Settings, { body, target }: Order) {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   const spinner = startSpinner('queued');
@@ -88,20 +94,38 @@ async function make({ images }: Gateway, settings: Settings, { body, output }: O
       if (interrupted.signal.aborted) job = await images.cancel(job.id, ACCOUNT);
       else job = await images.wait(job.id, ACCOUNT, { timeoutMs: LOOK_MS });
     }
-    if (job.state === 'cancelled') return INTERRUPTED_EXIT_CODE;
+    if (job.state === 'cancelled') return undefined;
     const picture = job.image && (await images.content(job.image));
     if (!job.image || !picture) throw new CommandFailure(reasonOf(job));
-    const file = path.resolve(output ?? job.image.name);
-    await writeFile(file, picture.body);
-    spinner?.stop();
-    print(`${file}\n`);
-    return 0;
+    const file = target.fileFor(job.image.name);
+    await write(file, picture, { settings, image: job.image });
+    return file;
   } catch (error) {
-    if (error instanceof GatewayError) throw new CommandFailure(error.message, error.param === undefined ? 1 : 2);
-    throw error;
+    if (!(error instanceof GatewayError)) throw error;
+    throw error.param === undefined ? new CommandFailure(error.message) : mistakeOf(error, OPTIONS);
   } finally {
     spinner?.stop();
     process.off('SIGINT', interrupt);
+  }
+}
+
+interface Kept {
+  settings: Settings;
+  image: FinishedImage;
+}
+
+/** A picture that was made, and maybe billed, is not lost with a target that takes none. @throws CommandFailure */
+async function write(file: string, { body }: StoredBody, { settings, image }: Kept): Promise<void> {
+  try {
+    await writeFile(file, body);
+  } catch (error) {
+    const { dataDir, imageFileHours } = settings;
+    const place =
+      image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(
+      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${place}.`,
+    );
   }
 }
 
@@ -119,7 +143,7 @@ function reasonOf({ error }: ImageJob): string {
 async function readReference(reference: string): Promise<string> {
   if (/^https?:\/\//.test(reference)) return reference;
   const bytes = await readFile(reference).catch((cause: Error) => {
-    throw new CommandFailure(`--ref ${reference} cannot be read: ${cause.message}`, 2);
+    throw new CommandMistake(`--ref ${reference} cannot be read: ${cause.message}`);
   });
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }

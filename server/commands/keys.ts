@@ -7,8 +7,9 @@ import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
-import { withState } from './command-state.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { withNewState, withState } from './command-state.js';
+import { readKeyId } from './key-id.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -23,6 +24,7 @@ interface Listed {
 export interface CreateKeyOptions {
   name?: string;
   plan?: string;
+  /** Each one or several, with commas between them. */
   grant?: readonly string[];
   rpm?: string;
   expires?: string;
@@ -41,7 +43,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   };
   const [pepper] = await loadPeppers(settings);
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await withState(settings, async (state) => {
+  await withNewState(settings, async (state) => {
     // First: a key must never be there without its limits.
     if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
     await state.keys.insert(record);
@@ -73,8 +75,13 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
   return 0;
 }
 
-/** Revokes a key by its public id; servers follow within seconds. */
-export async function revokeKeyCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
+/** Revokes a key; servers follow within seconds. @param named See {@link readKeyId}. */
+export async function revokeKeyCommand(
+  settings: Settings,
+  named: string,
+  { json }: { json?: boolean },
+): Promise<number> {
+  const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
     if (await state.keys.revoke(id, systemClock.now())) return true;
     if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
@@ -87,7 +94,7 @@ export async function revokeKeyCommand(settings: Settings, id: string, { json }:
 
 function nameOf(name = 'key'): string {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > 100) throw new CommandFailure('--name must have 1 to 100 characters.', 2);
+  if (trimmed === '' || trimmed.length > 100) throw new CommandMistake('--name must have 1 to 100 characters.');
   return trimmed;
 }
 
@@ -97,15 +104,15 @@ async function planOf(settings: Settings, id: string): Promise<PlanKey> {
   const found = planKey(id, { catalogue, freeTierPeriod, accountId: 'local', now: systemClock.now() });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandFailure(`--plan ${id} is not known; there are ${ids.join(', ')}.`, 2);
+  throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
 }
 
 /** Those of the plan, and whatever is granted beside it. */
 function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
-  const names = given ?? (ofPlan ? [] : ['extract']);
+  const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandFailure(`--grant ${unknown} is not known; there are ${GRANTS.join(', ')}.`, 2);
+    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${GRANTS.join(',')}.`);
   return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
@@ -116,7 +123,7 @@ function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | 
   const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= most) return value;
   const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
-  throw new CommandFailure(`--rpm must be a whole number from 0 to ${most}${otherwise}.`, 2);
+  throw new CommandMistake(`--rpm must be a whole number from 0 to ${most}${otherwise}.`);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -126,8 +133,8 @@ function expiryOf(text: string | undefined): number | null {
     ? Date.parse(text)
     : Number.NaN;
   if (Number.isNaN(time))
-    throw new CommandFailure('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.', 2);
-  if (time <= systemClock.now()) throw new CommandFailure('--expires lies in the past.', 2);
+    throw new CommandMistake('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.');
+  if (time <= systemClock.now()) throw new CommandMistake('--expires lies in the past.');
   return time;
 }
 

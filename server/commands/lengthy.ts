@@ -1,9 +1,12 @@
-import type { Progress } from 'mediagate';
+import { isGatewayError, type Progress } from 'mediagate';
 import { grouped } from '../budget-text.js';
 import { CommandFailure } from './output.js';
+import { mistakeOf } from './request-mistake.js';
 import { startSpinner } from './spinner.js';
 
 const INTERRUPTED_EXIT_CODE = 130;
+/** What such a command is given; whatever else the state refuses is a matter of settings. */
+const TYPED = ['folder', 'from'];
 
 /** What work that takes long is given. */
 export interface Lengthy {
@@ -25,7 +28,7 @@ export async function runLengthy<Result>(work: (lengthy: Lengthy) => Promise<Res
       spinner?.update(of === undefined ? step : `${step}: ${grouped(done)} of ${grouped(of)}`);
     return await work({ signal: interrupted.signal, report });
   } catch (error) {
-    throw describeSystemError(error);
+    throw describe(error);
   } finally {
     spinner?.stop();
     process.off('SIGINT', interrupt);
@@ -34,7 +37,8 @@ export async function runLengthy<Result>(work: (lengthy: Lengthy) => Promise<Res
 }
 
 /** The folders of such a command are the command's own: what is wrong with them says nothing of DATA_DIR. */
-function describeSystemError(error: unknown): unknown {
+function describe(error: unknown): unknown {
+  if (isGatewayError(error) && TYPED.includes(error.param ?? '')) return mistakeOf(error, {});
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (!(error instanceof Error) || !('syscall' in error || code.startsWith('SQLITE_'))) return error;
   return new CommandFailure(`It cannot be done: ${error.message}.`);

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { CommandFailure } from './output.js';
+import { CommandMistake } from './output.js';
 
 const MAX_NOTE = 500;
 
@@ -13,12 +13,12 @@ export function operatorActor(): string {
   }
 }
 
-/** @throws CommandFailure */
+/** @throws CommandMistake */
 export function noteOf(text: string | undefined): { note?: string } {
   if (text === undefined) return {};
   const note = text.trim();
   if (note === '' || note.length > MAX_NOTE) {
-    throw new CommandFailure(`--note must have 1 to ${MAX_NOTE} characters.`, 2);
+    throw new CommandMistake(`--note must have 1 to ${MAX_NOTE} characters.`);
   }
   return { note };
 }

@@ -11,6 +11,13 @@ export class CommandFailure extends Error {
   }
 }
 
+/** What was typed is wrong: `cli.ts` adds which help to read. The option at fault goes by its own name, `--clip-sort`. */
+export class CommandMistake extends CommandFailure {
+  constructor(message: string) {
+    super(message, 2);
+  }
+}
+
 /** Standard output belongs to the command's result alone. */
 export function print(text: string): void {
   process.stdout.write(text);
@@ -20,13 +27,17 @@ export function printJson(value: unknown): void {
   print(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Runs a command with the settings of the environment and turns its failure into one readable line. */
+/**
+ * Runs a command with the settings of the environment and turns its failure into one readable line.
+ * @throws CommandMistake
+ */
 export async function runCommand(run: (settings: Settings) => Promise<number>): Promise<void> {
   let settings: Settings | undefined;
   try {
     settings = readSettings(process.env);
     process.exitCode = await run(settings);
   } catch (error) {
+    if (error instanceof CommandMistake) throw error;
     process.exitCode = await report(error, settings);
   }
 }

@@ -4,7 +4,7 @@ import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { withState } from './command-state.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandMistake, print, printJson } from './output.js';
 import { shown } from './users.js';
 
 const HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'STATE', 'LOOK'];
@@ -21,10 +21,10 @@ export async function importPaymentsCommand(
   { provider, json }: ImportOptions,
 ): Promise<number> {
   if (!/^[a-z0-9][a-z0-9_.-]{0,49}$/.test(provider)) {
-    throw new CommandFailure('--provider must have 1 to 50 small letters, digits, and . _ or - between them.', 2);
+    throw new CommandMistake('--provider must have 1 to 50 small letters, digits, and . _ or - between them.');
   }
   const transfers = await readBankStatement(file).catch((error: unknown) => {
-    throw error instanceof BankStatementError ? new CommandFailure(error.message, 2) : error;
+    throw error instanceof BankStatementError ? new CommandMistake(error.message) : error;
   });
   const recordings = await withState(settings, async (state) => {
     const all: Recording[] = [];

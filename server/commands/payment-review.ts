@@ -5,7 +5,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 import { shown } from './users.js';
 
 const LISTED = 1_000;
@@ -23,7 +23,7 @@ export async function reviewPaymentsCommand(
   { note, json }: ReviewOptions,
 ): Promise<number> {
   if (transfer !== undefined) return settle(settings, transfer, { note, json });
-  if (note !== undefined) throw new CommandFailure('--note goes with a transfer.', 2);
+  if (note !== undefined) throw new CommandMistake('--note goes with a transfer.');
   const waiting = await withState(settings, (state) => state.orders.transactions({ review: true }, LISTED));
   if (json) printJson(waiting.map(describeTransfer));
   else if (waiting.length === 0) print('No transfer waits for a look.\n');
@@ -34,7 +34,7 @@ export async function reviewPaymentsCommand(
 async function settle(settings: Settings, transfer: string, { note, json }: ReviewOptions): Promise<number> {
   const [, provider, id] = /^([^:]+):(.+)$/.exec(transfer) ?? [];
   if (provider === undefined || id === undefined) {
-    throw new CommandFailure('A transfer is named as PROVIDER:ID, as "mediagate payments review" shows it.', 2);
+    throw new CommandMistake('A transfer is named as PROVIDER:ID, as "mediagate payments review" shows it.');
   }
   const change = { actor: operatorActor(), ...noteOf(note) };
   const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, change));

@@ -5,7 +5,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 import { describeTransfer, transferTable } from './payment-review.js';
 import { limitOf, shown } from './users.js';
 
@@ -88,7 +88,7 @@ function stateOf(text: string | undefined): OrderState | undefined {
   if (text === undefined) return undefined;
   const found = STATES.find((state) => state === text);
   if (found) return found;
-  throw new CommandFailure(`--state must be one of ${STATES.join(', ')}.`, 2);
+  throw new CommandMistake(`--state must be one of ${STATES.join(', ')}.`);
 }
 
 function unknown(code: string): CommandFailure {

@@ -8,7 +8,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandMistake, print, printJson } from './output.js';
 import { findUser } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
@@ -22,7 +22,7 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
   }
   const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
     const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
-    const days = plan.durationDays === 0 ? 'any' : String(plan.durationDays);
+    const days = plan.durationDays === 0 ? 'no end' : String(plan.durationDays);
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
     const price = catalogue.prices.find(({ planId }) => planId === plan.id);
     const shown = price ? renderMoney(price.amount, price.currency) : '-';
@@ -57,14 +57,14 @@ export async function grantPlanCommand(
   return 0;
 }
 
-/** @throws CommandFailure */
+/** @throws CommandMistake */
 function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandFailure(`The plan ${planId} is not known; there are ${ids.join(', ')}.`, 2);
+  throw new CommandMistake(`The plan ${planId} is not known; there are ${ids.join(', ')}.`);
 }
 
 function limitOf(limit: number | null): string {
-  return limit === null ? 'any' : grouped(limit);
+  return limit === null ? 'unlimited' : grouped(limit);
 }

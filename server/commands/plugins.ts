@@ -8,7 +8,13 @@ import { print, printJson } from './output.js';
 export async function pluginsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openCommandLogger(settings);
   try {
-    const gateway = await openGateway({ settings, environment: process.env, logger, baseUrl: () => '' });
+    const gateway = await openGateway({
+      settings,
+      environment: process.env,
+      logger,
+      baseUrl: () => '',
+      lookOnly: true,
+    });
     try {
       if (json) printJson(gateway.plugins());
       else print(`${renderPluginTable(gateway.plugins())}\n`);

@@ -5,11 +5,13 @@ import { renderTable } from '../text-table.js';
 import { addUp, readDayRange, type UsageCounts } from '../usage-days.js';
 import { encodeCounts } from '../wire/usage.js';
 import { withState } from './command-state.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { readKeyId } from './key-id.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const HEAD = ['DAY', 'KEY', 'ROUTE', 'MODEL', 'REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
 
 export interface UsageOptions {
+  /** See {@link readKeyId}. */
   key?: string;
   from?: string;
   to?: string;
@@ -18,12 +20,13 @@ export interface UsageOptions {
 
 /** Prints what requests used, by day, key, route and model. */
 export async function usageCommand(settings: Settings, { key, from, to, json }: UsageOptions): Promise<number> {
+  const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
-  if ('problem' in range) throw new CommandFailure(`--${range.member} ${range.problem}.`, 2);
+  if ('problem' in range) throw new CommandMistake(`--${range.member} ${range.problem}.`);
   const totals = await withState(settings, async (state) => {
-    const found = await state.usage.totals({ ...range, keyId: key });
-    if (key !== undefined && found.length === 0 && !(await state.keys.find(key)))
-      throw new CommandFailure(`There is no key with the id ${key}.`);
+    const found = await state.usage.totals({ ...range, keyId });
+    if (keyId !== undefined && found.length === 0 && !(await state.keys.find(keyId)))
+      throw new CommandFailure(`There is no key with the id ${keyId}.`);
     return found;
   });
   if (json) printJson(totals.map(describe));

@@ -1,4 +1,5 @@
 import {
+  type AccountPlan,
   type AccountRecord,
   type ApiKeyRecord,
   type AuditEntry,
@@ -15,7 +16,7 @@ import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { print, printJson } from './output.js';
-import { describeUser, findUser, shown, stateOf } from './users.js';
+import { describeUser, findUser, hasEnded, shown, stateOf } from './users.js';
 
 /** Latest orders and audit rows. */
 const SHOWN = 20;
@@ -55,7 +56,6 @@ function describeWhole({ user, account, budget, keys, orders, audit }: Shown) {
   const now = systemClock.now();
   return {
     ...describeUser(user, account),
-    plan_expires_at: isoTime(account?.plan?.expiresAt ?? null),
     left: budget ? leftOf(budget) : null,
     keys: keys.map((record) => ({
       id: record.id,
@@ -88,8 +88,8 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Shown): str
     ['email', shown(user.email ?? '-')],
     ['name', shown(user.name ?? '-')],
     ['state', stateOf(user)],
-    ['plan', plan ? `${plan.planId}${plan.expiresAt === null ? '' : ` to ${isoTime(plan.expiresAt)}`}` : '-'],
-    ['left', plan ? renderLeft(budget, now) : '-'],
+    ['plan', plan ? renderPlan(plan, now) : '-'],
+    ['left', plan && !hasEnded(plan, now) ? renderLeft(budget, now) : '-'],
   ].map(([name = '', value = '']) => `${name.padEnd(10)}${value}\n`);
   const tables = [
     tableOf(
@@ -118,6 +118,12 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Shown): str
     ),
   ];
   return [facts.join(''), ...tables].filter((part) => part !== '').join('\n');
+}
+
+function renderPlan(plan: AccountPlan, now: number): string {
+  const { planId, expiresAt } = plan;
+  if (expiresAt === null) return planId;
+  return `${planId}${hasEnded(plan, now) ? ', ended' : ' to'} ${isoTime(expiresAt)}`;
 }
 
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {

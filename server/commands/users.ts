@@ -1,10 +1,10 @@
-import type { AccountRecord, State, UserRecord } from 'mediagate';
+import { type AccountPlan, type AccountRecord, type State, systemClock, type UserRecord } from 'mediagate';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -68,18 +68,27 @@ async function change(settings: Settings, { id, verb, state: wanted, note, json 
   return 0;
 }
 
-/** By their own id or that of their account. @throws CommandFailure */
-export async function findUser(state: Pick<State, 'users'>, id: string): Promise<UserRecord> {
-  const user = id.startsWith('acct_') ? await state.users.findByAccount(id) : await state.users.find(id);
+/** By their own id or that of their account, or by an address that nobody else has. @throws CommandFailure */
+export async function findUser(state: Pick<State, 'users'>, named: string): Promise<UserRecord> {
+  if (named.includes('@')) return findByEmail(state, named);
+  const user = named.startsWith('acct_') ? await state.users.findByAccount(named) : await state.users.find(named);
   if (user) return user;
-  throw new CommandFailure(`There is no user with the id ${shown(id)}; "mediagate users list" shows them.`);
+  throw new CommandFailure(`There is no user with the id ${shown(named)}; "mediagate users list" shows them.`);
+}
+
+async function findByEmail({ users }: Pick<State, 'users'>, email: string): Promise<UserRecord> {
+  const [user, ...others] = await users.findByEmail(email);
+  if (!user) throw new CommandFailure(`No user has the address ${shown(email)}; "mediagate users list" shows them.`);
+  if (others.length === 0) return user;
+  const ids = [user, ...others].map(({ id }) => id).join(', ');
+  throw new CommandFailure(`${others.length + 1} users have the address ${shown(email)}; name one by its id: ${ids}.`);
 }
 
 export function limitOf(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= MAX_LIMIT) return value;
-  throw new CommandFailure(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`, 2);
+  throw new CommandMistake(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
 /** As `--json` prints a user. */
@@ -93,6 +102,7 @@ export function describeUser(user: UserRecord, account: AccountRecord | undefine
     email,
     name,
     plan: account?.plan?.planId ?? null,
+    plan_expires_at: isoTime(account?.plan?.expiresAt ?? null),
     state: stateOf(user),
     created_at: isoTime(createdAt),
     last_sign_in_at: isoTime(lastSignInAt),
@@ -102,9 +112,19 @@ export function describeUser(user: UserRecord, account: AccountRecord | undefine
 
 function row(user: UserRecord, account: AccountRecord | undefined): string[] {
   const { id, accountId, email, name, createdAt, lastSignInAt } = user;
-  const plan = account?.plan?.planId ?? '-';
   const times = [isoTime(createdAt), isoTime(lastSignInAt)];
-  return [id, accountId, shown(email ?? '-'), shown(name ?? '-'), plan, stateOf(user), ...times];
+  return [id, accountId, shown(email ?? '-'), shown(name ?? '-'), planOf(account), stateOf(user), ...times];
+}
+
+/** One that has ended stays noted until the next one, and gives nothing any more. */
+function planOf(account: AccountRecord | undefined): string {
+  if (!account?.plan) return '-';
+  const { planId } = account.plan;
+  return hasEnded(account.plan, systemClock.now()) ? `${planId} (ended)` : planId;
+}
+
+export function hasEnded({ expiresAt }: AccountPlan, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
 }
 
 export function stateOf({ suspendedAt }: UserRecord): string {

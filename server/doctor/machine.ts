@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { findChromium, findFfmpeg } from '../executables.js';
@@ -34,13 +35,16 @@ export async function checkClock(now: number): Promise<Finding> {
   return { name: 'clock', level: 'ok', detail };
 }
 
+/** One that is not there yet is not made: whether it can be made is what is looked at. */
 export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
   const name = 'data folder';
+  const there = nearestFolder(dataDir);
   const trial = path.join(dataDir, `.doctor-${randomUUID()}`);
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    await writeFile(trial, 'x');
-    await rm(trial);
+    if (there === dataDir) {
+      await writeFile(trial, 'x');
+      await rm(trial);
+    } else await access(there, constants.W_OK | constants.X_OK);
   } catch (error) {
     return {
       name,
@@ -49,12 +53,18 @@ export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
       advice: 'Set DATA_DIR to a folder that this user may write.',
     };
   }
-  const { bavail, bsize } = await statfs(dataDir);
+  const { bavail, bsize } = await statfs(there);
   const free = bavail * bsize;
-  const detail = `${dataDir}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
+  const place = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
+  const detail = `${place}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
   const advice = 'Free some space, or set DATA_DIR to a larger disk.';
   if (free < NO_DISK) return { name, level: 'fail', detail, advice };
   return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
+}
+
+/** The folder itself, or the one that it would be made in. */
+function nearestFolder(folder: string): string {
+  return existsSync(folder) ? folder : nearestFolder(path.dirname(folder));
 }
 
 export async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {

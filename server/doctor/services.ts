@@ -1,9 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { type Logger, openFiles, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  isStateThere,
+  type Logger,
+  openFiles,
+  type PlatformInfo,
+  type PluginStatus,
+  readSchema,
+  systemClock,
+} from 'mediagate';
 import { groupEntries } from '../entry-groups.js';
 import { openGateway } from '../open-gateway.js';
-import { openStateOf } from '../open-state.js';
 import { checkPlatforms } from '../platform-check.js';
 import type { Settings } from '../settings.js';
 import { type Finding, messageOf } from './check.js';
@@ -12,17 +22,15 @@ const CONNECT_MS = 3_000;
 const PROBE_MS = 3_600_000;
 const CHECK_FILE = 'Check the plugins file that PLUGINS_CONFIG names.';
 
-export async function checkDatabase(settings: Settings, logger: Logger): Promise<Finding> {
+/** Makes and changes nothing. */
+export async function checkDatabase(settings: Settings): Promise<Finding> {
   const name = 'database';
   try {
-    // Where files are kept is another question.
-    const state = await openStateOf({ ...settings, filesUrl: undefined }, logger);
-    try {
-      await state.ping();
-      return { name, level: 'ok', detail: state.engine === 'sqlite' ? 'SQLite in the data folder' : 'PostgreSQL' };
-    } finally {
-      await state.close();
-    }
+    if (!(await isStateThere(settings))) return { name, level: 'ok', detail: 'none yet: "mediagate serve" makes it' };
+    const { pending } = await readSchema(settings);
+    const engine = settings.databaseUrl === undefined ? 'SQLite in the data folder' : 'PostgreSQL';
+    const later = pending.length > 0 ? '; the next start brings its schema up to date' : '';
+    return { name, level: 'ok', detail: engine + later };
   } catch (error) {
     const advice = settings.databaseUrl
       ? 'Check DATABASE_URL and that the database runs.'
@@ -31,12 +39,16 @@ export async function checkDatabase(settings: Settings, logger: Logger): Promise
   }
 }
 
-/** Writes, looks at and removes a small file: a key may be allowed some of that alone. */
+/**
+ * Writes, looks at and removes a small file: a key may be allowed some of that alone. It goes by a folder of its own, since
+ * that of a gateway may have files which wait for a gateway to upload them.
+ */
 export async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
-  const { dataDir, filesUrl } = settings;
+  const { filesUrl } = settings;
   const name = 'files';
   if (!filesUrl) return { name, level: 'ok', detail: 'in the data folder' };
   const advice = 'Check FILES_URL: host, bucket, region, and that its key may list, read, write and delete.';
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-doctor-'));
   try {
     const files = await openFiles({ dataDir, filesUrl, clock: systemClock, logger });
     try {
@@ -54,6 +66,8 @@ export async function checkFiles(settings: Settings, logger: Logger): Promise<Fi
     }
   } catch (error) {
     return { name, level: 'fail', detail: messageOf(error), advice };
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
   }
 }
 
@@ -91,7 +105,7 @@ export async function checkPlugins(
 ): Promise<Finding> {
   const name = 'plugins';
   try {
-    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '' });
+    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', lookOnly: true });
     try {
       const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
       const failed = entries.filter(({ state }) => state !== 'ready');

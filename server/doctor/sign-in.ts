@@ -18,7 +18,7 @@ export async function checkSignIn(
   if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
   const { siteUrl, baseUrl } = settings;
   const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
-  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url });
+  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, lookOnly: true });
   try {
     const identity = createIdentity({ gateway, settings, site });
     const { state, provider = '', standIn, reason } = identity.status();

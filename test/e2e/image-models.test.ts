@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { runCommand } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 
@@ -24,6 +25,22 @@ describe('image models of a running gateway', () => {
     expect(gateway.output()).to.match(/sketch_image +ready +gen-img-2, gen-image-2 \(stand-in\)/);
     expect(await doctor()).to.include('sketch_image (stand-in for gen-img-2, gen-image-2)');
     expect((await gateway.command('plugins')).stdout).to.match(/sketch_image .*\(stand-in\)/);
+  });
+
+  it('are told of by the command line in one line where they fail', async () => {
+    const environment = { IMAGE_UPSTREAM_URL: 'http://127.0.0.1:1/v1', TRUSTED_ORIGINS: 'http://127.0.0.1:1' };
+    gateway = await startGatewayProcess({ environment });
+    const away = await gateway.command('image', 'A tug');
+    expect([away.code, away.stdout, away.stderr]).to.deep.equal([
+      1,
+      '',
+      'mediagate: The origin could not be reached.\n',
+    ]);
+    const settings = { ...environment, DATA_DIR: gateway.dataFolder, BROWSER: 'off', LOG_LEVEL: 'debug' };
+    const debugged = await runCommand(['image', 'A tug'], settings);
+    expect(debugged.stderr)
+      .to.contain('"message":"an image could not be made"')
+      .and.to.contain('mediagate: The origin could not be reached.\n');
   });
 
   it('are asked of the upstream that is set', async () => {

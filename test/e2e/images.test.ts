@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -101,7 +101,24 @@ describeOnStacks('images end to end', (stack) => {
       expect(await sharp(await readFile(file)).metadata()).to.include({ width: 512, height: 256, format: 'webp' });
       const refused = await gateway.command('image', 'A quiet harbour', '--size', '5x5');
       expect([refused.code, refused.stdout]).to.deep.equal([2, '']);
-      expect(refused.stderr).to.contain('size must be');
+      expect(refused.stderr).to.contain('--size must be');
+    });
+
+    it('the command line writes into a folder, and says where a picture is that could not be written', async () => {
+      const size = ['--size', '256x256'];
+      const named = await gateway.command('image', 'A quiet harbour', ...size, '-o', folder);
+      expect(named.stdout, named.stderr).to.match(/^.*\/img_\w+\.png\n$/);
+      expect(path.dirname(named.stdout.trim())).to.equal(folder);
+      expect(await sharp(await readFile(named.stdout.trim())).metadata()).to.include({ width: 256, format: 'png' });
+
+      const full = path.join(folder, 'full.png');
+      await symlink('/dev/full', full);
+      const { code, stdout, stderr } = await gateway.command('image', 'A quiet harbour', ...size, '-o', full);
+      expect([code, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.match(/^mediagate: The picture was made, but .*full\.png could not be written: ENOSPC.*\n$/);
+      const [, kept = ''] = /is kept as (\S+)/.exec(stderr) ?? [];
+      const served = await gateway.request(`/v1/images/files/${path.basename(kept).replace(/\.$/, '')}`);
+      expect(served.status, stderr).to.equal(200);
     });
   });
 

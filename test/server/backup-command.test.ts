@@ -123,7 +123,7 @@ describe('the commands backup and restore', () => {
       [['backup'], {}, 2, /folder/],
       [['backup', at('there')], {}, 2, /there already/],
       [['backup', path.join(dataDir, 'backup')], {}, 2, /in the data folder/],
-      [['backup', at('x')], { DATA_DIR: at('some') }, 2, /no state\.sqlite/],
+      [['backup', at('x')], { DATA_DIR: at('some') }, 2, /There is no database in .*some; DATA_DIR/],
       [['restore', at('nowhere')], { DATA_DIR: at('y') }, 2, /is no backup/],
       [['restore', dataDir], { DATA_DIR: at('y') }, 2, /is no backup/],
       [['restore', at('good')], {}, 2, /must be empty.*it has/],

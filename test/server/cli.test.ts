@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,6 +8,7 @@ import { expect } from 'chai';
 import { createLogger, openState, systemClock } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from 'mediagate/server';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
+import { sharedPostgres } from '../support/postgres.js';
 import { until } from '../support/until.js';
 
 /** A plugin as a file of its own, found by a path relative to the configuration. */
@@ -48,6 +50,58 @@ describe('the command line', () => {
 
   const run = (...args: string[]) => runCommand(args, environment);
 
+  it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {
+    const nowhere = path.join(folder, 'nowhere');
+    const own = { ...environment, DATA_DIR: nowhere };
+    const refused = [
+      ['keys', 'list'],
+      ['keys', 'revoke', 'nobody00'],
+      ['usage'],
+      ['users', 'list'],
+      ['users', 'suspend', 'user_none'],
+      ['plans', 'grant', 'user_none', 'free'],
+      ['payments', 'list'],
+      ['payments', 'confirm', 'MG00000000'],
+      ['payments', 'review'],
+      ['backup', path.join(folder, 'backup')],
+    ];
+    for (const args of refused) {
+      const { code, stdout, stderr } = await runCommand(args, own);
+      const said = `mediagate: There is no database in ${nowhere}; DATA_DIR names the data folder.\n`;
+      expect([code, stdout, stderr], args.join(' ')).to.deep.equal([2, '', said]);
+    }
+    for (const args of [['plugins'], ['plans'], ['doctor']]) {
+      expect((await runCommand(args, own)).code, args.join(' ')).to.equal(0);
+    }
+    expect((await runCommand(['doctor'], own)).stdout)
+      .to.match(/ok +database +none yet: "mediagate serve" makes it\n/)
+      .and.to.match(/ok +data folder +.*nowhere is not there yet: "mediagate serve" makes it, [\d,]+ MiB free\n/);
+    expect(existsSync(nowhere)).to.equal(false);
+    expect(existsSync(path.join(folder, 'backup'))).to.equal(false);
+
+    await mkdir(nowhere);
+    expect((await runCommand(['keys', 'list'], own)).code).to.equal(2);
+    expect(await readdir(nowhere)).to.deep.equal([]);
+    expect((await runCommand(['keys', 'create'], own)).code).to.equal(0);
+    expect((await runCommand(['keys', 'list'], own)).code).to.equal(0);
+  });
+
+  it('looks into PostgreSQL without a data folder', async function () {
+    const postgres = await sharedPostgres();
+    if ('unavailable' in postgres) return this.skip();
+    const DATABASE_URL = await postgres.createDatabase();
+    const nowhere = path.join(folder, 'nowhere-beside-postgres');
+    const own = { ...environment, DATABASE_URL, DATA_DIR: nowhere };
+    const doctor = await runCommand(['doctor'], own);
+    expect(doctor.stdout).to.match(/ok +database +PostgreSQL; the next start brings its schema up to date\n/);
+    for (const args of [['keys', 'list'], ['usage'], ['users', 'list'], ['payments', 'list']]) {
+      const { code, stderr } = await runCommand(args, own);
+      expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+    }
+    expect((await runCommand(['doctor'], own)).stdout).to.match(/ok +database +PostgreSQL\n/);
+    expect(existsSync(nowhere)).to.equal(false);
+  });
+
   it('makes, lists and revokes keys', async () => {
     const made = await run(
       'keys',
@@ -70,6 +124,10 @@ describe('the command line', () => {
     expect(key).to.include({ name: 'one', plan: null, models: null, rpm: 7, expires_at: '2999-01-31T00:00:00.000Z' });
     expect(key.grants).to.deep.equal(['extract', 'text']);
 
+    const listed = await run('keys', 'create', '--name', 'all', '--grant', 'text, audio,images', '--grant', 'extract');
+    expect(listed.stderr).to.contain('may use: images, extract, text, audio.');
+    const whole = listed.stdout.trim();
+
     const bare = await run('keys', 'create', '--rpm', 'unlimited');
     expect(bare.stdout).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}\n$/);
 
@@ -78,6 +136,7 @@ describe('the command line', () => {
       JSON.parse(list.stdout).map(({ name, rpm, state }: Record<string, unknown>) => [name, rpm, state]),
     ).to.have.deep.members([
       ['one', 7, 'good'],
+      ['all', 30, 'good'],
       ['key', null, 'good'],
     ]);
     const table = await run('keys', 'list');
@@ -87,6 +146,18 @@ describe('the command line', () => {
 
     expect((await run('keys', 'revoke', key.id)).stdout).to.contain('is revoked');
     expect((await run('keys', 'revoke', key.id)).code).to.equal(0);
+    const pasted = await run('keys', 'revoke', whole);
+    expect(pasted.stdout).to.equal(`Key ${whole.slice(6, 14)} is revoked.\n`);
+    const used = await run('usage', '--key', whole);
+    expect([used.code, used.stderr]).to.deep.equal([0, '']);
+    for (const args of [
+      ['keys', 'revoke', `${whole}x`],
+      ['usage', '--key', ` ${whole} `],
+    ]) {
+      const mistaken = await run(...args);
+      expect([mistaken.code, mistaken.stdout]).to.deep.equal([2, '']);
+      expect(mistaken.stderr).to.contain('8 letters and digits').and.not.to.contain(whole.slice(15));
+    }
     const unknown = await run('keys', 'revoke', 'nobody00');
     expect([unknown.code, unknown.stdout]).to.deep.equal([1, '']);
     expect(unknown.stderr).to.contain('no key with the id nobody00');
@@ -135,9 +206,9 @@ describe('the command line', () => {
     await writeFile(file, JSON.stringify({ plans: [{ id: 'pictures', imageOnly: true, durationDays: 30 }] }));
     const own = { ...environment, PLANS_FILE: file };
     const { stdout } = await runCommand(['plans'], own);
-    expect(stdout).to.match(/token_30m +30M tokens +30,000,000 +any +any +30 +text,audio +all/);
-    expect(stdout).to.match(/pictures +pictures +any +any +30 +30 +images +all/);
-    expect(stdout).to.match(/free +Free +any +50 +any +30 +text +m-5\.5/);
+    expect(stdout).to.match(/token_30m +30M tokens +30,000,000 +unlimited +no end +30 +text,audio +all/);
+    expect(stdout).to.match(/pictures +pictures +unlimited +unlimited +30 +30 +images +all/);
+    expect(stdout).to.match(/free +Free +unlimited +50 +no end +30 +text +m-5\.5/);
     const catalogue = JSON.parse((await runCommand(['plans', '--json'], own)).stdout);
     expect(catalogue.plans).to.have.length(4);
     expect(catalogue.freeTier).to.include({ requestLimit: 50 });
@@ -148,8 +219,26 @@ describe('the command line', () => {
   });
 
   it('says what is wrong with a command and ends with 2', async () => {
+    const at = (name: string) => path.join(folder, name);
     const cases: [string[], string][] = [
       [['frobnicate'], 'frobnicate'],
+      [['extract', 'https://paper.example/7', '--clip-sort', 'best'], '--clip-sort must be'],
+      [['extract', 'https://paper.example/7', '--clip-review-limit', '500'], '--clip-review-limit must be'],
+      [['image', 'a tug', '--size', 'big'], '--size must be'],
+      [['image', 'a tug', '--model', 'none'], '--model: There is no image model'],
+      [['image', 'a tug', '--ref', at('none.png')], '--ref'],
+      [['image', 'a tug', '-o', at('tug.gif')], 'must end in .png, .jpg, .jpeg or .webp'],
+      [['image', 'a tug', '-o', at('tug')], 'must end in .png'],
+      [['image', 'a tug', '-o', at('none/tug.png')], `there is no folder ${at('none')}`],
+      [['image', 'a tug', '-o', `${at('none')}/`], 'there is no such folder'],
+      [['image', 'a tug', '-o', at('paper.mjs/tug.png')], 'there is no folder'],
+      [['users', 'list', '--limit', 'x'], '--limit'],
+      [['payments', 'list', '--state', 'lost'], '--state'],
+      [['payments', 'import', at('none.csv')], 'none.csv'],
+      [['plans', 'grant', 'user_none', 'gold'], 'gold'],
+      [['backup', folder], 'there already'],
+      [['restore', at('none')], 'is no backup'],
+      [['canary', '--platform', 'none'], 'none'],
       [['keys', 'create', '--grant', 'everything'], 'everything'],
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
       [['keys', 'create', '--expires', 'tomorrow'], '--expires'],
@@ -170,6 +259,7 @@ describe('the command line', () => {
         const { code, stdout, stderr } = await run(...args);
         expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
         expect(stderr).to.contain(said).and.not.to.contain('    at ');
+        expect(stderr).to.match(/\(mediagate( [a-z]+)* --help says more\)\n$/);
       }),
     );
   });
@@ -183,8 +273,9 @@ describe('the command line', () => {
     expect(body.data.metrics.views).to.equal(null);
     expect(body.limitations).to.deep.equal(['review_options_ignored: only shop links have reviews']);
     const refused = await run('extract', 'https://other.example/7');
-    expect(refused.code).to.equal(1);
+    expect(refused.code).to.equal(2);
     expect(JSON.parse(refused.stdout)).to.nested.include({ ok: false, 'error.code': 'unsupported_platform' });
+    expect(refused.stderr).to.match(/mediagate: No platform .*\n\(mediagate extract --help says more\)\n$/);
   });
 
   it('lists the plugin entries with their states', async () => {

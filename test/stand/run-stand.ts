@@ -1,18 +1,19 @@
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { createTerminal } from '../demo/terminal.js';
+import { readFlags } from '../support/program-flags.js';
 import { type Stand, startStand } from './stand.js';
 
 /*
  * `npm run stand [-- --api 2] [--workers 2] [--port N] [--keep FOLDER]`: two nodes that answer requests and two that run
  * jobs behind a balancer, over PostgreSQL, an object store and a cache of their own, until Ctrl-C.
  */
-const { values: flags } = parseArgs({
-  options: {
-    api: { type: 'string', default: '2' },
-    workers: { type: 'string', default: '2' },
-    port: { type: 'string', default: '0' },
-    keep: { type: 'string' },
+const flags = readFlags({
+  command: 'npm run stand --',
+  flags: {
+    api: { default: 2, least: 1 },
+    workers: { default: 2, least: 0 },
+    port: { default: 0, least: 0 },
+    keep: { text: 'FOLDER' },
   },
 });
 
@@ -28,9 +29,9 @@ const interrupted = new Promise<void>((resolve) => {
 const begun = performance.now();
 const starting = terminal.wait('starting');
 const stand = await startStand({
-  apiNodes: Number(flags.api),
-  workerNodes: Number(flags.workers),
-  port: Number(flags.port),
+  apiNodes: flags.api,
+  workerNodes: flags.workers,
+  port: flags.port,
   ...(flags.keep && { folder: path.resolve(flags.keep) }),
   progress: (text) => starting.update(`starting ${text}`),
 });

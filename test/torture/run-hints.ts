@@ -2,15 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { writeReadmeRow } from '../support/document-tables.js';
 import { openNodes } from '../support/nodes.js';
 import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from './fault-flags.js';
+import { readFlags, refuse } from '../support/program-flags.js';
 
 /*
  * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, tells of its end, and
  * knows of a revoked key. `--update` writes README's rows.
  */
-const { times, update } = readFlags('hints', {
-  times: { default: 25, least: 1 },
-  update: 'switch',
+const { times, update } = readFlags({
+  command: 'npm run faults -- hints',
+  typed: process.argv.slice(3),
+  flags: {
+    times: { default: 25, least: 1 },
+    update: 'switch',
+  },
 });
 const PAUSE_MS = 50;
 const JOBS = 'a job accepted by one node begins on another; its end reaches a client that waits at a third';

@@ -1,6 +1,6 @@
 import { renderTable, writeReadmeTable } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from './fault-flags.js';
+import { readFlags, refuse } from '../support/program-flags.js';
 import { tortureByClock } from './image-clock-jumps.js';
 import { tortureByFullDisk } from './image-disk-full.js';
 import { type FaultCounters, isClean } from './image-findings.js';
@@ -29,12 +29,16 @@ const FAULTS: Readonly<Record<string, (engine: string, databaseUrl?: string) => 
   clock: faultsByClock,
 };
 
-const flags = readFlags('', {
-  only: { among: Object.keys(FAULTS) },
-  engine: { among: ['sqlite', 'postgres'] },
-  kills: { default: 200, least: 1 },
-  jobs: { default: 50, least: 1 },
-  update: 'switch',
+const flags = readFlags({
+  command: 'npm run faults --',
+  note: 'Others have flags of their own: npm run faults -- scale | restart | limits | hints.',
+  flags: {
+    only: { among: Object.keys(FAULTS) },
+    engine: { among: ['sqlite', 'postgres'] },
+    kills: { default: 200, least: 1 },
+    jobs: { default: 50, least: 1 },
+    update: 'switch',
+  },
 });
 
 const rows: Row[] = [];

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from './fault-flags.js';
+import { readFlags, refuse } from '../support/program-flags.js';
 import { startNginx } from './nginx-front.js';
 import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 
@@ -10,14 +10,18 @@ import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
  * where a request failed, a stream was cut, a job was lost or a node ended badly. `--nginx` has that stand before the nodes,
  * which asks nobody whether he is ready. `--update` writes README's row.
  */
-const flags = readFlags('restart', {
-  rounds: { default: 2, least: 1 },
-  api: { default: 2, least: 1 },
-  workers: { default: 1, least: 1 },
-  rate: { default: 200, least: 1 },
-  drain: { default: 2, least: 0 },
-  nginx: 'switch',
-  update: 'switch',
+const flags = readFlags({
+  command: 'npm run faults -- restart',
+  typed: process.argv.slice(3),
+  flags: {
+    rounds: { default: 2, least: 1 },
+    api: { default: 2, least: 1 },
+    workers: { default: 1, least: 1 },
+    rate: { default: 200, least: 1 },
+    drain: { default: 2, least: 0 },
+    nginx: 'switch',
+    update: 'switch',
+  },
 });
 const STREAMS = 20;
 const STREAM_SECONDS = 5;

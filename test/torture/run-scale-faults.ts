@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createTerminal } from '../demo/terminal.js';
 import { renderTable, writeReadmeTable } from '../support/document-tables.js';
-import { readFlags } from './fault-flags.js';
+import { readFlags } from '../support/program-flags.js';
 import { isClean } from './image-findings.js';
 import { type ScaleReport, tortureNodes } from './scale-run.js';
 import { openScaleSite } from './scale-site.js';
@@ -10,11 +10,15 @@ import { openScaleSite } from './scale-site.js';
  * `npm run faults -- scale [--faults 300] [--seed N] [--at-once 6] [--update]`: ends with 1 where a counter is not 0.
  * `--update` writes README's table.
  */
-const flags = readFlags('scale', {
-  faults: { default: 300, least: 24 },
-  seed: { default: randomInt(1_000_000), least: 0 },
-  'at-once': { default: 6, least: 1 },
-  update: 'switch',
+const flags = readFlags({
+  command: 'npm run faults -- scale',
+  typed: process.argv.slice(3),
+  flags: {
+    faults: { default: 300, least: 24 },
+    seed: { default: randomInt(1_000_000), least: 0 },
+    'at-once': { default: 6, least: 1 },
+    update: 'switch',
+  },
 });
 
 const terminal = createTerminal(process.stderr);

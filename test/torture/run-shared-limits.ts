@@ -1,15 +1,19 @@
 import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from './fault-flags.js';
+import { readFlags, refuse } from '../support/program-flags.js';
 import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
 
 /*
  * `npm run faults -- limits [--rounds 100] [--update]`: ends with 1 where a limit let in one more or one less. `--update`
  * writes README's row.
  */
-const { rounds, update } = readFlags('limits', {
-  rounds: { default: 100, least: 1 },
-  update: 'switch',
+const { rounds, update } = readFlags({
+  command: 'npm run faults -- limits',
+  typed: process.argv.slice(3),
+  flags: {
+    rounds: { default: 100, least: 1 },
+    update: 'switch',
+  },
 });
 const run =
   `${REQUESTS} requests at once over two nodes where ${LIMIT} are allowed, ${rounds} times each: ` +

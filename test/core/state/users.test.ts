@@ -57,6 +57,17 @@ for (const engine of engines) {
       }
     });
 
+    it('are found by their address, all that have it, in whatever case', async () => {
+      const email = 'Pat+1@Mail.Example';
+      const one = await state.users.signIn({ ...ann, subject: 'pat', email });
+      const two = await state.users.signIn({ ...ann, subject: 'pat too', email: email.toLowerCase() });
+      const found = await state.users.findByEmail(email.toUpperCase());
+      expect(found.map(({ id }) => id)).to.have.members([one.id, two.id]);
+      for (const other of ['pat_1@mail.example', '%', 'a\u0000']) {
+        expect(await state.users.findByEmail(other), other).to.deep.equal([]);
+      }
+    });
+
     it('are listed newest first, page by page', async () => {
       for (let count = 0; count < 5; count += 1) await signUp(state);
       const all = await state.users.list({ limit: 100 });

@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { openState, type State, systemClock } from 'mediagate';
+import { createRecordingLogger } from 'mediagate/testing';
+import { FREE, newKey, order, signUp } from '../core/state/people.js';
+import { type CommandResult, runCommand } from '../support/command-line.js';
+
+describe('mediagate users', () => {
+  let folder: string;
+  let state: State;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-users-'));
+    state = await openState({ dataDir: folder, clock: systemClock, logger: createRecordingLogger() });
+  });
+  after(async () => {
+    await state.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const run = (...args: string[]): Promise<CommandResult> => runCommand(args, { DATA_DIR: folder });
+
+  it('are named by an address that nobody else has', async () => {
+    const [one, two] = [await signUp(state), await signUp(state)];
+    const address = one.email ?? '';
+    expect((await run('users', 'show', address.toUpperCase())).stdout).to.contain(one.id);
+    expect((await run('users', 'suspend', address)).stdout).to.equal(`User ${one.id} is suspended.\n`);
+    expect((await run('users', 'resume', address)).stdout).to.equal(`User ${one.id} is active.\n`);
+    expect((await run('plans', 'grant', address, 'token_30m')).stdout).to.contain(one.id);
+
+    await state.users.signIn({ issuer: two.issuer, subject: two.subject, email: address, name: null });
+    const shared = await run('users', 'suspend', address);
+    expect([shared.code, shared.stdout]).to.deep.equal([1, '']);
+    expect(shared.stderr).to.match(/^mediagate: 2 users have the address/);
+    expect(shared.stderr).to.contain(one.id).and.to.contain(two.id);
+    expect((await state.users.find(one.id))?.suspendedAt).to.equal(null);
+    const nobody = await run('users', 'show', 'nobody@mail.example');
+    expect([nobody.code, nobody.stderr]).to.deep.equal([
+      1,
+      'mediagate: No user has the address nobody@mail.example; "mediagate users list" shows them.\n',
+    ]);
+  });
+
+  it('show a plan that was taken back as ended, until the next key begins the free tier', async () => {
+    const user = await signUp(state);
+    const { accountId } = user;
+    const { code } = await order(state, accountId);
+    const planIn = async () =>
+      new RegExp(`${user.id}.*?(token_30m|free)( \\(ended\\))? +active`)
+        .exec((await run('users', 'list')).stdout)
+        ?.slice(1);
+    await run('payments', 'confirm', code);
+    expect(await planIn()).to.deep.equal(['token_30m', undefined]);
+    const issue = { accountId, otherwise: FREE, maxKeys: 10 };
+    const first = await state.keys.issue({ ...issue, key: newKey() });
+
+    await run('payments', 'refund', code);
+    expect(await planIn()).to.deep.equal(['token_30m', ' (ended)']);
+    expect((await run('users', 'show', user.id)).stdout).to.match(/\nplan +token_30m, ended 20\S+Z\nleft +-\n/);
+    const { plan_expires_at: end } = JSON.parse((await run('users', 'show', user.id, '--json')).stdout);
+    expect(Date.parse(end)).to.be.at.most(Date.now());
+    expect((await state.keys.find(first.id))?.expiresAt).to.equal(Date.parse(end));
+
+    await state.keys.issue({ ...issue, key: newKey() });
+    expect(await planIn()).to.deep.equal(['free', undefined]);
+    expect(await state.keys.find(first.id)).to.include({ planId: 'free', expiresAt: null });
+  });
+});
