@@ -1,11 +1,16 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import sharp from 'sharp';
 import { type InstalledPackage, installPackage } from './support/installed-package.js';
 import { packageRoot } from './support/package-root.js';
+import { readmeSnippets } from './support/readme-snippets.js';
+import { freePort } from './support/redis.js';
+import { until } from './support/until.js';
 
 interface LockedPackage {
   /** Where it stands in for another one. */
@@ -14,11 +19,6 @@ interface LockedPackage {
   dependencies?: Readonly<Record<string, string>>;
   optionalDependencies?: Readonly<Record<string, string>>;
 }
-
-const manifest = readJson<{
-  dependencies: Readonly<Record<string, string>>;
-  overrides: Readonly<Record<string, Readonly<Record<string, string>>>>;
-}>('package.json');
 
 const run = promisify(execFile);
 
@@ -32,20 +32,36 @@ const ENTRY_POINTS = [
     .map(({ name }) => `mediagate/plugins/${name}`),
 ];
 
+/** Of which the first takes a network, and is compiled alone. */
+const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
+
 describe('the package, as another project has it', function () {
   this.timeout(240_000);
   let installed: InstalledPackage;
+  /** Into modules beside them; one run of the compiler, since most of it is reading declarations. */
+  let compiled: Promise<void>;
 
   before(async () => {
     installed = await installPackage();
+    compiled = compile(installed, {
+      'entries.mts': ENTRY_POINTS.map((name, index) => `export * as entry${index} from '${name}';`).join('\n'),
+      'links.mts': links,
+      'pictures.mts': pictures,
+      'server.mts': server,
+      'tests.mts': tests,
+    });
+    compiled.catch(() => {});
   });
 
   after(() => installed?.remove());
 
   it('depends on nothing that is only bearable with the overrides, which hold in a checkout alone', () => {
+    const { overrides } = readJson<{ overrides: Readonly<Record<string, LockedPackage['dependencies']>> }>(
+      'package.json',
+    );
     const { packages } = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>('package-lock.json');
     const brought = Object.entries(packages).filter(([, { dev }]) => !dev);
-    const keptAway = Object.entries(manifest.overrides).flatMap(([name, replaced]) => [
+    const keptAway = Object.entries(overrides).flatMap(([name, replaced = {}]) => [
       name,
       ...Object.keys(replaced).filter((one) => replaced[one]?.startsWith('npm:')),
     ]);
@@ -73,25 +89,74 @@ describe('the package, as another project has it', function () {
     expect(naming).to.deep.equal([]);
   });
 
-  it('compiles with the strictest settings, its declarations included', async () => {
-    const text = ENTRY_POINTS.map((name, index) => `export * as entry${index} from '${name}';`).join('\n');
-    await compile(installed, 'entries.mts', text);
-  });
+  it('compiles with the strictest settings, its declarations included, and so does what README says', () => compiled);
 
   it('is to be had by require as well', async () => {
     const script = `for (const name of ${JSON.stringify(ENTRY_POINTS)}) if (Object.keys(require(name)).length === 0) throw name;`;
     await run(process.execPath, ['-e', script], { cwd: installed.folder });
   });
+
+  describe('runs what README says of embedding it:', () => {
+    it('pictures', async () => {
+      await compiled;
+      await run(process.execPath, ['pictures.mjs'], { cwd: installed.folder });
+      const { width, height } = await sharp(path.join(installed.folder, 'tug.png')).metadata();
+      expect({ width, height }).to.deep.equal({ width: 1024, height: 1536 });
+    });
+
+    it('the whole server', async () => {
+      await compiled;
+      const port = await freePort();
+      const child = spawn(process.execPath, ['server.mjs'], {
+        cwd: installed.folder,
+        env: { PATH: process.env.PATH, PORT: String(port), BROWSER: 'off', LOG_LEVEL: 'warn' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      try {
+        const [said] = await once(child.stdout, 'data');
+        const key = /sk-mg-\S+/.exec(String(said))?.[0];
+        const url = `http://127.0.0.1:${port}`;
+        const own = await until(() => fetch(`${url}/hello`).catch(() => undefined), 50);
+        expect(await own.text()).to.equal('of my own');
+        const models = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+        expect(models.status).to.equal(200);
+        expect((await fetch(`${url}/nowhere`)).status).to.equal(404);
+        expect((await fetch(url)).headers.get('content-type')).to.match(/^text\/html/);
+        child.kill('SIGTERM');
+        const [code] = await once(child, 'exit');
+        expect(code).to.equal(0);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+
+    it('tests', async () => {
+      await compiled;
+      await run(process.execPath, ['tests.mjs'], { cwd: installed.folder });
+    });
+
+    it('CommonJS', async () => {
+      const [required = ''] = readmeSnippets('## Embed it', 'js');
+      const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', required], {
+        cwd: installed.folder,
+      });
+      expect(stdout).to.contain('vidsite');
+    });
+  });
 });
 
-/** @throws what the compiler says, where it says something. */
-async function compile({ folder }: InstalledPackage, name: string, text: string): Promise<void> {
-  await writeFile(path.join(folder, name), text);
+/**
+ * Compiles modules of another project.
+ * @throws what the compiler says, where it says something.
+ */
+async function compile({ folder }: InstalledPackage, modules: Readonly<Record<string, string>>): Promise<void> {
+  const names = Object.keys(modules);
+  await Promise.all(names.map((name) => writeFile(path.join(folder, name), modules[name] ?? '')));
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false'];
-  const modules = ['--module', 'nodenext', '--target', 'es2023', '--noEmit', '--preserveSymlinks'];
+  const kind = ['--module', 'nodenext', '--target', 'es2023', '--preserveSymlinks'];
   const compiler = path.join(packageRoot, 'node_modules', 'typescript', 'bin', 'tsc');
-  await run(process.execPath, [compiler, ...strict, ...modules, name], { cwd: folder }).catch((error) => {
-    throw new Error(`${name} does not compile:\n${error.stdout}`);
+  await run(process.execPath, [compiler, ...strict, ...kind, ...names], { cwd: folder }).catch((error) => {
+    throw new Error(`A strict project does not compile:\n${error.stdout}`);
   });
 }
 
