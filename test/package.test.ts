@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -31,6 +31,8 @@ const ENTRY_POINTS = [
     .filter((entry) => entry.isDirectory() && entry.name !== '_template')
     .map(({ name }) => `mediagate/plugins/${name}`),
 ];
+
+const PLUGIN_PACKAGE = '## In a package of its own';
 
 /** Of which the first takes a network, and is compiled alone. */
 const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
@@ -143,7 +145,47 @@ describe('the package, as another project has it', function () {
       expect(stdout).to.contain('vidsite');
     });
   });
+
+  it('lets a plugin live in a package of its own, as plugins/README.md says', async () => {
+    expect(readdirSync(path.join(installed.root, 'plugins'))).to.have.members(['README.md', '_template']);
+    const place = await writePlugin(installed);
+    const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
+    await runCompiler(place, ['-p', '.', ...strictest]);
+    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
+    const tests = await run(process.execPath, [mocha, 'dist/reelbox/test/reelbox.test.js'], { cwd: place });
+    expect(tests.stdout).to.contain('clip: replays as expected');
+
+    const config = path.join(installed.folder, 'plugins.config.json');
+    await writeFile(config, readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md')[2] ?? '');
+    const { stdout } = await run(
+      process.execPath,
+      [path.join(installed.root, 'dist/server/cli.js'), 'plugins', '--json'],
+      {
+        cwd: installed.folder,
+        env: { PATH: process.env.PATH, BROWSER: 'off' },
+      },
+    );
+    const entries: { id: string; state: string }[] = JSON.parse(stdout);
+    expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal(['vidsite ready', 'reelbox ready']);
+  });
 });
+
+/** What plugins/README.md tells to do with the template, in a folder of that project. */
+async function writePlugin({ folder, root }: InstalledPackage): Promise<string> {
+  const [manifest = '', configuration = ''] = readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md');
+  const place = path.join(folder, 'reelbox');
+  const source = path.join(place, 'src', 'reelbox');
+  await cp(path.join(root, 'plugins', '_template'), source, { recursive: true });
+  await rename(path.join(source, 'test', '_template.test.ts'), path.join(source, 'test', 'reelbox.test.ts'));
+  for (const name of ['index.ts', 'extractor.ts']) {
+    const text = await readFile(path.join(source, name), 'utf8');
+    await writeFile(path.join(source, name), text.replaceAll("'_template'", "'reelbox'"));
+  }
+  await writeFile(path.join(place, 'package.json'), manifest);
+  await writeFile(path.join(place, 'tsconfig.json'), configuration);
+  await symlink(place, path.join(folder, 'node_modules', 'mediagate-reelbox'));
+  return place;
+}
 
 /**
  * Compiles modules of another project.
@@ -154,8 +196,12 @@ async function compile({ folder }: InstalledPackage, modules: Readonly<Record<st
   await Promise.all(names.map((name) => writeFile(path.join(folder, name), modules[name] ?? '')));
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false'];
   const kind = ['--module', 'nodenext', '--target', 'es2023', '--preserveSymlinks'];
+  await runCompiler(folder, [...strict, ...kind, ...names]);
+}
+
+async function runCompiler(folder: string, args: readonly string[]): Promise<void> {
   const compiler = path.join(packageRoot, 'node_modules', 'typescript', 'bin', 'tsc');
-  await run(process.execPath, [compiler, ...strict, ...kind, ...names], { cwd: folder }).catch((error) => {
+  await run(process.execPath, [compiler, ...args], { cwd: folder }).catch((error) => {
     throw new Error(`A strict project does not compile:\n${error.stdout}`);
   });
 }
