@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 import 'reflect-metadata';
 
 export { default as Type, type Static } from 'typebox';

@@ -1,5 +1,6 @@
 /**
- * The HTTP server, for those who embed it: `createApp` gives a Koa app over a gateway and a state of their own.
+ * The HTTP server, for those who embed it: `openServer` opens all of it as settings say, `createApp` gives a Koa app over a
+ * gateway and a state of their own.
  */
 export { type AccountOverview, type AccountView, createAccountView } from './account/account-overview.js';
 export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './account/endpoints.js';
@@ -27,6 +28,7 @@ export {
   type Metrics,
   type MetricsOptions,
 } from './metrics.js';
+export { type OpenServer, type OpenServerOptions, openServer } from './open-server.js';
 export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export { type FreeTierPeriod, type PlanTermsOptions, planTerms } from './plan-terms.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';

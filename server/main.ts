@@ -1,23 +1,16 @@
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';
-import { createLogger, type Logger, type Need, systemClock } from 'mediagate';
+import { type Logger, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
 import { type CloseList, createCloseList } from './close-list.js';
-import { checkRoom } from './data-folder.js';
 import { drain } from './drain.js';
 import { samplesOf } from './first-requests.js';
-import { openFront } from './front.js';
 import { describeLinks, describeListening, localAddress } from './listening-address.js';
-import type { Metrics } from './metrics.js';
-import { openGateway } from './open-gateway.js';
-import { openStateOf } from './open-state.js';
-import { keptInFolder, type Role, settingsOfRole } from './roles.js';
-import { secretsOf } from './secrets.js';
+import { openServer } from './open-server.js';
+import { keptInFolder, type Role } from './roles.js';
 import type { Settings } from './settings.js';
 import { startNotices } from './start-notices.js';
-import { openTracing } from './tracing/tracing.js';
 
 const METRICS_CONNECTIONS = 100;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
@@ -42,7 +35,7 @@ export interface Serving {
   stop(): Promise<boolean>;
 }
 
-/** Opens state and plugins, then listens. Whatever fails on the way, what was opened before is closed. */
+/** Opens everything, then listens. Whatever fails on the way, what was opened before is closed. */
 async function startServing(options: ServeOptions): Promise<Serving> {
   const opened = createCloseList();
   try {
@@ -54,75 +47,25 @@ async function startServing(options: ServeOptions): Promise<Serving> {
 }
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
-  const { environment, firstRun = false, role = 'all' } = options;
-  const settings = settingsOfRole(options.settings, role);
-  const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
-  opened.add(() => logger.close());
-  // Koa takes longest to load, so it loads while the database opens.
-  const modules = Promise.all([import('./app.js'), import('./health.js'), import('./http-server.js')]);
-  const tracing = await openTracing(settings, logger);
-  opened.add(() => tracing?.close());
-  const isWorker = role === 'worker';
-  const { metricsHost, metricsPort, metricsPublic } = settings;
-  const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics() : undefined;
-  const watching = { tracer: tracing?.tracer, meter: metrics?.meter };
-  const state = await openStateOf(settings, logger, watching);
-  opened.add(() => state.close());
-
+  const { environment, role = 'all' } = options;
+  const listeners = import('./http-server.js');
   let address = '';
-  const services = { cache: state.cache, storage: state.files, meter: watching.meter };
-  const baseUrl = () => settings.baseUrl ?? address;
-  const { jobs, storedResponses: responses } = state;
-  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses, baseUrl });
-  opened.add(() => gateway.close());
-  const front = isWorker
-    ? undefined
-    : await openFront({
-        settings,
-        state,
-        gateway,
-        logger,
-        tracer: watching.tracer,
-        metrics,
-        firstRun,
-        baseUrl,
-        opened,
-      });
-
-  const [{ createWorkerApp, createMetricsApp }, { createHealth }, { createHttpServer }] = await modules;
-  // Where the database is elsewhere, a full folder costs MP3s and nothing else.
-  const { dataDir, databaseUrl } = settings;
-  const isDatabaseHere = databaseUrl === undefined;
-  const checks = {
-    database: () => state.ping(),
-    data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
-  };
-  const softChecks = { files: () => state.pingFiles(), cache: () => state.pingCache() };
-  const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const signIn = front?.signIn;
-  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
-  opened.add(() => health.close());
-  const figures = { health, logger, clock: systemClock };
-  const app = front ? await front.createApp(health) : createWorkerApp({ metrics, ...figures });
-  const server = createHttpServer({ handler: app.callback(), maxConnections: settings.maxConnections });
-  metrics?.watch({
-    jobs,
-    gateway,
-    dataDir,
-    checks: () => health.checks(),
-    connections: () => promisify(server.getConnections.bind(server))(),
-    ...(front && { keysAgeMs: () => front.keysAgeMs() }),
-    filesAwaiting: () => state.filesAwaiting(),
-    ...(tracing && { spans: () => tracing.spans() }),
-  });
+  let server: Server | undefined;
+  const connections = async () => (server ? promisify(server.getConnections.bind(server))() : 0);
+  const face = await openServer({ ...options, address: () => address, connections });
+  opened.add(() => face.close());
+  const { settings, logger, gateway, health, metricsHandler } = face;
+  const { metricsHost, metricsPort, maxConnections } = settings;
+  const { createHttpServer } = await listeners;
   let metricsAddress: string | undefined;
-  if (metrics && metricsPort !== undefined) {
-    const metricsApp = createMetricsApp({ metrics, ...figures });
-    const metricsServer = createHttpServer({ handler: metricsApp.callback(), maxConnections: METRICS_CONNECTIONS });
+  if (metricsHandler && metricsPort !== undefined) {
+    const metricsServer = createHttpServer({ handler: metricsHandler, maxConnections: METRICS_CONNECTIONS });
     opened.add(() => closeAtOnce(metricsServer));
     metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
   }
-  address = await listen(server, settings);
+  const listening = createHttpServer({ handler: face.handler, maxConnections });
+  server = listening;
+  address = await listen(listening, settings);
   const kept = keptInFolder(settings);
   if (role !== 'all' && kept.length > 0)
     logger.warn(`all nodes have to share this DATA_DIR, which keeps what is the same for all: ${kept.join(', ')}`);
@@ -132,17 +75,17 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       address,
       metricsAddress,
       settings,
-      engine: state.engine,
+      engine: face.state.engine,
       plugins: gateway.plugins(),
       samples: samplesOf(gateway),
       notices: startNotices({ environment, gateway }),
-      signIn: signIn?.(),
-      newKey: front?.newKey,
+      signIn: face.signIn?.(),
+      newKey: face.newKey,
     },
     async stop() {
       health.startDraining();
       const [drained] = await Promise.all([
-        drain(server, {
+        drain(listening, {
           acceptMs: settings.drainSeconds * 1000,
           timeoutMs: settings.shutdownSeconds * 1000,
           cutOff: () => gateway.text.cutOff(),
@@ -153,11 +96,6 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       return drained;
     },
   };
-}
-
-async function openMetrics(): Promise<Metrics> {
-  const { createMetrics } = await import('./metrics.js');
-  return createMetrics({ clock: systemClock });
 }
 
 function closeAtOnce(server: Server): void {

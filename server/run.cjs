@@ -48,10 +48,11 @@ function newestSource(folder) {
   return newest;
 }
 
+const config = path.join(root, 'tsconfig.json');
+const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+
 /** Compiles a checkout when a source is newer than the last build; an installed package ships compiled. */
 function compile(node) {
-  const config = path.join(root, 'tsconfig.json');
-  const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   if (!fs.existsSync(config) || !fs.existsSync(compiler)) return;
   const stamp = path.join(root, 'dist', '.tsbuildinfo');
   const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
@@ -62,10 +63,35 @@ function compile(node) {
       .map(newestSource),
   );
   if (built > newest) return;
-  const result = spawnSync(node, [compiler, '-p', root], { stdio: ['ignore', 2, 2] });
-  if (result.status !== 0) process.exit(result.status ?? 1);
+  runCompiler(node, []);
   const now = new Date();
   fs.utimesSync(stamp, now, now);
+}
+
+function runCompiler(node, flags) {
+  const result = spawnSync(node, [compiler, '-p', root, ...flags], { stdio: ['ignore', 2, 2] });
+  if (result.status !== 0) process.exit(result.status ?? 1);
+  bringWeights();
+}
+
+/** What offline_speech hears with, out of a package that only a checkout has, for installations that lack it. */
+function bringWeights() {
+  const from = path.join(root, 'node_modules', '@moonshine-ai', 'moonshine-js');
+  const to = path.join(root, 'dist', 'plugins', 'offline_speech', 'weights');
+  fs.mkdirSync(to, { recursive: true });
+  for (const file of [
+    'LICENSE',
+    'dist/model/tiny/quantized/encoder_model.onnx',
+    'dist/model/tiny/quantized/decoder_model_merged.onnx',
+  ])
+    fs.copyFileSync(path.join(from, file), path.join(to, path.basename(file)));
+}
+
+/** Compiles for the package: all of it, and without the lines that point to maps, which the package has not. */
+function compilePackage(node) {
+  fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+  // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
+  runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
 }
 
 // Pages of a megabyte make garbage of megabytes. With Node's young generation of today and an arena of malloc for every
@@ -102,8 +128,9 @@ const node = findNode();
 const [command, ...rest] = process.argv.slice(2);
 const dist = (...parts) => path.join(root, 'dist', ...parts);
 
-compile(node);
-if (command === '--build') process.exit(0);
+if (command === '--package') compilePackage(node);
+else compile(node);
+if (command === '--build' || command === '--package') process.exit(0);
 else if (command === '--test' && rest.length === 0) run(node, [dist('test', 'run.js')]);
 else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);

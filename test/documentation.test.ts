@@ -258,7 +258,7 @@ describe("README's tables equal the code", () => {
     const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));
     const named = [...readme.matchAll(/\bnpm (?:run (?:-s )?)?([a-z]+)/g)].map(([, name]) => name);
     expect(named).to.include.members(['start', 'test', 'demo']);
-    for (const name of new Set(named)) expect([...Object.keys(scripts), 'ci', 'install']).to.include(name);
+    for (const name of new Set(named)) expect([...Object.keys(scripts), 'ci', 'install', 'pack']).to.include(name);
   });
 });
 

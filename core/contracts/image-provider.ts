@@ -7,7 +7,10 @@ export interface ImageProvider {
   readonly models: readonly string[];
   /**
    * One call, one image. The bytes are the model's own: bringing them to the canvas is the core's work.
-   * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`.
+   *
+   * A model that takes no references refuses a call that has some with `unsupported_value` and param `image`, before it asks
+   * anybody: a picture that was made without them is not the one that was asked for, and is paid for all the same.
+   * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`, `unsupported_value`.
    */
   generate(call: ImageCall): Promise<GeneratedImage>;
   /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
@@ -34,7 +37,10 @@ export interface ImageSize {
 }
 
 export interface GeneratedImage extends Media {
-  /** Settings that the model ignored, in words. */
+  /**
+   * Settings that the model ignored, in words; each by the name that it has in `options`, so that whoever sent it finds it. An
+   * image of another format than `output_format` asks for has a warning that names `output_format`.
+   */
   warnings?: readonly string[];
   usage?: Usage;
 }

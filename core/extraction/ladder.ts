@@ -25,11 +25,23 @@ export interface Rung<Found, Call> {
 /** What a rung came back with. A rung may also throw a GatewayError; anything else thrown counts as `upstream_changed`. */
 export type Outcome<Found> =
   /** Data of the requested item, perhaps not all of it. */
-  | { kind: 'found'; found: Found; limitations?: readonly string[] }
+  | { kind: 'found'; found: Found; limitations?: readonly string[] | undefined }
   /** The platform said no, and why. `found` carries what could be read all the same. */
-  | { kind: 'definitive'; code: DefinitiveCode; reason?: string; found?: Found; limitations?: readonly string[] }
+  | {
+      kind: 'definitive';
+      code: DefinitiveCode;
+      reason?: string | undefined;
+      found?: Found | undefined;
+      limitations?: readonly string[] | undefined;
+    }
   /** Nothing to be concluded about the item. */
-  | { kind: 'transient'; code: TransientCode; reason?: string; retryAfterSeconds?: number; cause?: unknown };
+  | {
+      kind: 'transient';
+      code: TransientCode;
+      reason?: string | undefined;
+      retryAfterSeconds?: number | undefined;
+      cause?: unknown;
+    };
 
 export interface LadderOptions<Found, Call> {
   rungs: readonly Rung<Found, Call>[];

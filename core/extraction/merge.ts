@@ -18,18 +18,25 @@ import { fitSchema } from './fit-schema.js';
 import { firstLine } from './json-walk.js';
 import type { Part } from './ladder.js';
 
-/** What a rung of a post or video platform found: any part of the document. */
+/** With undefined in each optional member, at any depth: what is not known may be given as that. */
+type Unsure<Value> = Value extends readonly (infer Item)[]
+  ? Unsure<Item>[]
+  : Value extends object
+    ? { [Name in keyof Value]: Unsure<Value[Name]> | (object extends Pick<Value, Name> ? undefined : never) }
+    : Value;
+
+/** What a rung of a post or video platform found: any part of the document. A member that is undefined counts as absent. */
 export interface PartialPost {
-  common?: Partial<Common>;
-  ids?: Partial<Ids>;
-  metrics?: Partial<Metrics>;
-  media?: Partial<PostMedia>;
-  raw_stats?: PostData['raw_stats'];
+  common?: Unsure<Partial<Common>> | undefined;
+  ids?: Unsure<Partial<Ids>> | undefined;
+  metrics?: Unsure<Partial<Metrics>> | undefined;
+  media?: Unsure<Partial<PostMedia>> | undefined;
+  raw_stats?: PostData['raw_stats'] | undefined;
   /** Metric → how exact; `exact` where not named. */
-  precision?: Readonly<Record<string, Precision>>;
-  publishedAtSource?: 'id';
+  precision?: Readonly<Record<string, Precision>> | undefined;
+  publishedAtSource?: 'id' | undefined;
   /** Whether the item has sound. */
-  audio?: boolean;
+  audio?: boolean | undefined;
 }
 
 export type PostPart = Part<PartialPost>;

@@ -36,14 +36,17 @@ export interface Exchange {
 }
 
 /**
- * The source folder of a plugin, by the `import.meta.url` of a file in its `test` folder: compiled tests lie under
- * `dist/`, fixtures beside the sources.
+ * The source folder of a plugin, by the `import.meta.url` of a file in its `test` folder: fixtures are beside the sources,
+ * and compiled tests in a folder `dist` that mirrors the package, or its `src`.
  */
 export function pluginFolder(testFileUrl: string): string {
-  const file = fileURLToPath(testFileUrl);
-  const root = packageRoot(path.dirname(file));
-  const [top, ...rest] = path.relative(root, path.dirname(path.dirname(file))).split(path.sep);
-  return top === 'dist' ? path.join(root, ...rest) : path.join(root, top ?? '', ...rest);
+  const compiled = path.dirname(path.dirname(fileURLToPath(testFileUrl)));
+  const root = packageRoot(compiled);
+  const [top, ...rest] = path.relative(root, compiled).split(path.sep);
+  if (top !== 'dist') return compiled;
+  const mirrored = path.join(root, ...rest);
+  const inSources = path.join(root, 'src', ...rest);
+  return !existsSync(mirrored) && existsSync(inSources) ? inSources : mirrored;
 }
 
 function packageRoot(folder: string): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import type { ImageCall, ImageProvider } from '../contracts/image-provider.js';
+import { isGatewayError } from '../errors.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';
@@ -39,9 +40,11 @@ export function imageProviderChecks(definition: ImageProviderDefinition): Check[
     ...FORMATS.map((format) =>
       check(`gives ${format} where it is asked for, or says that it does not`, () => asFormat(definition, format)),
     ),
-    ...[1, 2, 3, 4].map((count) =>
-      check(`uses ${count} reference${count === 1 ? '' : 's'}`, () => withReferences(definition, count)),
-    ),
+    ...(definition.takesReferences === false
+      ? [check('refuses references, and asks nobody', () => refusesReferences(definition))]
+      : [1, 2, 3, 4].map((count) =>
+          check(`uses ${count} reference${count === 1 ? '' : 's'}`, () => withReferences(definition, count)),
+        )),
     ...Object.entries(PROMPTS).map(([name, prompt]) =>
       check(`takes a prompt as words: ${name}`, () => makes(definition, { prompt })),
     ),
@@ -114,6 +117,18 @@ async function withReferences(definition: ImageProviderDefinition, count: number
   assert(!one.pixels.equals(two.pixels), `another reference ${count} makes no difference`);
 }
 
+async function refusesReferences(definition: ImageProviderDefinition): Promise<void> {
+  const references = [await inventImage({ width: 90, height: 70 }, 'png', COLOURS[0])];
+  const { http } = await willingUpstream(definition, { references });
+  const { error } = await runImage(definition, { references }, http);
+  assert(isGatewayError(error), `it answered a reference with ${error ?? 'an image'}`);
+  reportAll([
+    ...(error.code === 'unsupported_value' ? [] : [`the code is ${error.code}, not unsupported_value`]),
+    ...(error.param === 'image' ? [] : [`the param is ${error.param}, not image`]),
+    ...(http.requests.length === 0 ? [] : [`it made ${http.requests.length} requests`]),
+  ]);
+}
+
 /** Where bytes stand, as they are or in base64. */
 function indexOfBytes(all: Buffer, bytes: Buffer, from: number): number {
   const plain = all.indexOf(bytes, from);
@@ -124,7 +139,8 @@ async function leavesAlone(definition: ImageProviderDefinition): Promise<void> {
   const reference = await inventImage({ width: 40, height: 30 }, 'png', COLOURS[0]);
   const before = Buffer.from(reference.bytes);
   const options = Object.freeze({ quality: 'high', output_format: 'png' });
-  await makes(definition, { references: Object.freeze([Object.freeze(reference)]), options });
+  const references = definition.takesReferences === false ? [] : [Object.freeze(reference)];
+  await makes(definition, { references: Object.freeze(references), options });
   assert(before.equals(reference.bytes), 'the bytes of a reference are changed');
 }
 

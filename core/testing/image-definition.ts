@@ -10,6 +10,8 @@ export interface ImageProviderDefinition {
   secrets?: readonly string[];
   /** How its upstream answers. Default: it makes its images itself, and asks nobody. */
   upstream?: ImageUpstreamScript;
+  /** False for models that take no references, and refuse calls with some. Default true. */
+  takesReferences?: boolean;
 }
 
 /** An upstream in its own format. */

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** `mediagate/testing`: what a plugin's tests are made of. */
 
 export { createMemoryCache } from '../services/memory-cache.js';

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import tokenizer from 'llama-tokenizer-js';
 import { env, InferenceSession, Tensor } from 'onnxruntime-web/wasm';
@@ -32,10 +33,13 @@ const OF_SOUND = namesOfCache('encoder');
 /** What was made of the sound is not fetched again: most of a step would be copying it. */
 const LATER_OUTPUTS = ['logits', ...OF_WORDS.map(outputOf)];
 
-/** The recogniser: Moonshine tiny for English, whose weights its package brings along, under ONNX Runtime. */
+/** Where the weights are that were put beside this module when it was compiled. */
+const BESIDE = new URL('./weights/', import.meta.url);
+
+/** The recogniser: Moonshine tiny for English, under ONNX Runtime. */
 export async function openMoonshine(): Promise<(samples: Float32Array) => Promise<Heard>> {
   env.wasm.numThreads = 1;
-  const folder = new URL('./model/tiny/quantized/', import.meta.resolve('@moonshine-ai/moonshine-js'));
+  const folder = weightsFolder();
   const open = async (name: string) =>
     InferenceSession.create(await readFile(new URL(name, folder)), { executionProviders: ['wasm'] });
   const encoder = await open('encoder_model.onnx');
@@ -56,6 +60,15 @@ export async function openMoonshine(): Promise<(samples: Float32Array) => Promis
       averageLogProbability: logProbability / (tokens.length + 1),
     };
   };
+}
+
+/**
+ * Their own package is no dependency of this one: it would bring two further runtimes of 400 MB along. A checkout has it
+ * without them, and reads from it what a bare compiler did not put here.
+ */
+function weightsFolder(): URL {
+  if (existsSync(BESIDE)) return BESIDE;
+  return new URL('./model/tiny/quantized/', import.meta.resolve('@moonshine-ai/moonshine-js'));
 }
 
 /** The decoder for one sound. It begins with one row, and each step says which rows the next one goes on with. */

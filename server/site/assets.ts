@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -37,16 +37,17 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Those of this package: what pages link to is known once this module is loaded. */
-export const assets = await loadAssets();
+export const assets = loadAssets();
 
-async function loadAssets(): Promise<Assets> {
-  const [styles, ...folders] = await Promise.all([
-    Promise.all(STYLES.map((name) => readFile(new URL(`styles/${name}.css`, SOURCES)))),
-    readFolder(new URL('browser/', import.meta.url), '.js'),
-    readFolder(new URL('fonts/', SOURCES), '.woff2'),
-    readFolder(new URL('pictures/', SOURCES), '.svg'),
+/** At once: `require` takes no module that waits, nor any that imports one. */
+function loadAssets(): Assets {
+  const styles = STYLES.map((name) => readFileSync(new URL(`styles/${name}.css`, SOURCES)));
+  const files = new Map([
+    ['site.css', Buffer.concat(styles)],
+    ...readFolder(new URL('browser/', import.meta.url), '.js'),
+    ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
+    ...readFolder(new URL('pictures/', SOURCES), '.svg'),
   ]);
-  const files = new Map([['site.css', Buffer.concat(styles)], ...folders.flat()]);
   const found = new Map([...files].map(([name, bytes]) => [name, toAsset(name, bytes)]));
   const version = hashOf(files);
   return {
@@ -59,11 +60,9 @@ async function loadAssets(): Promise<Assets> {
   };
 }
 
-async function readFolder(folder: URL, extension: string): Promise<[string, Buffer][]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(extension)).sort();
-  return Promise.all(
-    names.map(async (name): Promise<[string, Buffer]> => [name, withoutMap(await readFile(new URL(name, folder)))]),
-  );
+function readFolder(folder: URL, extension: string): [string, Buffer][] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(extension));
+  return names.sort().map((name) => [name, withoutMap(readFileSync(new URL(name, folder)))]);
 }
 
 /** Browsers would ask for the map, which is not served. */

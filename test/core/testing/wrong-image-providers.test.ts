@@ -210,6 +210,36 @@ describe('the testing kit for image providers', () => {
     }
   });
 
+  describe('without references', () => {
+    const refuses = 'refuses references, and asks nobody';
+    const check = (make: Make, only?: readonly string[]) =>
+      failing(imageProviderChecks({ ...definition(make), upstream, takesReferences: false }), only);
+    const refusing =
+      (error: GatewayError): Make =>
+      async (call, context) => {
+        if (call.references.length > 0) throw error;
+        return asking(call, context);
+      };
+    const unsupported = new GatewayError('unsupported_value', 'It takes no input images.', { param: 'image' });
+
+    it('passes one that refuses them', async () => expect(await check(refusing(unsupported))).to.deep.equal([]));
+
+    const wrong: Readonly<Record<string, Make>> = {
+      'one that uses them': asking,
+      'one that leaves them out': (call, context) => asking({ ...call, references: [] }, context),
+      'another code': refusing(new GatewayError('upstream_error', 'It failed.', { param: 'image' })),
+      'a refusal that does not say what of': refusing(new GatewayError('unsupported_value', 'No.')),
+      'a refusal after a request': async (call, context) => {
+        const image = await asking(call, context);
+        if (call.references.length > 0) throw unsupported;
+        return image;
+      },
+    };
+    for (const [name, make] of Object.entries(wrong)) {
+      it(`finds ${name}`, async () => expect(await check(make, [refuses])).to.deep.equal([refuses]));
+    }
+  });
+
   describe('without one', () => {
     const check = (make: Make, only?: readonly string[]) => failing(imageProviderChecks(definition(make)), only);
     /** Of one colour, which the last reference decides. */

@@ -1,0 +1,211 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import sharp from 'sharp';
+import { type InstalledPackage, installPackage } from './support/installed-package.js';
+import { packageRoot } from './support/package-root.js';
+import { readmeSnippets } from './support/readme-snippets.js';
+import { freePort } from './support/redis.js';
+import { until } from './support/until.js';
+
+interface LockedPackage {
+  /** Where it stands in for another one. */
+  name?: string;
+  dev?: boolean;
+  dependencies?: Readonly<Record<string, string>>;
+  optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const run = promisify(execFile);
+
+/** Every entry point: those of package.json, and every plugin. */
+const ENTRY_POINTS = [
+  'mediagate',
+  'mediagate/server',
+  'mediagate/testing',
+  ...readdirSync(path.join(packageRoot, 'plugins'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== '_template')
+    .map(({ name }) => `mediagate/plugins/${name}`),
+];
+
+const PLUGIN_PACKAGE = '## In a package of its own';
+
+/** Of which the first takes a network, and is compiled alone. */
+const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
+
+describe('the package, as another project has it', function () {
+  this.timeout(240_000);
+  let installed: InstalledPackage;
+  /** Into modules beside them; one run of the compiler, since most of it is reading declarations. */
+  let compiled: Promise<void>;
+
+  before(async () => {
+    installed = await installPackage();
+    compiled = compile(installed, {
+      'entries.mts': ENTRY_POINTS.map((name, index) => `export * as entry${index} from '${name}';`).join('\n'),
+      'links.mts': links,
+      'pictures.mts': pictures,
+      'server.mts': server,
+      'tests.mts': tests,
+    });
+    compiled.catch(() => {});
+  });
+
+  after(() => installed?.remove());
+
+  it('depends on nothing that is only bearable with the overrides, which hold in a checkout alone', () => {
+    const { overrides } = readJson<{ overrides: Readonly<Record<string, LockedPackage['dependencies']>> }>(
+      'package.json',
+    );
+    const { packages } = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>('package-lock.json');
+    const brought = Object.entries(packages).filter(([, { dev }]) => !dev);
+    const keptAway = Object.entries(overrides).flatMap(([name, replaced = {}]) => [
+      name,
+      ...Object.keys(replaced).filter((one) => replaced[one]?.startsWith('npm:')),
+    ]);
+    const asked = brought.flatMap(([place, { dependencies, optionalDependencies }]) =>
+      Object.keys({ ...dependencies, ...optionalDependencies }).map((name) => ({ name, by: place || 'mediagate' })),
+    );
+    expect(keptAway).to.include('@huggingface/transformers');
+    expect(asked.filter(({ name }) => [...keptAway, 'onnxruntime-node'].includes(name))).to.deep.equal([]);
+    expect(brought.filter(([place, { name }]) => place !== '' && name !== undefined)).to.deep.equal([]);
+  });
+
+  it('brings what offline_speech hears with, under its licence', () => {
+    const brought = readdirSync(path.join(installed.root, 'dist/plugins/offline_speech/weights'));
+    expect(brought).to.have.members(['LICENSE', 'encoder_model.onnx', 'decoder_model_merged.onnx']);
+  });
+
+  it('names no source maps, since it has none', async () => {
+    const scripts = readdirSync(path.join(installed.root, 'dist'), { recursive: true, encoding: 'utf8' });
+    const naming = [];
+    for (const file of scripts.filter((name) => name.endsWith('.js'))) {
+      const text = await readFile(path.join(installed.root, 'dist', file), 'utf8');
+      if (/^\/\/# sourceMappingURL=/m.test(text)) naming.push(file);
+    }
+    expect(scripts.filter((name) => name.endsWith('.map'))).to.deep.equal([]);
+    expect(naming).to.deep.equal([]);
+  });
+
+  it('compiles with the strictest settings, its declarations included, and so does what README says', () => compiled);
+
+  it('is to be had by require as well', async () => {
+    const script = `for (const name of ${JSON.stringify(ENTRY_POINTS)}) if (Object.keys(require(name)).length === 0) throw name;`;
+    await run(process.execPath, ['-e', script], { cwd: installed.folder });
+  });
+
+  describe('runs what README says of embedding it:', () => {
+    it('pictures', async () => {
+      await compiled;
+      await run(process.execPath, ['pictures.mjs'], { cwd: installed.folder });
+      const { width, height } = await sharp(path.join(installed.folder, 'tug.png')).metadata();
+      expect({ width, height }).to.deep.equal({ width: 1024, height: 1536 });
+    });
+
+    it('the whole server', async () => {
+      await compiled;
+      const port = await freePort();
+      const child = spawn(process.execPath, ['server.mjs'], {
+        cwd: installed.folder,
+        env: { PATH: process.env.PATH, PORT: String(port), BROWSER: 'off', LOG_LEVEL: 'warn' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      try {
+        const [said] = await once(child.stdout, 'data');
+        const key = /sk-mg-\S+/.exec(String(said))?.[0];
+        const url = `http://127.0.0.1:${port}`;
+        const own = await until(() => fetch(`${url}/hello`).catch(() => undefined), 50);
+        expect(await own.text()).to.equal('of my own');
+        const models = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+        expect(models.status).to.equal(200);
+        expect((await fetch(`${url}/nowhere`)).status).to.equal(404);
+        expect((await fetch(url)).headers.get('content-type')).to.match(/^text\/html/);
+        child.kill('SIGTERM');
+        const [code] = await once(child, 'exit');
+        expect(code).to.equal(0);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+
+    it('tests', async () => {
+      await compiled;
+      await run(process.execPath, ['tests.mjs'], { cwd: installed.folder });
+    });
+
+    it('CommonJS', async () => {
+      const [required = ''] = readmeSnippets('## Embed it', 'js');
+      const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', required], {
+        cwd: installed.folder,
+      });
+      expect(stdout).to.contain('vidsite');
+    });
+  });
+
+  it('lets a plugin live in a package of its own, as plugins/README.md says', async () => {
+    expect(readdirSync(path.join(installed.root, 'plugins'))).to.have.members(['README.md', '_template']);
+    const place = await writePlugin(installed);
+    const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
+    await runCompiler(place, ['-p', '.', ...strictest]);
+    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
+    const tests = await run(process.execPath, [mocha, 'dist/reelbox/test/reelbox.test.js'], { cwd: place });
+    expect(tests.stdout).to.contain('clip: replays as expected');
+
+    const config = path.join(installed.folder, 'plugins.config.json');
+    await writeFile(config, readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md')[2] ?? '');
+    const { stdout } = await run(
+      process.execPath,
+      [path.join(installed.root, 'dist/server/cli.js'), 'plugins', '--json'],
+      {
+        cwd: installed.folder,
+        env: { PATH: process.env.PATH, BROWSER: 'off' },
+      },
+    );
+    const entries: { id: string; state: string }[] = JSON.parse(stdout);
+    expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal(['vidsite ready', 'reelbox ready']);
+  });
+});
+
+/** What plugins/README.md tells to do with the template, in a folder of that project. */
+async function writePlugin({ folder, root }: InstalledPackage): Promise<string> {
+  const [manifest = '', configuration = ''] = readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md');
+  const place = path.join(folder, 'reelbox');
+  const source = path.join(place, 'src', 'reelbox');
+  await cp(path.join(root, 'plugins', '_template'), source, { recursive: true });
+  await rename(path.join(source, 'test', '_template.test.ts'), path.join(source, 'test', 'reelbox.test.ts'));
+  for (const name of ['index.ts', 'extractor.ts']) {
+    const text = await readFile(path.join(source, name), 'utf8');
+    await writeFile(path.join(source, name), text.replaceAll("'_template'", "'reelbox'"));
+  }
+  await writeFile(path.join(place, 'package.json'), manifest);
+  await writeFile(path.join(place, 'tsconfig.json'), configuration);
+  await symlink(place, path.join(folder, 'node_modules', 'mediagate-reelbox'));
+  return place;
+}
+
+/**
+ * Compiles modules of another project.
+ * @throws what the compiler says, where it says something.
+ */
+async function compile({ folder }: InstalledPackage, modules: Readonly<Record<string, string>>): Promise<void> {
+  const names = Object.keys(modules);
+  await Promise.all(names.map((name) => writeFile(path.join(folder, name), modules[name] ?? '')));
+  const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false'];
+  const kind = ['--module', 'nodenext', '--target', 'es2023', '--preserveSymlinks'];
+  await runCompiler(folder, [...strict, ...kind, ...names]);
+}
+
+async function runCompiler(folder: string, args: readonly string[]): Promise<void> {
+  const compiler = path.join(packageRoot, 'node_modules', 'typescript', 'bin', 'tsc');
+  await run(process.execPath, [compiler, ...args], { cwd: folder }).catch((error) => {
+    throw new Error(`A strict project does not compile:\n${error.stdout}`);
+  });
+}
+
+function readJson<T>(file: string): T {
+  return JSON.parse(readFileSync(path.join(packageRoot, file), 'utf8')) as T;
+}
