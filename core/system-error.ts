@@ -7,7 +7,7 @@ export function isSystemError(error: unknown, ...codes: readonly string[]): bool
 
 /** Full, read-only or broken: conditions of a disk, which may pass. Anything else stays as it is. */
 export function diskFailure(error: unknown): unknown {
-  return isSystemError(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE')
+  return isSystemError(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE')
     ? new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error })
     : error;
 }

@@ -63,7 +63,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   server.on('connect', (_request, socket) => {
-    refuse(socket, new GatewayError('method_not_allowed', 'CONNECT is not supported.'));
+    socket.on('error', () => undefined);
+    const tell = () => refuse(socket, new GatewayError('method_not_allowed', 'CONNECT is not supported.'));
+    const before = connections.get(socket)?.response;
+    if (!before || before.writableFinished) tell();
+    else before.once('finish', tell);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const response = connections.get(socket)?.response;

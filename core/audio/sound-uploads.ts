@@ -36,7 +36,9 @@ export interface SoundUploadsOptions {
 export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
   return async (upload: SoundUpload): Promise<UploadedSound> => {
     const { param, signal } = upload;
-    const folder = await scratch.take();
+    const folder = await scratch.take().catch((error: unknown) => {
+      throw diskFailure(error);
+    });
     try {
       const file = path.join(folder.path, 'source');
       const { size, container } = await spool(file, upload);
@@ -59,7 +61,8 @@ export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
         remove: () => folder.remove(),
       };
     } catch (error) {
-      await folder.remove();
+      // One that stays is swept away later; why it is not needed any more goes before why it could not be removed.
+      await folder.remove().catch(() => undefined);
       throw diskFailure(error);
     }
   };

@@ -24,27 +24,29 @@ type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 
 /**
  * Runs ffmpeg to its end.
- * @throws GatewayError `audio_unavailable` where it fails, `plugin_unavailable` where it cannot be started; the signal's
- *   reason; what `feed` and `write` throw.
+ * @throws GatewayError `audio_unavailable` where it fails, `plugin_unavailable` where it cannot be started or somebody ends
+ *   it; the signal's reason; what `feed` and `write` throw.
  */
 export async function runFfmpeg({ path, parameters, feed, write, signal }: FfmpegRun): Promise<ConversionReport> {
   signal.throwIfAborted();
   const child = start(path, parameters, feed !== undefined);
   const report = createReportReader();
-  const kill = () => child.kill('SIGKILL');
+  // Where no file descriptor is left there is no process, yet something to kill: that has the id of anybody, or of everybody.
+  const kill = () => child.pid !== undefined && child.kill('SIGKILL');
   signal.addEventListener('abort', kill, { once: true });
-  const ended = new Promise<number | null>((resolve, reject) => {
+  const ended = new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', resolve);
+    child.once('close', (code, by) => resolve({ code, by }));
   });
   try {
     child.stderr.on('data', (chunk: Buffer) => report.add(chunk));
-    const [code] = await Promise.all([
+    const [{ code, by }] = await Promise.all([
       ended,
       passOn(child.stdout, write),
       feed && child.stdin && give(feed, child.stdin),
     ]);
     signal.throwIfAborted();
+    if (by === 'SIGKILL' || by === 'SIGTERM') throw endedFromOutside(by);
     if (code !== 0) throw report.failure(code);
     return report.read();
   } catch (error) {
@@ -96,6 +98,12 @@ async function give(feed: AsyncIterable<Uint8Array>, input: Writable): Promise<v
     if (!gone.signal.aborted) throw error;
     pieces.return?.().catch(() => undefined);
   }
+}
+
+/** Nothing is said against its input, as by a crash: memory was short, or somebody stopped it. */
+function endedFromOutside(signal: NodeJS.Signals): GatewayError {
+  const cause = new Error(`ffmpeg ended with ${signal}`);
+  return new GatewayError('plugin_unavailable', 'ffmpeg was ended before it was done.', { cause });
 }
 
 function notStarted(cause: unknown): GatewayError {

@@ -39,7 +39,8 @@ export async function forwardRequest({ request, response, pass, guard, dial }: F
     const sent = pipeline(request, onward).catch(() => {});
     const [answer] = await answered;
     response.sendDate = false;
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders));
+    // Without the words beside the status: nobody needs them, and some would not be let out again.
+    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.rawHeaders));
     pass.meter(answer);
     await pipeline(answer, response);
     await sent;

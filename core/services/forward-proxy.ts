@@ -69,7 +69,7 @@ export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOpti
     const forward = async () => passOf(request).run((pass) => forwardRequest({ request, response, pass, guard, dial }));
     forward().catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else response.writeHead(statusOf(error), challenge(error)).end();
+      else response.writeHead(statusOf(error), 'Refused', challenge(error)).end();
     });
   });
   server.on('connect', (request, client: Socket, head) => {

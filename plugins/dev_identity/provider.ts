@@ -1,10 +1,9 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Logger, OpenIdentityProvider, OpenIdentityProviderCall } from 'mediagate';
+import { isLoopbackHost, type Logger, type OpenIdentityProvider, type OpenIdentityProviderCall } from 'mediagate';
 import { Provider } from 'oidc-provider';
 import { configure } from './configuration.js';
-import { isLoopback } from './loopback.js';
 import { renderFailurePage } from './pages.js';
 import { createPeople } from './people.js';
 import { answerSignInPage } from './sign-in-page.js';
@@ -17,7 +16,7 @@ export interface ProviderOptions extends OpenIdentityProviderCall {
 
 /** Serves on a free port of 127.0.0.1, with keys and a client secret that nobody had before. */
 export async function openProvider({ redirectUri, logger }: ProviderOptions): Promise<OpenIdentityProvider> {
-  if (!isLoopback(new URL(redirectUri).hostname)) {
+  if (!isLoopbackHost(new URL(redirectUri).hostname)) {
     throw new Error('the development identity provider lets anyone in, so it serves sites on loopback addresses alone');
   }
   const clientSecret = randomBytes(32).toString('base64url');

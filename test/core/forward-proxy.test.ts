@@ -79,6 +79,16 @@ describe('the forward proxy of the browser', () => {
     return { status: response.statusCode, headers: response.headers, body: await text(response) };
   }
 
+  it('sends an answer on whatever words stand beside its status', async () => {
+    const odd = await startRawOrigin((socket) => {
+      socket.end('HTTP/1.1 200 \u0001\u0080\r\ncontent-length: 4\r\nconnection: close\r\n\r\nodd!');
+    });
+    others.push(odd);
+    const as = proxy.issue({ trustedOrigins: [odd.origin], maxBytes: 200_000, maxConnections: 4 });
+    const { status, body } = await ask(`${odd.origin}/`, { as });
+    expect([status, body]).to.deep.equal([200, 'odd!']);
+  });
+
   /** A tunnel, and what the proxy said to it. */
   async function tunnel(target: string, as: { username: string; password: string } = pass) {
     const socket = connect(proxy.port, '127.0.0.1');

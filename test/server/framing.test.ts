@@ -87,6 +87,13 @@ describe('HTTP framing', () => {
     expect((await app.request('/health/live')).status).to.equal(200);
   });
 
+  it('answers what came before a tunnel was asked for, and then refuses that', async () => {
+    const head = ['POST /v1/extract HTTP/1.1', 'Host: a', `Content-Length: ${body.length}`, `X-API-Key: ${key}`];
+    const first = [...head, 'Content-Type: application/json', '', body].join('\r\n');
+    const answers = await app.raw(`${first}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`, 2);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 405']);
+  });
+
   it('lets go of connections that it has refused, whatever their clients do', async () => {
     const starts = ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET /health HTTP/1.1\r\nHo', ''];
     const before = await connections();

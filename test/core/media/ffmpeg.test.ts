@@ -1,12 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Container } from '../../../core/media/container.js';
 import { createFfmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
+import { runFfmpeg as runProcess } from '../../../core/media/ffmpeg-process.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
 import { mp3Seconds } from '../../support/mp3-length.js';
 import { startOrigin } from '../../support/origin-server.js';
+import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
 import { tonePcm } from '../../support/sounds.js';
 
@@ -34,6 +39,40 @@ describe('ffmpeg', () => {
     });
     return { report, mp3: Buffer.concat(chunks) };
   }
+
+  /** A program in the place of ffmpeg. */
+  async function pretend(script: string): Promise<string> {
+    const file = at(`pretender-${Math.random()}`);
+    await writeFile(file, `#!/bin/sh\n${script}\n`, { mode: 0o700 });
+    return file;
+  }
+
+  it('holds nothing against a sound where somebody ends it', async function () {
+    if (process.platform === 'win32') this.skip();
+    const run = { parameters: [], write: async () => {}, signal: new AbortController().signal };
+    for (const signal of ['KILL', 'TERM']) {
+      const killed = await rejection(runProcess({ ...run, path: await pretend(`kill -${signal} $$`) }));
+      expect(killed, signal).to.include({ code: 'plugin_unavailable', retryable: true });
+    }
+    const crashed = await rejection(runProcess({ ...run, path: await pretend('kill -SEGV $$') }));
+    expect(crashed).to.include({ code: 'audio_unavailable' });
+  });
+
+  it('ends nobody where it could not be started for want of file descriptors', async function () {
+    if (process.platform === 'win32') this.skip();
+    const script = `
+      import { ChildProcess } from 'node:child_process';
+      import { openSync } from 'node:fs';
+      import { runFfmpeg } from ${JSON.stringify(pathToFileURL(`${packageRoot}/dist/core/media/ffmpeg-process.js`).href)};
+      ChildProcess.prototype.kill = function () { console.log('it would end', this.pid); };
+      try { for (;;) openSync('/dev/null'); } catch {}
+      const run = { path: '/bin/true', parameters: [], write: async () => {}, signal: new AbortController().signal };
+      const outcome = await runFfmpeg(run).catch(({ code }) => code);
+      console.log(outcome);`;
+    const node = `ulimit -n 100 && exec "$0" --input-type=module -e "$1"`;
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', node, process.execPath, script]);
+    expect(stdout).to.equal('plugin_unavailable\n');
+  });
 
   const sources: readonly (readonly [string, Container, readonly string[]])[] = [
     ['aac.m4a', 'mov', ['-c:a', 'aac', '-movflags', '+faststart']],
