@@ -276,7 +276,7 @@ const REFERENCE_MS = 15_000;
 /**
  * The composition root: makes the services, loads the plugins, and returns the facade. Two gateways in a process share
  * nothing.
- * @throws Error where an entry with `required: true` failed; every other failure shows in `plugins()`.
+ * @throws PluginConfigError where an entry with `required: true` failed; every other failure shows in `plugins()`.
  */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { services = {} } = options;

@@ -33,7 +33,10 @@ const ConfigSchema = Type.Object({ $schema: Type.Optional(Type.String()), plugin
 
 const validator = createValidator(ConfigSchema);
 
-/** A plugins.config.json that cannot be used. The message names the file and the member. */
+/**
+ * A plugins.config.json that cannot be used, where the message names the file and the member; or an entry that is required and
+ * cannot be had, where it names the entry.
+ */
 export class PluginConfigError extends Error {
   override readonly name = 'PluginConfigError';
 }

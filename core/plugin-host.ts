@@ -12,6 +12,7 @@ import { checkEntry } from './entry-check.js';
 import { createEntryContext } from './entry-services.js';
 import { GatewayError, isGatewayError } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
+import { PluginConfigError } from './plugin-config.js';
 import type { Registry } from './registry.js';
 import { tracedOriginsOf } from './traced-origins.js';
 import { createValidator } from './validation.js';
@@ -35,7 +36,7 @@ export interface PluginHostOptions {
 
 /** Loads entries, keeps their state, and is the only way into a plugin's code. */
 export interface PluginHost {
-  /** Loads all entries at the same time. @throws Error naming the entry where a required one failed. */
+  /** Loads all entries at the same time. @throws PluginConfigError naming the entry where a required one failed. */
   load(entries: readonly PluginEntry[]): Promise<void>;
   status(): readonly PluginStatus[];
   /**
@@ -162,7 +163,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         }
       }
       const missing = wanted.find((loaded) => loaded.entry.required && loaded.state === 'failed');
-      if (missing) throw new Error(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
+      if (missing) throw new PluginConfigError(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
     },
 
     status: () =>

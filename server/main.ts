@@ -98,6 +98,11 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   };
 }
 
+/** Of a socket that somebody forgot: nothing but that socket is the worse for it, and all others would be for an end. */
+function isBrokenConnection({ code, syscall }: NodeJS.ErrnoException): boolean {
+  return (code === 'ECONNRESET' || code === 'EPIPE') && (syscall === 'read' || syscall === 'write');
+}
+
 function closeAtOnce(server: Server): void {
   server.close();
   server.closeAllConnections();
@@ -154,6 +159,10 @@ function untilItEnds({ logger }: Serving): Promise<number> {
     // A plugin's forgotten promise is that plugin's failure; the others go on.
     process.on('unhandledRejection', (error) => logger.error('a promise failed and nobody waited for it', { error }));
     process.on('uncaughtException', (error) => {
+      if (isBrokenConnection(error)) {
+        logger.error('a connection broke and nobody listened to it', { error });
+        return;
+      }
       logger.error('something was thrown outside of any request; the process ends', { error });
       resolve(1);
     });

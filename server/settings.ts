@@ -218,8 +218,9 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'BROWSER',
     default: 'on',
-    description: '`off` never starts a browser; ways that need one are skipped.',
-    read: (text) => ({ browser: oneOf(text, ['on', 'off']) === 'on' }),
+    description:
+      '`off` never starts a browser; ways that need one are skipped. The path of a program, as terminals set it for others, says nothing here.',
+    read: (text) => (/[/\\]/.test(text) ? {} : { browser: oneOf(text, ['on', 'off']) === 'on' }),
   },
   {
     name: 'BROWSER_PATH',

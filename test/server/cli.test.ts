@@ -526,6 +526,31 @@ describe('the process', () => {
       .and.not.to.contain('curl');
   });
 
+  it('goes on where a connection breaks that nobody listens to, and ends where anything else is thrown', async () => {
+    const throwing = `${PLUGIN}
+      const thrown = (message, more) => () => { throw Object.assign(new Error(message), more); };
+      process.on('SIGUSR1', thrown('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' }));
+      process.on('SIGUSR2', thrown('anything else', {}));`;
+    await writeFile(path.join(folder, 'paper.mjs'), throwing);
+    const { child, said, ended, says } = start('serve');
+    const address = await says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+    child.kill('SIGUSR1');
+    await until(() => said.stderr.includes('a connection broke and nobody listened to it'));
+    expect((await fetch(`${address}/health/live`)).status).to.equal(200);
+    child.kill('SIGUSR2');
+    expect((await ended)[0]).to.equal(1);
+    expect(said.stderr).to.contain('something was thrown outside of any request');
+  });
+
+  it('says in one line which required plugin it cannot start without', async () => {
+    const plugins = [{ use: './gone.mjs', id: 'gone', required: true }];
+    await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins }));
+    const { said, ended } = start('serve');
+    expect((await ended)[0]).to.equal(2);
+    expect(said.stderr).to.match(/^mediagate: The required plugin entry "gone" failed: Cannot find module .*\n$/m);
+    expect(said.stderr).not.to.contain('nobody foresaw');
+  });
+
   it('says of what it reads, listens on and names in links what may not be expected', async () => {
     // The one of the package is read then.
     await rm(path.join(folder, 'plugins.config.json'));

@@ -32,6 +32,7 @@ describe('settings', () => {
       DATABASE_URL: 'postgres://user:pass@localhost/db',
     });
     expect(settings).to.include({ port: 0, baseUrl: 'https://gateway.example/api', browser: false });
+    expect(readSettings({ BROWSER: '/usr/share/code/bin/helpers/browser.sh' }).browser).to.equal(true);
     expect(settings.trustedOrigins).to.deep.equal(['http://127.0.0.1:9000', 'https://intern.example']);
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
