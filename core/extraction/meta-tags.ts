@@ -33,17 +33,44 @@ export function metaTags(html: string): ReadonlyMap<string, string> {
     // A copy: a slice would keep the whole page in memory for as long as the value lives.
     if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
   };
+  const ownerOf = createOwners();
   $('meta, link, [itemprop]').each((_index, element) => {
     const { content, href, src, property, name, rel, itemprop, itemscope } = element.attribs;
     const value = content ?? href ?? src;
     add(property ?? name, value);
     if (rel?.toLowerCase() === 'canonical') add('canonical', value);
     if (!itemprop || itemscope !== undefined) return;
-    const owner = $(element).parent().closest('[itemprop][itemscope]').attr('itemprop');
+    const owner = ownerOf(element);
     add(owner ? `${owner}.${itemprop}` : itemprop, value);
   });
   add('title', $('title').first().text());
   return found;
+}
+
+interface Nested {
+  attribs?: Readonly<Record<string, string>>;
+  parent: Nested | null;
+}
+
+/** Finds the property whose item an element is part of. Each ancestor is passed once for all: pages can nest without end. */
+function createOwners(): (element: Nested) => string | undefined {
+  const owners = new Map<Nested, string | undefined>();
+  return (element) => {
+    const passed: Nested[] = [];
+    let owner: string | undefined;
+    for (let at = element.parent; at; at = at.parent) {
+      if (owners.has(at)) {
+        owner = owners.get(at);
+        break;
+      }
+      passed.push(at);
+      if (at.attribs?.itemprop === undefined || at.attribs.itemscope === undefined) continue;
+      owner = at.attribs.itemprop;
+      break;
+    }
+    for (const ancestor of passed) owners.set(ancestor, owner);
+    return owner;
+  };
 }
 
 /** The references that nearly all texts have no other than. */

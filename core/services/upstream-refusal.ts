@@ -73,6 +73,6 @@ export function withoutNames(words: string, { url, apiKey, model, publicModel }:
   return plain
     .replaceAll(model, publicModel)
     .replaceAll(new URL(url).host, '…')
-    .replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '…')
+    .replace(/\b[a-z][a-z0-9+.-]{0,30}:\/\/\S+/gi, '…')
     .replace(/\b(?:sk|req|org|proj)[-_][A-Za-z0-9_-]{6,}/g, '…');
 }

@@ -34,7 +34,8 @@ function clock(seconds: number, point: ',' | '.'): string {
 
 /** An empty line would end the cue. */
 function lineOf(text: string): string {
-  return text.trim().replace(/\s*[\r\n\u2028\u2029]+\s*/g, '\n');
+  const lines = text.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
+  return lines.filter((line) => line !== '').join('\n');
 }
 
 function escapeCue(text: string): string {
