@@ -1,14 +1,14 @@
 import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
 
 /** Where `setup` returns what each kind names. */
-const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
+export const CONTRIBUTION_LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
   extractor: 'extractors',
   image: 'imageProviders',
   audio: 'audioProviders',
   text: 'textProviders',
   identity: 'identityProviders',
 };
-const KINDS = Object.keys(LISTS) as ContributionKind[];
+const KINDS = Object.keys(CONTRIBUTION_LISTS) as ContributionKind[];
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -33,7 +33,7 @@ export function checkContributions({ provides }: Plugin, contributions: Contribu
   if (unknown !== undefined) throw new Error(`"provides" names ${unknown}; there are ${KINDS.join(', ')}`);
   if (!isObject(contributions)) throw new Error('setup returned nothing');
   for (const kind of KINDS) {
-    const name = LISTS[kind];
+    const name = CONTRIBUTION_LISTS[kind];
     const list: unknown = contributions[name];
     if (list !== undefined && !Array.isArray(list)) throw new Error(`setup returned ${name} that are no list`);
     const isGiven = list !== undefined && list.length > 0;

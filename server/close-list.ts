@@ -5,7 +5,7 @@ export interface CloseList {
   close(): Promise<void>;
 }
 
-export function createCloseList(): CloseList {
+function createCloseList(): CloseList {
   const closers: (() => unknown)[] = [];
   return {
     add: (close) => void closers.push(close),
@@ -21,4 +21,15 @@ export function createCloseList(): CloseList {
       if (failures.length > 0) throw failures[0];
     },
   };
+}
+
+/** What `open` makes; where it fails on the way, what it had opened before is closed. */
+export async function openOrClose<Opened>(open: (opened: CloseList) => Promise<Opened>): Promise<Opened> {
+  const opened = createCloseList();
+  try {
+    return await open(opened);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { promisify } from 'node:util';
 import { type Logger, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
-import { type CloseList, createCloseList } from './close-list.js';
+import { type CloseList, openOrClose } from './close-list.js';
 import { drain } from './drain.js';
 import { samplesOf } from './first-requests.js';
 import { describeLinks, describeListening, localAddress } from './listening-address.js';
@@ -36,14 +36,8 @@ export interface Serving {
 }
 
 /** Opens everything, then listens. Whatever fails on the way, what was opened before is closed. */
-async function startServing(options: ServeOptions): Promise<Serving> {
-  const opened = createCloseList();
-  try {
-    return await open(options, opened);
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+function startServing(options: ServeOptions): Promise<Serving> {
+  return openOrClose((opened) => open(options, opened));
 }
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
 import type { SignInStatus } from './account/identity.js';
-import { type CloseList, createCloseList } from './close-list.js';
+import { type CloseList, openOrClose } from './close-list.js';
 import { checkRoom } from './data-folder.js';
 import { openFront } from './front.js';
 import type { Health } from './health.js';
@@ -54,14 +54,8 @@ export interface OpenServer extends AsyncDisposable {
  * before is closed.
  * @throws SettingsError, PluginConfigError, PlansFileError, and what {@link openState} and {@link createGateway} throw.
  */
-export async function openServer(options: OpenServerOptions): Promise<OpenServer> {
-  const opened = createCloseList();
-  try {
-    return await open(options, opened);
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+export function openServer(options: OpenServerOptions): Promise<OpenServer> {
+  return openOrClose((opened) => open(options, opened));
 }
 
 async function open(options: OpenServerOptions, opened: CloseList): Promise<OpenServer> {

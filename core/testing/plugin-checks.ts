@@ -1,6 +1,7 @@
 import assert from 'node:assert';
 import path from 'node:path';
-import type { ContributionKind, Contributions, Plugin } from '../contracts/plugin.js';
+import type { Plugin } from '../contracts/plugin.js';
+import { CONTRIBUTION_LISTS } from '../contribution-check.js';
 import { createValidator } from '../validation.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
@@ -16,13 +17,6 @@ export interface PluginDefinition {
 }
 
 const SETUP_MS = 10_000;
-const LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
-  extractor: 'extractors',
-  image: 'imageProviders',
-  audio: 'audioProviders',
-  text: 'textProviders',
-  identity: 'identityProviders',
-};
 
 /** What every plugin must keep to. */
 export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition): Check[] {
@@ -65,7 +59,7 @@ export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition)
       name: 'contributes what it provides',
       async run() {
         const { contributions } = await inTime(setUpPlugin({ plugin, options, http: http() }));
-        const problems = Object.entries(LISTS).flatMap(([kind, list]) => {
+        const problems = Object.entries(CONTRIBUTION_LISTS).flatMap(([kind, list]) => {
           const promised = plugin.provides.some((name) => name === kind);
           const given = (contributions[list]?.length ?? 0) > 0;
           if (promised === given) return [];

@@ -1,8 +1,8 @@
 import { type CanaryTarget, chooseTargets, type TargetChoice } from '../canary/canary-links.js';
 import { type RungTrial, tryRungs } from '../canary/rung-trial.js';
-import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { withGateway } from './command-gateway.js';
 import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 import { startSpinner } from './spinner.js';
@@ -19,22 +19,13 @@ export async function canaryCommand(settings: Settings, options: CanaryOptions):
   const { platform, links: file, json } = options;
   const logger = openQuietLogger(settings);
   try {
-    const gateway = await openGateway({
-      settings,
-      environment: process.env,
-      logger,
-      baseUrl: () => '',
-      lookOnly: true,
-    });
-    try {
+    return await withGateway(settings, logger, async (gateway) => {
       const targets = await chooseTargets(gateway, { platform, file } satisfies TargetChoice);
       const trials = await tryAll(targets, (target, onRung) => tryRungs(gateway, target, onRung));
       if (json) printJson(trials);
       else print(render(targets, trials));
       return trials.some(({ level }) => level === 'fail') ? 1 : 0;
-    } finally {
-      await gateway.close();
-    }
+    });
   } finally {
     await logger.close();
   }

@@ -1,6 +1,6 @@
-import { openGateway } from '../open-gateway.js';
 import { renderPluginTable } from '../plugin-table.js';
 import type { Settings } from '../settings.js';
+import { withGateway } from './command-gateway.js';
 import { openCommandLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 
@@ -8,20 +8,11 @@ import { print, printJson } from './output.js';
 export async function pluginsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openCommandLogger(settings);
   try {
-    const gateway = await openGateway({
-      settings,
-      environment: process.env,
-      logger,
-      baseUrl: () => '',
-      lookOnly: true,
-    });
-    try {
+    return await withGateway(settings, logger, async (gateway) => {
       if (json) printJson(gateway.plugins());
       else print(`${renderPluginTable(gateway.plugins())}\n`);
       return 0;
-    } finally {
-      await gateway.close();
-    }
+    });
   } finally {
     await logger.close();
   }

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { createCloseList } from '../../server/close-list.js';
+import { openOrClose } from '../../server/close-list.js';
 import { BUCKET, KEY, startObjectServer } from '../support/object-server.js';
 import { startRedis } from '../support/redis.js';
 import { type DatabaseServer, startDatabaseServer } from './database-server.js';
@@ -26,8 +26,7 @@ const SECRET = 'S3RVER';
 
 /** @throws Error where one of them cannot be started; those that were are ended. */
 export async function startEngines({ folder, progress }: EnginesOptions): Promise<Engines> {
-  const opened = createCloseList();
-  try {
+  return openOrClose(async (opened) => {
     progress('PostgreSQL');
     const database = await startDatabaseServer({ ...(folder && { folder: path.join(folder, 'database') }) });
     opened.add(() => database.close());
@@ -54,8 +53,5 @@ export async function startEngines({ folder, progress }: EnginesOptions): Promis
       ],
       close: () => opened.close(),
     };
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+  });
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isSystemError } from '../../core/system-error.js';
-import { createCloseList } from '../../server/close-list.js';
+import { openOrClose } from '../../server/close-list.js';
 import type { Environment } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type Balancer, startBalancer } from './balancer.js';
@@ -45,8 +45,7 @@ export interface Stand {
 /** @throws Error where something does not start; what did is ended. */
 export async function startStand(options: StandOptions = {}): Promise<Stand> {
   const { apiNodes = 2, workerNodes = 2, port, progress = () => undefined } = options;
-  const opened = createCloseList();
-  try {
+  return openOrClose(async (opened) => {
     const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-stand-')));
     if (options.folder === undefined) opened.add(() => rm(folder, { recursive: true, force: true }));
     await mkdir(folder, { recursive: true });
@@ -74,10 +73,7 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
       nodes.push(await startNode(name, role));
     }
     return { url: balancer.url, engines, nodes, stop: () => opened.close() };
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+  });
 }
 
 function addressOfApi({ role, process: { url } }: StandNode): string[] {

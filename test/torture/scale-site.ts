@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openDatabase } from '../../core/state/database.js';
-import { createCloseList } from '../../server/close-list.js';
+import { openOrClose } from '../../server/close-list.js';
 import { type DatabaseServer, startDatabaseServer } from '../stand/database-server.js';
 import type { Environment } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
@@ -82,17 +82,13 @@ const ROLES = [
 
 /** @throws Error where something does not start; what did is ended. */
 export async function openScaleSite(options: ScaleSiteOptions): Promise<ScaleSite> {
-  const opened = createCloseList();
-  try {
-    return await open(
+  return openOrClose((opened) =>
+    open(
       options,
       (close) => opened.add(close),
       () => opened.close(),
-    );
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+    ),
+  );
 }
 
 async function open(
