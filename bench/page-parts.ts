@@ -5,7 +5,7 @@ export function range<Item>(count: number, item: (index: number) => Item): Item[
 }
 
 /** Pieces until they are so many characters long together. */
-export function fill(length: number, piece: () => string): string {
+function fill(length: number, piece: () => string): string {
   const pieces: string[] = [];
   for (let filled = 0; filled < length; filled += pieces.at(-1)?.length ?? length) pieces.push(piece());
   return pieces.join('');
@@ -34,6 +34,14 @@ export function embeddable(data: unknown): string {
 
 export function jsonScript(data: unknown, attributes = ''): string {
   return `<script type="application/json"${attributes}>${embeddable(data)}</script>`;
+}
+
+/** What pages of Facebook and Instagram are to run, as they hold it. */
+export function scheduledScript(required: readonly unknown[]): string {
+  return jsonScript(
+    { require: [['ScheduledServerJS', 'handle', null, [{ __bbox: { require: required } }]]] },
+    ' data-content-len="1" data-sjs',
+  );
 }
 
 /** Settings, module maps and the like: what pages carry besides their items, so many characters of it. */

@@ -1,4 +1,4 @@
-import { jsonScript, modules, query, range, styles } from './page-parts.js';
+import { jsonScript, modules, query, range, scheduledScript, styles } from './page-parts.js';
 import { createRandom, type Random } from './random.js';
 
 /**
@@ -21,8 +21,8 @@ export function buildPostPage(shortcode: string, mediaId: string): string {
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Instagram</title>',
     `<style>${styles(random, 160_000)}</style></head><body>`,
     jsonScript({ require: [['Bootloader', 'handlePayload', null, [{ rsrcMap: modules(random, 200_000) }]]] }),
-    scheduled([['PolarisPlatformRootClient', 'initialize', [], [route, modules(random, 110_000)]]]),
-    scheduled([['AsyncData', 'resolve', [], [{ haste: modules(random, 330_000) }]]]),
+    scheduledScript([['PolarisPlatformRootClient', 'initialize', [], [route, modules(random, 110_000)]]]),
+    scheduledScript([['AsyncData', 'resolve', [], [{ haste: modules(random, 330_000) }]]]),
     result('PolarisPostRoot', { xdt_api__v1__media__shortcode__web_info: { items: [post] } }),
     result('PolarisRelated', { xdt_api__v1__media__related: { media: related } }),
     result('PolarisComments', { xdt_api__v1__media__media_id__comments__connection: { edges: comments } }),
@@ -30,16 +30,9 @@ export function buildPostPage(shortcode: string, mediaId: string): string {
   ].join('\n');
 }
 
-function scheduled(required: readonly unknown[]): string {
-  return jsonScript(
-    { require: [['ScheduledServerJS', 'handle', null, [{ __bbox: { require: required } }]]] },
-    ' data-content-len="1" data-sjs',
-  );
-}
-
 function result(name: string, data: unknown): string {
   const bbox = { __bbox: { complete: true, result: { data } } };
-  return scheduled([['RelayPrefetchedStreamCache', 'next', [], [`adp_${name}QueryRelayPreloader_1`, bbox]]]);
+  return scheduledScript([['RelayPrefetchedStreamCache', 'next', [], [`adp_${name}QueryRelayPreloader_1`, bbox]]]);
 }
 
 function account(random: Random, username: string) {

@@ -1,4 +1,4 @@
-import { jsonScript, modules, query, range, styles } from './page-parts.js';
+import { jsonScript, modules, query, range, scheduledScript, styles } from './page-parts.js';
 import { createRandom, type Random } from './random.js';
 
 const SEEN_NEXT = 5;
@@ -44,8 +44,8 @@ export function buildReelPage(reelId: string): string {
     '<meta property="og:title" content="12K views · 3.4K reactions | A generated wheel turns again | Generated Mill">',
     `<style>${styles(random, 120_000)}</style></head><body>`,
     jsonScript({ require: [['Bootloader', 'handlePayload', null, [{ rsrcMap: modules(random, 150_000) }]]] }),
-    scheduled([['CometPlatformRootClient', 'initialize', [], [route(reelId), modules(random, 95_000)]]]),
-    scheduled([['AsyncData', 'resolve', [], [{ haste: modules(random, 150_000) }]]]),
+    scheduledScript([['CometPlatformRootClient', 'initialize', [], [route(reelId), modules(random, 95_000)]]]),
+    scheduledScript([['AsyncData', 'resolve', [], [{ haste: modules(random, 150_000) }]]]),
     result(first),
     ...later.map(result),
     '</body></html>',
@@ -59,16 +59,9 @@ function reelOf(id: string): Reel {
   return { id, postId, ownerId, storyId: base64(`S:_I${ownerId}:VK:${id}`), feedbackId: base64(`feedback:${postId}`) };
 }
 
-function scheduled(required: readonly unknown[]): string {
-  return jsonScript(
-    { require: [['ScheduledServerJS', 'handle', null, [{ __bbox: { require: required } }]]] },
-    ' data-content-len="1" data-sjs',
-  );
-}
-
 function result(data: unknown): string {
   const bbox = { __bbox: { complete: true, result: data } };
-  return scheduled([['RelayPrefetchedStreamCache', 'next', [], ['adp_FBReelsRootQueryRelayPreloader_1', bbox]]]);
+  return scheduledScript([['RelayPrefetchedStreamCache', 'next', [], ['adp_FBReelsRootQueryRelayPreloader_1', bbox]]]);
 }
 
 function route(reelId: string): object {

@@ -16,9 +16,10 @@ const body = chatRequest({ stream: true });
 /** CPU of the server for one event of 200 streams at once, and its memory meanwhile, beside a bare pipe. */
 export async function measureStreams(site: TextSite): Promise<Figure[]> {
   await checkStream(site);
-  let highest = 0;
+  const highest = { ours: 0, floor: 0 };
   const watch = setInterval(() => {
-    highest = Math.max(highest, residentMegabytes(site.gateway.pid));
+    highest.ours = Math.max(highest.ours, residentMegabytes(site.gateway.pid));
+    highest.floor = Math.max(highest.floor, residentMegabytes(site.floor.pid));
   }, 100);
   const cpu = async (contender: Contender) => {
     const before = cpuOfProcess(contender.pid);
@@ -52,9 +53,9 @@ export async function measureStreams(site: TextSite): Promise<Figure[]> {
     },
     {
       what: `Resident memory of the gateway with ${PARALLEL} streams`,
-      measured: `${Math.round(highest)} MB at the highest`,
+      measured: `${Math.round(highest.ours)} MB at the highest (the bare pipe: ${Math.round(highest.floor)} MB)`,
       target: `≤ ${MOST_MEGABYTES} MB`,
-      met: highest <= MOST_MEGABYTES,
+      met: highest.ours <= MOST_MEGABYTES,
     },
   ];
 }

@@ -1,4 +1,5 @@
 import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
+import { isRecord, type JsonRecord } from './extraction/json-walk.js';
 
 /** Where `setup` returns what each kind names. */
 export const CONTRIBUTION_LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
@@ -10,9 +11,7 @@ export const CONTRIBUTION_LISTS: Readonly<Record<ContributionKind, Exclude<keyof
 };
 const KINDS = Object.keys(CONTRIBUTION_LISTS) as ContributionKind[];
 
-type Members = Readonly<Record<string, unknown>>;
-
-const CHECKS: Readonly<Record<ContributionKind, (contribution: Members, at: string) => void>> = {
+const CHECKS: Readonly<Record<ContributionKind, (contribution: JsonRecord, at: string) => void>> = {
   extractor: checkExtractor,
   image: checkImageProvider,
   audio: checkAudioProvider,
@@ -31,7 +30,7 @@ const PLATFORM = /^[a-z][a-z0-9_]{0,39}$/;
 export function checkContributions({ provides }: Plugin, contributions: Contributions): void {
   const unknown = provides.find((kind) => !KINDS.includes(kind));
   if (unknown !== undefined) throw new Error(`"provides" names ${unknown}; there are ${KINDS.join(', ')}`);
-  if (!isObject(contributions)) throw new Error('setup returned nothing');
+  if (!isRecord(contributions)) throw new Error('setup returned nothing');
   for (const kind of KINDS) {
     const name = CONTRIBUTION_LISTS[kind];
     const list: unknown = contributions[name];
@@ -43,13 +42,13 @@ export function checkContributions({ provides }: Plugin, contributions: Contribu
     if (!isGiven && provides.includes(kind)) throw new Error(`"provides" names ${kind}, and setup returned no ${name}`);
     for (const [index, contribution] of (list ?? []).entries()) {
       const at = `${name}.${index}`;
-      if (!isObject(contribution)) throw new Error(`${at} must be an object`);
+      if (!isRecord(contribution)) throw new Error(`${at} must be an object`);
       CHECKS[kind](contribution, at);
     }
   }
 }
 
-function checkExtractor(extractor: Members, at: string): void {
+function checkExtractor(extractor: JsonRecord, at: string): void {
   const { platform, audio } = extractor;
   if (typeof platform !== 'string' || !PLATFORM.test(platform)) {
     throw new Error(`${at}.platform must be 1 to 40 small letters, digits and underscores, a letter first`);
@@ -60,14 +59,17 @@ function checkExtractor(extractor: Members, at: string): void {
   if (audio) mustBeFunction(extractor, 'resolveAudio', at);
 }
 
-function checkImageProvider(provider: Members, at: string): void {
+function checkImageProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, mustBeText);
   mustBeFunction(provider, 'generate', at);
 }
 
-function checkAudioProvider(provider: Members, at: string): void {
+function checkAudioProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, (model, place) => {
     checkModel(model, place);
+    const { maxCharacters = 1 } = model;
+    if (!Number.isSafeInteger(maxCharacters) || Number(maxCharacters) < 1)
+      throw new Error(`${place}.maxCharacters must be a whole number from 1`);
     mustBeList(model.operations, `${place}.operations`, (operation, named) => {
       mustBeText(operation, named);
       mustBeFunction(provider, operation, at);
@@ -75,7 +77,7 @@ function checkAudioProvider(provider: Members, at: string): void {
   });
 }
 
-function checkTextProvider(provider: Members, at: string): void {
+function checkTextProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, (model, place) => {
     checkModel(model, place);
     for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${place}.${name}`, mustBeText, 0);
@@ -83,12 +85,12 @@ function checkTextProvider(provider: Members, at: string): void {
   mustBeFunction(provider, 'send', at);
 }
 
-function checkModel(model: unknown, place: string): asserts model is Members {
-  if (!isObject(model)) throw new Error(`${place} must be an object`);
+function checkModel(model: unknown, place: string): asserts model is JsonRecord {
+  if (!isRecord(model)) throw new Error(`${place} must be an object`);
   mustBeText(model.id, `${place}.id`);
 }
 
-function mustBeFunction(owner: Members, name: string, at: string): void {
+function mustBeFunction(owner: JsonRecord, name: string, at: string): void {
   if (typeof owner[name] !== 'function') throw new Error(`${at}.${name} must be a function`);
 }
 
@@ -105,8 +107,4 @@ function mustBeList(
   if (!Array.isArray(value)) throw new Error(`${place} must be a list`);
   if (value.length < least) throw new Error(`${place} must not be empty`);
   for (const [index, element] of value.entries()) check(element, `${place}.${index}`);
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

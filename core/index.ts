@@ -37,6 +37,7 @@ export * from './services/upstream-refusal.js';
 export { leaveScope, runInScope, type WorkScope } from './services/work-scope.js';
 export type * from './state/account-state.js';
 export type * from './state/accounts.js';
+export { FREE_PLAN_ID } from './state/accounts.js';
 export type * from './state/admissions.js';
 export type * from './state/api-keys.js';
 export type * from './state/audit.js';
@@ -52,6 +53,7 @@ export {
   type StateSettings,
 } from './state/index.js';
 export type * from './state/jobs.js';
+export { checkTransaction } from './state/money-checks.js';
 export type * from './state/orders.js';
 export { loadSecret } from './state/secrets.js';
 export type * from './state/sessions.js';

@@ -14,6 +14,7 @@ import { GatewayError, isGatewayError } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import { PluginConfigError } from './plugin-config.js';
 import type { Registry } from './registry.js';
+import { createRedaction } from './services/log-redaction.js';
 import { tracedOriginsOf } from './traced-origins.js';
 import { createValidator } from './validation.js';
 
@@ -252,10 +253,14 @@ function nameOf({ use }: PluginEntry): string {
   return typeof use === 'string' ? path.basename(use) : String(use?.name ?? 'plugin');
 }
 
+/** What it says may hold credentials, and health tells it to whoever asks. */
+const redact = createRedaction([]);
+
 /** In one line. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return `it threw ${String(error)}`;
-  const [said = ''] = error.message.split('\n');
+  if (!(error instanceof Error)) return redact(`it threw ${String(error)}`);
+  const [first = ''] = error.message.split('\n');
+  const said = redact(first);
   if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${said}`;
   // Who asked for a module that is not there is the configuration.
   return said.replace(/ imported from \S+plugin-host\.js$/, '');

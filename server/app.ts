@@ -244,8 +244,14 @@ interface UnroutedContext extends RequestContext {
   matched?: readonly { methods: readonly string[] }[];
 }
 
+/** Below these, errors have a shape of their own, also where no route is. */
+const MESSAGES = /^\/v1\/messages(?:\/|$)/;
+const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
+
 function refuseUnrouted(context: UnroutedContext): never {
-  const { method, path, router, matched = [] } = context;
+  const { method, path, router, state, matched = [] } = context;
+  if (MESSAGES.test(path)) state.anthropic = true;
+  if (LINK_DATA.test(path)) state.link = {};
   if (matched.length === 0) {
     // A base URL without its /v1 is the commonest mistake of all.
     const isThere = router?.match(`/v1${path}`, method).route;

@@ -21,6 +21,10 @@ export interface AudioWork<Answer> {
   route: string;
   model: string;
   operation: AudioOperation;
+  /** What is to be spoken. */
+  input?: string;
+  /** Names of what the request has and nobody looks at. Default: none. */
+  ignored?: readonly string[];
   ask(): AudioExchange<Answer & { ignored?: readonly string[] }>;
   /** Answers the client. */
   send(answer: Answer): Promise<void> | void;
@@ -28,27 +32,29 @@ export interface AudioWork<Answer> {
 
 /** Audio is not counted in tokens; but a budget that is used up is used up. */
 const LEAST_TOKENS = 1;
+/** Of a header field, which is to stay short whatever is sent. */
+const MOST_NAMES = 20;
 
 /** Lets a request in whose fields are good, and takes down what it used. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
   { gateway, usage }: AudioRouteOptions,
-  { route, model, operation, ask, send }: AudioWork<Answer>,
+  { route, model, operation, input, ignored = [], ask, send }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
-  const { standIn } = gateway.audio.match(model, operation);
+  const { standIn } = gateway.audio.match(model, operation, input);
   await usage.admitted(context, { route, model, tokens: LEAST_TOKENS }, async (work) => {
     const exchange = ask();
     work.uses(exchange.ended);
     const answer = await exchange.answer;
     if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
-    nameIgnored(context, answer.ignored);
+    nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
     await send(answer);
   });
 }
 
-/** Names what the model left out; the names are those of the open format. */
-function nameIgnored({ res: response }: RequestContext, ignored: readonly string[] = []): void {
-  const names = ignored.filter((name) => /^[\w.[\]-]+$/.test(name));
+/** Names what was left out; the names are those of the open format, or the caller's own. */
+function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
+  const names = [...new Set(ignored)].filter((name) => /^[\w.[\]-]{1,64}$/.test(name)).slice(0, MOST_NAMES);
   if (names.length > 0) response.setHeader('x-ignored-params', names.join(', '));
 }

@@ -1,12 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { BankTransaction } from 'mediagate';
+import { type BankTransaction, checkTransaction, isGatewayError } from 'mediagate';
+import { parseIsoTime } from './calendar-day.js';
 import { readCsv } from './csv.js';
-import { minorDigits } from './money.js';
+import { isCurrency, minorDigits } from './money.js';
 
 export type StatementTransfer = Omit<BankTransaction, 'provider'>;
 
 const MAX_BYTES = 16 * 1024 * 1024;
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const COLUMNS = ['id', 'amount', 'currency', 'text', 'at'] as const;
 
 /** A file that cannot be used. The message names it, and the line. */
@@ -27,18 +27,32 @@ export async function readBankStatement(file: string): Promise<readonly Statemen
   return lines.flatMap(({ name, values }) => {
     const problem = (what: string) => new BankStatementError(`${file}, ${name}: ${what}.`);
     const currency = values.currency?.toUpperCase() ?? '';
-    if (!CURRENCIES.has(currency)) throw problem('currency is no currency of ISO 4217');
+    if (!isCurrency(currency)) throw problem('currency is no currency of ISO 4217');
     const amount = kind === 'csv' ? minorUnits(values.amount, currency) : wholeNumber(values.amount);
     if (amount === undefined) throw problem(`amount is no amount of ${currency}`);
     if (amount <= 0) return [];
     const { id = '', text: said = '', at: day = '' } = values;
     if (id === '' || id.length > 200) throw problem('id must have 1 to 200 characters');
-    const at = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(day)
-      ? Date.parse(day)
-      : Number.NaN;
-    if (Number.isNaN(at)) throw problem('at must be a day such as 2026-06-15, or a time such as 2026-06-15T18:25:00Z');
-    return [{ id, amount, currency, text: said, at }];
+    const at = parseIsoTime(day);
+    if (at === undefined) {
+      throw problem('at must be a day such as 2026-06-15, or a time such as 2026-06-15T18:25:00Z');
+    }
+    const transfer = { id, amount, currency, text: said, at };
+    const unkept = reasonAgainst(transfer);
+    if (unkept !== undefined) throw problem(unkept);
+    return [transfer];
   });
+}
+
+/** Why it could not be kept: found out before any of the file is counted. */
+function reasonAgainst(transfer: StatementTransfer): string | undefined {
+  try {
+    checkTransaction({ ...transfer, provider: 'statement' });
+    return undefined;
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    return error.message.replace(/\.$/, '');
+  }
 }
 
 interface Line {

@@ -1,4 +1,4 @@
-import type { Grant } from 'mediagate';
+import { FREE_PLAN_ID, type Grant } from 'mediagate';
 
 /** A plan as the service document describes it. Null: not limited, or not said. */
 export interface Plan {
@@ -31,7 +31,7 @@ export interface Plan {
 }
 
 export interface FreeTier {
-  id: 'free';
+  id: typeof FREE_PLAN_ID;
   name: string;
   /** Accepted model requests. */
   requestLimit: number;
@@ -111,7 +111,7 @@ export const DEFAULT_CATALOGUE: Catalogue = {
     { ...PLAIN_PLAN, id: 'token_100m', name: '100M tokens', tokenLimit: 100_000_000 },
     { ...PLAIN_PLAN, id: 'token_300m', name: '300M tokens', tokenLimit: 300_000_000 },
   ],
-  freeTier: { id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] },
+  freeTier: { id: FREE_PLAN_ID, name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] },
   prices: [],
   furtherGrants: [],
   publicPriceTablesVisible: false,

@@ -9,6 +9,11 @@ const LEAST_BYTES = 16 * 1024 * 1024;
  * @throws Error where the folder is gone or its disk is full.
  */
 export async function checkRoom(folder: string, least = LEAST_BYTES): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < least) throw new Error(`fewer than ${least} bytes are free in ${folder}`);
+  if ((await roomOf(folder)).free < least) throw new Error(`fewer than ${least} bytes are free in ${folder}`);
+}
+
+/** Bytes of the file system of a folder. */
+export async function roomOf(folder: string): Promise<{ size: number; free: number }> {
+  const { bsize, blocks, bavail } = await statfs(folder);
+  return { size: blocks * bsize, free: bavail * bsize };
 }

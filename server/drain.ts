@@ -1,6 +1,7 @@
 import { Server as NetServer } from 'node:net';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { GatewayError } from 'mediagate';
 import type { HttpServer } from './http-server.js';
 
 const POLL_MS = 50;
@@ -23,7 +24,8 @@ export interface DrainOptions {
  * Says goodbye to clients, then stops accepting connections and lets requests in flight finish. For a while every answer
  * says that it is the last of its connection: a connection that is closed without a word may be the one on which a client
  * is sending its next request.
- * @returns True where all of them did in time; the others are cut off.
+ * @returns True where all of them did in time. Of the others, those without an answer are told to ask again, and the rest is
+ *   cut off.
  */
 export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
   const farewellMs = (await countConnections(server)) > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
@@ -49,6 +51,8 @@ export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }:
   if (!drained) {
     cutOff();
     await Promise.race([closed, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    server.refuseUnanswered(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+    await Promise.race([closed, sleep(FAREWELL_MS, undefined, { ref: false })]);
     server.closeAllConnections();
   }
   clearInterval(poll);

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { addField } from './answer-response.js';
+import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './middleware/request-state.js';
 
-/** A client that takes nothing for so long has gone without saying so. */
-const IDLE_MS = 120_000;
-const EVENTS = 'text/event-stream; charset=utf-8';
+/** Media type of server-sent events. */
+export const EVENTS = 'text/event-stream; charset=utf-8';
 /** Shorter ones are copied to what stands around them and written with it, which takes less than handing over each. */
 const SHORT_BYTES = 8_192;
 

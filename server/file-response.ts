@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import fresh from 'fresh';
 import { type ByteRange, type FileStat, GatewayError, type StoredBody } from 'mediagate';
 import parseRange from 'range-parser';
+import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './middleware/request-state.js';
 
 export interface ServedFile {
@@ -25,18 +26,22 @@ interface Validators {
   'last-modified': string;
 }
 
-/** A client that takes nothing for so long has gone without saying so. */
-const IDLE_MS = 120_000;
 const BUFFERED_BYTES = 64 * 1024;
 const WHOLE = 'bytes=0-';
 
 /**
- * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a copy that is still good, 416 for
- * a range that lies outside. Several ranges at once get the whole file.
+ * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a copy that is still good, 412 for
+ * another file than the client has a part of, 416 for a range that lies outside. Several ranges at once get the whole file.
  */
 export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileTerms): Promise<void> {
   const { req: request, res: response, method } = context;
   const validators = { etag: file.etag, 'last-modified': file.modifiedAt.toUTCString() };
+  if (isOfAnother(request.headers, validators)) {
+    context.status = 412;
+    setSharing(context);
+    context.body = '';
+    return;
+  }
   if (fresh(conditionsOf(request.headers), validators)) {
     setFileHeaders(context, terms);
     setValidators(context, validators);
@@ -54,6 +59,10 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   }
   const found = method === 'GET' ? await read(range) : undefined;
   if (method === 'GET' && !found) throw new GatewayError('file_not_found', 'The file is gone.');
+  // More than the announced length would be taken for the answer to the next request on the connection, less be waited for.
+  if (found && (found.etag !== file.etag || found.size !== file.size)) {
+    throw new GatewayError('upstream_unavailable', 'The file was replaced while it was asked for.');
+  }
   const { start, end } = range ?? { start: 0, end: file.size - 1 };
   setFileHeaders(context, terms);
   setValidators(context, validators);
@@ -67,6 +76,13 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
 /** Whether the client has what bears this tag already. */
 export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
   return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
+}
+
+/** Whether the client wants no other file than one that this is not: it goes on with what it has a part of. */
+function isOfAnother(headers: IncomingHttpHeaders, { etag, 'last-modified': modified }: Validators): boolean {
+  const { 'if-match': tags, 'if-unmodified-since': since = '' } = headers;
+  if (tags === undefined) return Date.parse(modified) > Date.parse(since);
+  return tags !== '*' && !tags.split(',').some((tag) => tag.trim() === etag);
 }
 
 /** What the client has. What it tells caches on the way (`fetch` says no-cache with these) is not for us. */

@@ -1,14 +1,25 @@
-import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
 import { AnswerResponse } from './answer-response.js';
 import { newRequestId } from './middleware/request-id.js';
 import { SECURITY_HEADERS } from './middleware/response-headers.js';
-import { ERROR_CLASSES, encodeError } from './wire/errors.js';
+import { ERROR_CLASSES, encodeError, errorHeaders } from './wire/errors.js';
 
 /** A connection that lives for ever keeps its client on one node for ever. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/** Requests of one connection that wait for the answers before theirs; a client that sends more of them loses it. */
+const MAX_WAITING = 32;
+/** Milliseconds: a client that takes nothing for so long has gone without saying so. */
+export const IDLE_MS = 120_000;
 /** What a client whose request was refused may take to read that and to close; closing at once could take it away again. */
 const LINGER_MS = 2_000;
 
@@ -20,16 +31,31 @@ export interface HttpServerOptions {
   requestMs?: number;
   /** Milliseconds for its header. Default 10,000. */
   headersMs?: number;
+  /** Milliseconds that a client may take nothing of an answer that is whole. Default 120,000. */
+  idleMs?: number;
+}
+
+interface Connection {
+  /** Begun so far. */
+  requests: number;
+  /** Here, and not begun. */
+  waiting: number;
+  /** The latest that was begun. */
+  response: ServerResponse;
+  /** The latest that is here. */
+  last: ServerResponse;
 }
 
 export interface HttpServer extends Server {
   /** Hangs up on whoever has a connection and no request on it: nothing was sent yet, or not a whole header. */
   closeUnasked(): void;
+  /** Answers all that have no answer yet with this, and hangs up on them. */
+  refuseUnanswered(error: GatewayError): void;
 }
 
 /** A Node server that slow, broken and hostile clients cannot hold up. Not listening yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { handler, maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000 } = options;
+  const { handler, maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
   const server = createServer({
     ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
@@ -44,19 +70,37 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.maxHeadersCount = 100;
   server.maxConnections = maxConnections;
 
-  const connections = new WeakMap<Duplex, { requests: number; response: ServerResponse }>();
-  const handle: RequestListener = (request, response) => {
-    const connection = connections.get(request.socket);
-    const requests = (connection?.requests ?? 0) + 1;
-    if (connection) {
-      connection.requests = requests;
-      connection.response = response;
-    } else connections.set(request.socket, { requests, response });
+  const connections = new WeakMap<Duplex, Connection>();
+  const begin = (request: IncomingMessage, response: ServerResponse, connection: Connection) => {
+    connection.requests += 1;
+    connection.response = response;
+    response.once('prefinish', () => {
+      if (request.socket.writableLength > 0) request.socket.setTimeout(idleMs);
+    });
     // Node's own limit asks the client to close and answers 503 to one that does not; this closes.
-    if (requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
+    if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
     if (isTarget(request.url ?? '')) return handler(request, response);
     const { status, headers, body } = refusal(new GatewayError('bad_request', 'The target of the request is no URL.'));
-    return response.writeHead(status, headers).end(body);
+    response.writeHead(status, headers).end(body);
+  };
+  // Requests may be sent without waiting for answers. Begun all at once, they would each hold a file, a place or a model
+  // of which the client takes nothing yet.
+  const handle: RequestListener = (request, response) => {
+    const known = connections.get(request.socket);
+    const connection = known ?? { requests: 0, waiting: 0, response, last: response };
+    if (!known) connections.set(request.socket, connection);
+    connection.last = response;
+    if (response.socket) begin(request, response, connection);
+    else if (connection.waiting === MAX_WAITING) request.socket.destroy();
+    else {
+      connection.waiting += 1;
+      response.once('socket', () => {
+        connection.waiting -= 1;
+        // Of the answer before; Node forgets it only where no request waits.
+        request.socket.setTimeout(0);
+        begin(request, response, connection);
+      });
+    }
   };
   server.on('request', handle);
   // Without a listener Node says "continue" to anybody; here only a reader of the body does, after the key was checked.
@@ -64,18 +108,16 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.on('checkExpectation', handle);
   server.on('connect', (_request, socket) => {
     socket.on('error', () => undefined);
-    const tell = () => refuse(socket, new GatewayError('method_not_allowed', 'CONNECT is not supported.'));
-    const before = connections.get(socket)?.response;
-    if (!before || before.writableFinished) tell();
-    else before.once('finish', tell);
+    const error = new GatewayError('method_not_allowed', 'CONNECT is not supported.');
+    refuseBehind(connections.get(socket)?.last, socket, error);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const response = connections.get(socket)?.response;
-    // An answer is under way on this socket, or out before its request was: another one would be garbage.
-    const isAnswered = response?.headersSent && !(response.writableFinished && response.req.complete);
+    const last = connections.get(socket)?.last;
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    else if (!isAnswered) refuse(socket, ...parserFailure(error.code));
-    else if (response.writableEnded) endLingering(socket);
+    else if (!last || last.req.complete) refuseBehind(last, socket, ...parserFailure(error.code));
+    // What is wrong is the body of the latest request; where its answer is under way or out, another one would be garbage.
+    else if (last.socket && !last.headersSent) refuse(socket, ...parserFailure(error.code));
+    else if (last.writableEnded) endLingering(socket);
     else socket.destroy();
   });
 
@@ -89,6 +131,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       for (const socket of sockets) {
         const response = connections.get(socket)?.response;
         if (!response || response.writableFinished) socket.destroy();
+      }
+    },
+    refuseUnanswered(error: GatewayError) {
+      for (const socket of sockets) {
+        const response = connections.get(socket)?.response;
+        if (response && !response.headersSent && socket.writable) refuse(socket, error);
       }
     },
   });
@@ -111,6 +159,19 @@ function parserFailure(code: string | undefined): [GatewayError, number?] {
     default:
       return [new GatewayError('bad_request', 'The request is not valid HTTP.')];
   }
+}
+
+/** Refuses what came behind a whole request once that is answered: it has been accepted, whatever follows it. */
+function refuseBehind(before: ServerResponse | undefined, socket: Duplex, error: GatewayError, status?: number): void {
+  if (!before || before.writableFinished) {
+    refuse(socket, error, status);
+    return;
+  }
+  // More of it would be another failure.
+  socket.pause();
+  before.once('finish', () => {
+    if (socket.writable) refuse(socket, error, status);
+  });
 }
 
 /** An answer where there is no response object to write it to. */
@@ -137,6 +198,7 @@ function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status)
   const body = encodeError(error, { requestId });
   const headers: Record<string, string | number> = {
     ...SECURITY_HEADERS,
+    ...errorHeaders(error, { requestId }),
     'x-request-id': requestId,
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

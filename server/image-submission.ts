@@ -4,6 +4,7 @@ import { keyOf } from './middleware/auth.js';
 import { useJsonBody } from './middleware/body.js';
 import type { BodyBudget } from './middleware/body-budget.js';
 import type { RequestContext } from './middleware/request-state.js';
+import { markReplayed } from './wire/idempotency-key.js';
 import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
 
 export interface ImageSubmitterOptions extends SizeRule {
@@ -57,10 +58,7 @@ export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: I
     if (slot && submission.slot) acceptSlot(response, slot, submission.slot);
     if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
     const { job, replayed } = submission;
-    if (replayed) {
-      response.setHeader('Idempotency-Replayed', 'true');
-      response.setHeader('Idempotent-Replayed', 'true');
-    }
+    if (replayed) markReplayed(response);
     return { job, replayed };
   };
 }

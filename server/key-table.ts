@@ -56,7 +56,23 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let readAt = clock.monotonic();
   for (const record of await keys.list()) table.set(record.id, record);
 
-  async function refresh(): Promise<void> {
+  let refreshes = 0;
+  let latest = Promise.resolve();
+
+  /** One after the other: what was read before a change must not take the place of what was read after it. */
+  function refresh(): Promise<void> {
+    refreshes += 1;
+    latest = latest.then(readChanges).finally(() => {
+      refreshes -= 1;
+    });
+    return latest;
+  }
+
+  function refreshUnlessRunning(): void {
+    if (refreshes === 0) void refresh();
+  }
+
+  async function readChanges(): Promise<void> {
     const beganAt = clock.monotonic();
     try {
       const startedAt = await keys.now();
@@ -144,7 +160,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     return record;
   }
 
-  const timers = [setInterval(refresh, REFRESH_MS), setInterval(touch, TOUCH_MS)];
+  const timers = [setInterval(refreshUnlessRunning, REFRESH_MS), setInterval(touch, TOUCH_MS)];
   for (const timer of timers) timer.unref();
 
   return {

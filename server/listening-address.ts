@@ -27,7 +27,7 @@ export function hasLocalLinks({
   return baseUrl === undefined && (isEveryAddress(host) || trustedProxies.length > 0);
 }
 
-/** What links in answers name, for people. */
+/** What links in answers begin with, for people. */
 export function describeLinks(
   settings: Pick<Settings, 'host' | 'baseUrl' | 'trustedProxies'>,
   address: string,

@@ -119,7 +119,7 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
   const links = describeLinks(settings, address);
   const lines = [
     `mediagate ${what} on ${describeListening(settings, address)}`,
-    ...(links === address ? [] : [`Links name ${links}`]),
+    ...(links === address ? [] : [`Links begin with ${links}`]),
     ...(metricsAddress ? [`Metrics are at ${metricsAddress}/metrics`] : []),
     ...notices,
   ];

@@ -1,5 +1,6 @@
+import { roomOf } from './data-folder.js';
 import type { AddLookedUp, Figure } from './metrics-figures.js';
-import { type MetricSources, roomOf } from './metrics-sources.js';
+import type { MetricSources } from './metrics-sources.js';
 import { PACKAGE_VERSION } from './version.js';
 
 /** Figures of this process and of what it rests on. */

@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises';
 import type { Gateway, Jobs } from 'mediagate';
 import type { CheckResult } from './health.js';
 import type { BodyBudget } from './middleware/body-budget.js';
@@ -19,10 +18,4 @@ export interface MetricSources {
   dataDir?: string;
   /** Finished spans, by what became of them. */
   spans?(): Readonly<Record<'sent' | 'failed' | 'dropped', number>>;
-}
-
-/** Bytes of the file system of a folder. */
-export async function roomOf(folder: string): Promise<{ size: number; free: number }> {
-  const { bsize, blocks, bavail } = await statfs(folder);
-  return { size: blocks * bsize, free: bavail * bsize };
 }

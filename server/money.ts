@@ -1,3 +1,10 @@
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+/** Whether ISO 4217 has it. */
+export function isCurrency(code: string): boolean {
+  return CURRENCIES.has(code);
+}
+
 /** Digits after the point that a currency has: EUR 2, VND 0. */
 export function minorDigits(currency: string): number {
   const { maximumFractionDigits = 0 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();

@@ -46,13 +46,15 @@ function freeTerms({ id, requestLimit, rpm, modelAccess }: FreeTier, grants: rea
 }
 
 function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
-  const { durationDays, tokenLimit, dailyTokenLimit, requestLimit, imageOnly } = plan;
-  const isCounted = !imageOnly && [requestLimit, tokenLimit, dailyTokenLimit].some((limit) => limit !== null);
+  const { durationDays, tokenLimit, dailyTokenLimit, requestLimit } = plan;
+  // One for images alone, to which these may be granted all the same.
+  const hasModels = grants.includes('text') || grants.includes('audio');
+  const isCounted = hasModels && [requestLimit, tokenLimit, dailyTokenLimit].some((limit) => limit !== null);
   return {
     planId: plan.id,
     grants,
     rpm: plan.includedRpm,
-    models: plan.allModels || imageOnly ? null : modelAccess,
+    models: plan.allModels || !hasModels ? null : modelAccess,
     imageDailyLimit: plan.imageDailyLimit,
     durationMs: durationDays === 0 ? null : durationDays * DAY_MS,
     budget: isCounted ? { tokenLimit, dailyTokenLimit, requestLimit, resets: 'never' } : null,

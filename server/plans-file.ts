@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createValidator, type Static, Type } from 'mediagate';
 import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
 import { GRANTS } from './keys.js';
+import { isCurrency } from './money.js';
 
 const strict = { additionalProperties: false } as const;
 const Limit = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]));
@@ -11,7 +12,6 @@ const Flag = Type.Optional(Type.Boolean());
 const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 100 }));
 
 const Grants = Type.Optional(Type.Array(Type.Union(GRANTS.map((grant) => Type.Literal(grant)))));
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const Price = Type.Object(
   { amount: Type.Integer({ minimum: 1, maximum: 1e15 }), currency: Type.String({ pattern: '^[A-Z]{3}$' }) },
   strict,
@@ -78,6 +78,13 @@ type PlanChange = Static<typeof PlanSchema>;
 
 const validator = createValidator(FileSchema);
 
+/** Limits of the plan record that nothing here counts, and what is said to whoever sets one: a plan would be sold with it. */
+const UNKEPT = {
+  imageLimit: 'imageDailyLimit limits images',
+  imageMonthlyLimit: 'imageDailyLimit limits images',
+  opusRequestLimit: 'requestLimit limits requests',
+} as const;
+
 /** A file of plans that cannot be used. The message names the file and the member. */
 export class PlansFileError extends Error {
   override readonly name = 'PlansFileError';
@@ -122,8 +129,12 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
     if (given.findIndex((plan) => plan.id === id) < index) {
       throw new PlansFileError(`${file}: plans.${index}.id ${id} is there twice.`);
     }
-    if (change.price && !CURRENCIES.has(change.price.currency)) {
+    if (change.price && !isCurrency(change.price.currency)) {
       throw new PlansFileError(`${file}: plans.${index}.price.currency is no currency of ISO 4217.`);
+    }
+    for (const [member, instead] of Object.entries(UNKEPT) as [keyof typeof UNKEPT, string][]) {
+      if (typeof change[member] !== 'number') continue;
+      throw new PlansFileError(`${file}: plans.${index}.${member} is a limit that nothing keeps here; ${instead}.`);
     }
     const whole = changePlan(plans.get(id), change);
     if (whole.includedRpm > whole.maxRpm) {

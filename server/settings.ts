@@ -78,7 +78,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageRestartPolicy: 'requeue' | 'fail';
   /** Bytes of one sound that is sent. */
   audioMaxBytes: number;
-  /** Default: the plans of the service document. */
+  /** Default: the built-in plans. */
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
   /** Where money goes; made of the settings of payments. Default: none is taken. */
@@ -305,7 +305,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'IMAGE_ANY_SIZE',
     default: 'on',
-    description: '`off` accepts the sizes of the service document alone.',
+    description: '`off` accepts only the four named sizes and `auto`.',
     read: (text) => ({ anyImageSize: oneOf(text, ['on', 'off']) === 'on' }),
   },
   {
@@ -330,8 +330,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'PLANS_FILE',
     default: 'none',
-    description:
-      'JSON file of plans that differ from those of the service document or are added to them, prices and support.',
+    description: 'JSON file that changes the built-in plans, adds further ones, and sets prices and support.',
     read: (text) => ({ plansFile: path.resolve(text) }),
   },
   {

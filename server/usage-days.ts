@@ -1,4 +1,5 @@
 import type { UsageTotal } from 'mediagate';
+import { dayOf, isDay } from './calendar-day.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -60,13 +61,4 @@ export function addUp(totals: readonly UsageCounts[]): UsageCounts {
   const sum = Object.fromEntries(COUNTS.map((count) => [count, 0])) as unknown as UsageCounts;
   for (const total of totals) for (const count of COUNTS) sum[count] += total[count];
   return sum;
-}
-
-function isDay(text: string): boolean {
-  // A day that no month has is another one once it was read.
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }

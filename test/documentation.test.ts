@@ -46,6 +46,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
     '`images`',
     'How an image job is doing, and its image once there is one; `?wait=` holds on.',
   ],
+  'GET /v1/images/jobs/:id/events': ['`images`', 'The same as server-sent events, until it has ended.'],
   'DELETE /v1/images/jobs/:id': ['`images`', 'Cancels an image job that has not ended.'],
   'POST /v1/images/jobs/:id/cancel': ['`images`', 'The same for clients that cannot send DELETE.'],
   'POST /v1/images/generations': ['`images`', 'One image; answers when it is ready, as OpenAI clients expect.'],
@@ -61,11 +62,13 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'POST /v1/audio/sound-effects': ['`audio`', 'A description in, a sound out.'],
   'POST /v1/chat/completions': ['`text`', 'A chat, whole or streamed, in the format of the OpenAI SDKs.'],
   'POST /v1/responses': ['`text`', 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.'],
+  'POST /v1/responses/compact': ['`text`', 'A long conversation made shorter, where the upstream does that.'],
+  'POST /v1/responses/input_tokens': ['`text`', 'How many tokens a request would have.'],
   'GET /v1/responses/:id': ['`text`', 'A response that was stored where it was made.'],
   'DELETE /v1/responses/:id': ['`text`', 'Deletes it there.'],
   'POST /v1/responses/:id/cancel': ['`text`', 'Ends one that is made in the background.'],
   'GET /v1/responses/:id/input_items': ['`text`', 'What a stored response answers.'],
-  'GET /v1/models': ['`text` or `audio`', 'Models that are ready and that the key may use.'],
+  'GET /v1/models': ['`text` or `audio`', 'Models that are ready and that the plan of the key allows.'],
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
   'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
   'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
@@ -249,7 +252,7 @@ describe("README's tables equal the code", () => {
     const text = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
     const chapters = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
     const [contents = ''] = text.split('\n## ', 1);
-    const listed = [...contents.matchAll(/\[([^\]]+)\]\(#[a-z-]+\) *(?:·|\n*$)/g)].map(([, title]) => title);
+    const listed = [...contents.matchAll(/\[([^\]]+)\]\(#[a-z-]+\) *(?:·|<br>|\n*$)/g)].map(([, title]) => title);
     expect(listed).to.deep.equal(chapters);
   });
 

@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
+import { packageRoot } from './support/package-root.js';
 import { runTestFiles } from './support/test-process.js';
 
 describe('a process of the tests', () => {
@@ -39,4 +43,29 @@ describe('a process of the tests', () => {
       expect(failures[0]).to.match(/^a process of the tests ended with (SIGKILL|0|1): .*0\.test\.js .*1\.test\.js$/);
     });
   }
+});
+
+describe('a process that starts others', () => {
+  it('ends them however many signals it is sent', async () => {
+    const support = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'support', 'command-line.js'));
+    // The second signal comes while the handlers of "exit" are at work, which take their time here.
+    const program = `
+      import { writeSync } from 'node:fs';
+      import ${JSON.stringify(support)};
+      process.on('exit', () => {
+        writeSync(1, 'ending ');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+        writeSync(1, 'ended');
+      });
+      setInterval(() => undefined, 1_000);
+      writeSync(1, 'started ');`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+    let said = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said === 'started ' || said === 'started ending ') child.kill('SIGTERM');
+    });
+    const [code] = await once(child, 'close');
+    expect([code, said]).to.deep.equal([1, 'started ending ended']);
+  });
 });

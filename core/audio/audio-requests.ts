@@ -69,8 +69,12 @@ export interface Audio {
    *   `request_too_large`, `upstream_unavailable` where the disk is full; what the chunks throw.
    */
   receive(upload: SoundUpload): Promise<UploadedSound>;
-  /** Without any I/O. @throws GatewayError `model_not_found`, `model_not_supported`. */
-  match(model: string, operation: AudioOperation): AudioModelMatch;
+  /**
+   * Without any I/O.
+   * @param input what is to be spoken, where anything is.
+   * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model takes.
+   */
+  match(model: string, operation: AudioOperation, input?: string): AudioModelMatch;
   transcribe(call: TranscribeCall): AudioExchange<Heard>;
   /** To English. */
   translate(call: TranscribeCall): AudioExchange<Heard>;

@@ -18,6 +18,9 @@ import { createSoundUploads } from './sound-uploads.js';
 import { openSounding } from './sounding.js';
 import { checkTranscript } from './transcript-check.js';
 
+/** Of a model that says nothing: as many as the open format lets clients send. */
+const MAX_CHARACTERS = 4_096;
+
 export interface AudioServiceOptions {
   registry: Registry;
   host: PluginHost;
@@ -68,8 +71,10 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
 
   return {
     receive: createSoundUploads({ scratch, ...media }),
-    match(model, operation) {
-      const { standIn } = host.terms(findModel(registry, model, operation).entry);
+    match(model, operation, input) {
+      const { entry, contribution } = findModel(registry, model, operation);
+      if (input !== undefined) checkLength(input, longestText(contribution, model));
+      const { standIn } = host.terms(entry);
       return standIn === undefined ? {} : { standIn };
     },
     transcribe: (call) => hear('transcribe', call),
@@ -85,6 +90,17 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
         provider.generateSound?.({ ...call, signal }),
       ),
   };
+}
+
+function longestText({ models }: AudioProvider, model: string): number {
+  return models.find(({ id }) => id === model)?.maxCharacters ?? MAX_CHARACTERS;
+}
+
+/** As people count: what takes two units of UTF-16 is one character. */
+function checkLength(input: string, maxCharacters: number): void {
+  if (input.length <= maxCharacters || [...input].length <= maxCharacters) return;
+  const message = `input must be a text of 1 to ${maxCharacters} characters for this model.`;
+  throw new GatewayError('invalid_value', message, { param: 'input' });
 }
 
 /** The registry finds a provider for an operation only where it has the method. */

@@ -24,6 +24,8 @@ export interface AudioModel {
   /** Public model id. */
   id: string;
   operations: readonly AudioOperation[];
+  /** Longest text that it speaks, in characters. Default 4,096, as the open format has it. */
+  maxCharacters?: number;
 }
 
 interface AudioCall {
@@ -114,7 +116,7 @@ export interface SoundStream {
 }
 
 export interface SpeakCall extends AudioCall {
-  /** 1 to 4,096 characters. */
+  /** At least one character, and at most as many as the model takes. */
   input: string;
   voice: string;
   format: SpeechFormat;

@@ -12,6 +12,11 @@ export interface Usage {
   totalTokens?: number;
   cachedTokens?: number;
   reasoningTokens?: number;
+  /** Of the tokens in and out, those of text and of images, where a model of images tells them apart. */
+  inputTextTokens?: number;
+  inputImageTokens?: number;
+  outputTextTokens?: number;
+  outputImageTokens?: number;
   /** Characters billed by a speech vendor. */
   characters?: number;
   /** Seconds of sound. */

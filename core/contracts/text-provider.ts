@@ -2,6 +2,9 @@ import type { UpstreamState } from './meter.js';
 
 export type TextRoute = 'chat_completions' | 'responses';
 
+/** What the responses format has done with a request besides answering it: made shorter, or its tokens counted. */
+export type ResponsesTask = 'compact' | 'input_tokens';
+
 /**
  * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out as they are, so
  * nothing an upstream adds is lost in translation. What the bytes say of usage, and how a stream has to end, the gateway
@@ -9,6 +12,8 @@ export type TextRoute = 'chat_completions' | 'responses';
  */
 export interface TextProvider {
   readonly models: readonly TextModel[];
+  /** Of the responses route, with each model that has it. Default: requests are answered, and nothing else. */
+  readonly tasks?: readonly ResponsesTask[];
   /**
    * Resolves when the upstream has answered with a status and its first bytes are here, so that another upstream may be
    * tried before anything reached the client. The body then flows; what it throws ends the stream.
@@ -31,6 +36,8 @@ export interface TextModel {
 
 export interface TextCall {
   route: TextRoute;
+  /** One of {@link TextProvider.tasks}, with the responses route. Default: the request is answered. */
+  task?: ResponsesTask;
   /** Public model id. */
   model: string;
   /** The caller's JSON object as it is to be sent, but for `model`, which is still the public id. See `replaceMembers`. */

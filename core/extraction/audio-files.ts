@@ -1,5 +1,5 @@
 import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/extractor.js';
-import type { Clock, Logger, Storage } from '../contracts/services.js';
+import type { ByteRange, Clock, Logger, Storage } from '../contracts/services.js';
 import type { HttpFaces } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
@@ -59,7 +59,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
 
   async function find({ fileName }: Item) {
     const file = await storage.stat(fileName);
-    return file && { kind: 'stored' as const, file, read: (range?: Range) => storage.read(fileName, range) };
+    return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
   }
 
   async function produce({ extractor, link, fileName }: Item, ...[signal, onFirstBytes]: Parameters<Make>) {
@@ -133,8 +133,6 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     close: () => makings.close(),
   };
 }
-
-type Range = Parameters<Storage['read']>[1];
 
 /** How an item's file is called where it is saved: ASCII without anything that a header or a file system would mind. */
 function downloadNameOf({ extractor, link }: Item): string {

@@ -1,7 +1,7 @@
 import type { AudioSource } from '../contracts/extractor.js';
 import type { HttpClient, HttpStream } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
-import { type Hop, nextHop } from '../services/http-redirect.js';
+import { discard, type Hop, nextHop } from '../services/http-redirect.js';
 
 /** Bytes of a source at most. */
 const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
@@ -126,11 +126,6 @@ function parseUrl(text: string): URL {
   const url = URL.parse(text);
   if (!url) throw unavailable('The platform names a source that is not a URL.');
   return url;
-}
-
-/** Lets go of an answer whose body is not wanted. */
-function discard(reply: HttpStream): void {
-  void reply.body[Symbol.asyncIterator]().return?.();
 }
 
 function refused(status: number): GatewayError {

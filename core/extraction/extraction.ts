@@ -112,11 +112,27 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
       throw new GatewayError(
         'redirected_to_unsupported',
         'The short link leads to something that is not an item of a supported platform.',
-        {
-          platform: contribution.platform,
-          cause,
-        },
+        { reason: new URL(leadsTo).hostname, cause },
       );
+    }
+  }
+
+  /** What a short link stands for. The source was asked, so whoever is refused hears how that went, as of any other rung. */
+  async function walk(from: Target, signal: AbortSignal | undefined): Promise<Target> {
+    const begun = clock.monotonic();
+    let target = from;
+    try {
+      for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
+        if (hops === MAX_SHORT_LINKS)
+          throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
+        target = await resolveShortLink(target, signal);
+      }
+      return target;
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      const { platform } = target.extractor.contribution;
+      const attempt = { rung: 'short_link', outcome: error.code, ms: Math.round(clock.monotonic() - begun) };
+      throw error.with({ platform, attempts: [attempt] });
     }
   }
 
@@ -173,12 +189,8 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   }
 
   async function identify(request: ExtractRequest): Promise<Item> {
-    let target = match(request.url);
-    for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
-      if (hops === MAX_SHORT_LINKS)
-        throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
-      target = await resolveShortLink(target, request.signal);
-    }
+    const matched = match(request.url);
+    const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
     return itemOf(target, {
       clipReviewLimit: request.clipReviewLimit ?? EXTRACT_DEFAULTS.clipReviewLimit,
       clipSort: request.clipSort ?? EXTRACT_DEFAULTS.clipSort,

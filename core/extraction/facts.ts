@@ -1,3 +1,5 @@
+import { isRecord } from './json-walk.js';
+
 /** The parts of a plugin's shipped facts that an entry overrides, in the same shape. */
 export type FactsOverride = Readonly<Record<string, unknown>>;
 
@@ -23,10 +25,6 @@ function merge(base: unknown, override: unknown, path: string): unknown {
     merged[name] = merge(base[name], value, `${path}.${name}`);
   }
   return merged;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

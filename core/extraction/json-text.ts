@@ -17,6 +17,15 @@ export function parseJson(text: string): unknown {
   return parseJsonPart(text, 0, text.length);
 }
 
+/** As `parseJson`; undefined where the text is no JSON, as what is cut off or a page in place of data. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** As `parseJson`, of the part of a text from `start` to before `end`. */
 export function parseJsonPart(text: string, start: number, end: number): unknown {
   // The whole text is looked at in place: reading single characters of a slice takes twice as long.

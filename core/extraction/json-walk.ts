@@ -12,9 +12,13 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   return current;
 }
 
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** An object that is not an array. */
 export function asRecord(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 /** The value where it is a list. */
@@ -31,6 +35,17 @@ export function asString(value: unknown): string | undefined {
 export function asNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   return typeof value === 'string' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
+}
+
+/** Zero and more, whole, and no larger than a number can hold: a counter or a size. Written as for {@link asNumber}. */
+export function asCount(value: unknown): number | undefined {
+  const number = asNumber(value);
+  return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+/** As {@link asCount}, where zero says nothing, as of a picture's width. */
+export function asPositive(value: unknown): number | undefined {
+  return asCount(value) || undefined;
 }
 
 /** The value where it is true or false. */

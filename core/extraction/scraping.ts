@@ -2,11 +2,13 @@
 export { type Count, parseCount } from './counts.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export { type FoundJson, findJsonAfter } from './json-in-script.js';
-export { literalEnd, parseJson } from './json-text.js';
+export { literalEnd, parseJson, tryParseJson } from './json-text.js';
 export {
   asArray,
   asBoolean,
+  asCount,
   asNumber,
+  asPositive,
   asRecord,
   asString,
   at,

@@ -1,5 +1,7 @@
-import type { HttpClient } from '../contracts/services.js';
+import type { HttpClient, HttpStream } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import { discard } from '../services/http-redirect.js';
+import { retryAfterSeconds } from '../services/upstream-refusal.js';
 
 const MAX_HOPS = 5;
 
@@ -27,11 +29,11 @@ export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
   for (let hops = 0; hops < MAX_HOPS; hops += 1) {
     if (seen.has(url.href)) throw dead('it leads back to itself');
     seen.add(url.href);
-    const { status, location, retryAfterSeconds } = await ask(url, walk);
+    const { status, headers } = await ask(url, walk);
     if (status === 404 || status === 410) throw dead(`HTTP ${status}`);
     if (status === 429) {
       throw new GatewayError('upstream_rate_limited', 'The source limits how often it is asked.', {
-        retryAfterSeconds,
+        retryAfterSeconds: retryAfterSeconds({ headers }),
       });
     }
     if (status >= 500)
@@ -42,7 +44,7 @@ export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
       throw new GatewayError('upstream_refused', 'The source refused to resolve the short link.', {
         reason: `HTTP ${status}`,
       });
-    const next = status >= 300 && location ? URL.parse(location, url) : undefined;
+    const next = status >= 300 && headers.location ? URL.parse(headers.location, url) : undefined;
     if (!next) return url;
     if (walk.isDestination(next)) return next;
     if (!walk.mayAsk(next)) {
@@ -55,11 +57,11 @@ export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
   throw dead('it redirects too often');
 }
 
-async function ask(url: URL, { http, headers, signal }: ShortLinkWalk) {
-  const { status, headers: fields, body } = await http.stream({ url, headers, signal });
-  // Where it leads is in the header; leaving the body closes the connection.
-  await body[Symbol.asyncIterator]().return?.();
-  return { status, location: fields.location, retryAfterSeconds: Number(fields['retry-after']) || undefined };
+async function ask(url: URL, { http, headers, signal }: ShortLinkWalk): Promise<HttpStream> {
+  const reply = await http.stream({ url, headers, signal });
+  // Where it leads is in the header.
+  discard(reply);
+  return reply;
 }
 
 function dead(reason: string): GatewayError {

@@ -2,7 +2,7 @@ import type { HttpClient, HttpStream } from '../contracts/services.js';
 import { withDeadline } from '../deadline.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/image-check.js';
-import { type Hop, nextHop } from '../services/http-redirect.js';
+import { discard, type Hop, nextHop } from '../services/http-redirect.js';
 
 const DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 3;
@@ -75,11 +75,6 @@ async function readBody(reply: HttpStream): Promise<Uint8Array> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** Lets go of an answer whose body is not wanted. */
-function discard(reply: HttpStream): void {
-  void reply.body[Symbol.asyncIterator]().return?.();
 }
 
 function failed(why: string, details: { cause?: unknown; retryable?: boolean } = {}): GatewayError {

@@ -43,15 +43,21 @@ export async function startBrowserProcess(
   const ended = collectLastWords(child);
   await once(child, 'spawn');
   const { pid } = child;
-  const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
   if (pid === undefined) throw new Error('the browser has no process id');
+  const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
   // The browser closes its ends when it dies, which is seen here before it can be waited for.
   let alive = true;
+
+  const kill = async () => {
+    alive = false;
+    // The number of a group that is gone may be another one's by now.
+    if (child.exitCode === null && child.signalCode === null) killGroup(child, pid);
+    await ended;
+  };
   for (const end of [input, output]) {
     end.on('error', () => {});
-    end.once('close', () => {
-      alive = false;
-    });
+    // One that only hung up would run on, with nobody to end it.
+    end.once('close', () => void kill());
   }
   return {
     pid,
@@ -61,12 +67,7 @@ export async function startBrowserProcess(
     input,
     output,
     ended,
-    async kill() {
-      alive = false;
-      // The number of a group that is gone may be another one's by now.
-      if (child.exitCode === null && child.signalCode === null) killGroup(child, pid);
-      await ended;
-    },
+    kill,
   };
 }
 

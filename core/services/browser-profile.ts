@@ -1,14 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isProcessRunning } from '../system-error.js';
 
-/** The process that made a folder is in its name: a folder without its process is nobody's. */
+/**
+ * The process that made a folder is in its name, and which start of it: a container gives each start the same id. A folder
+ * without its process is nobody's.
+ */
 const FOLDER = /^mediagate-browser-(\d+)-/;
+const OWN = `mediagate-browser-${process.pid}-${randomUUID().slice(0, 8)}-`;
 
 /** Makes an empty folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
 export function createProfile(): Promise<string> {
-  return mkdtemp(path.join(tmpdir(), `mediagate-browser-${process.pid}-`));
+  return mkdtemp(path.join(tmpdir(), OWN));
 }
 
 /** What a browser wrote last may come while the folder is being emptied. */
@@ -21,7 +26,8 @@ export async function removeLeftProfiles(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names) {
     const pid = Number(FOLDER.exec(name)?.[1]);
-    if (!Number.isSafeInteger(pid) || isProcessRunning(pid)) continue;
+    if (!Number.isSafeInteger(pid)) continue;
+    if (pid === process.pid ? name.startsWith(OWN) : isProcessRunning(pid)) continue;
     const folder = path.join(tmpdir(), name);
     const { uid } = await lstat(folder).catch(() => ({ uid: -1 }));
     // The folder for temporary files is everybody's; what another user planted there is left alone.

@@ -52,7 +52,8 @@ export async function readResponse({ status, headers, url, received, body }: Ans
   return { status, headers, url, body: bytes, text, json: () => readJson(text()) };
 }
 
-function readJson(text: string): unknown {
+/** @throws GatewayError `upstream_refused` where it is no JSON. */
+export function readJson(text: string): unknown {
   try {
     return parseJson(text);
   } catch {

@@ -1,4 +1,4 @@
-import type { HttpRequest } from '../contracts/services.js';
+import type { HttpRequest, HttpStream } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type HeaderFields, withoutContentFields, withoutCredentials } from './http-headers.js';
 
@@ -25,6 +25,11 @@ export function nextHop(hop: Hop, status: number, location: string | undefined):
     ? { url, method: 'GET', headers: withoutContentFields(hop.headers) }
     : { ...hop, url };
   return url.origin === hop.url.origin ? next : { ...next, headers: withoutCredentials(next.headers) };
+}
+
+/** Lets go of an answer whose body is not wanted, as of one on the way. */
+export function discard(reply: HttpStream): void {
+  void reply.body[Symbol.asyncIterator]().return?.();
 }
 
 function becomesGet(method: string, status: number): boolean {

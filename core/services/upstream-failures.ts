@@ -35,7 +35,8 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
     return new TryFailure(error, { again: 'anywhere', counts: false });
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
-  return new TryFailure(error, { again: 'anywhere', counts: true });
+  // A conflict is between requests, and callers can make any number of them.
+  return new TryFailure(error, { again: 'anywhere', counts: status !== 409 });
 }
 
 /** What a request means that has no answer, or one that broke off. */
@@ -98,7 +99,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
     if (failure instanceof TryFailure) {
       const { error, consequence } = failure;
       const { again, counts } = consequence;
-      const isCallers = again === 'nowhere' && !counts;
+      const isCallers = !counts && (again === 'nowhere' || !error.retryable);
       // Nobody but the operator can mend what is left to others, so these are alerts. A caller's fault is none of the
       // operator's business, and the words about it may be the caller's own.
       const level = isCallers ? 'info' : again === 'elsewhere' ? 'error' : 'warn';

@@ -58,7 +58,7 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
  * How long to wait, in seconds: `retry-after-ms`, which some send beside it, or `Retry-After`, whether it says seconds or a
  * date; undefined where it is neither.
  */
-export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>, now: number): number | undefined {
+export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>, now = Date.now()): number | undefined {
   const milliseconds = headers['retry-after-ms'];
   if (milliseconds !== undefined && /^\d{1,9}(?:\.\d+)?$/.test(milliseconds)) return Number(milliseconds) / 1000;
   const text = headers['retry-after'];

@@ -1,6 +1,9 @@
 import type { Grant } from './api-keys.js';
 import type { Budget } from './budgets.js';
 
+/** The plan that an account has as long as it has no other. */
+export const FREE_PLAN_ID = 'free';
+
 /** What a plan gives an account, as it was when it was bought: a catalogue that changes later changes nothing of it. */
 export interface PlanTerms {
   planId: string;
@@ -53,7 +56,8 @@ export interface Accounts {
   /**
    * Gives the account a plan without an order. All its keys follow in the same transaction, with plan, grants, RPM, models,
    * budget and end. What is left of a running budget that limits the same things in the same rhythm is kept and what the
-   * plan adds comes on top; any other budget is replaced by a new one. The plan it already has is lengthened.
+   * plan adds comes on top; any other budget, and that of the free plan, is replaced by a new one. The plan it already has is
+   * lengthened.
    * Writes the audit row `plan.granted` (subject: the account).
    * @throws GatewayError `account_not_found`.
    */

@@ -8,6 +8,7 @@ import { createBudgetTable } from './budget-table.js';
 import type { Database } from './database.js';
 import { createJobClock } from './job-clock.js';
 import { createLanes } from './lanes.js';
+import { createRareWarning } from './rare-warning.js';
 import type { Script } from './script.js';
 import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
 import type { SlotTable } from './slots.js';
@@ -17,7 +18,6 @@ import { createWriteBehind } from './write-behind.js';
 
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;
-const LOG_INTERVAL_MS = 60_000;
 /** Settlements that wait for the database. */
 const CAPACITY = 100_000;
 
@@ -50,13 +50,7 @@ export function createAdmissions({
   const usageTable = createUsageTable(queries);
   const tables = { budgetTable, usageTable };
   const held = new Set<string>();
-  let loggedAt = Number.NEGATIVE_INFINITY;
-
-  function report(error: unknown): void {
-    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
-    loggedAt = performance.now();
-    logger.warn('reservations and old usage wait for the database', { error });
-  }
+  const report = createRareWarning(logger, 'reservations and old usage wait for the database');
 
   const leases = createAdmissionLeases({
     database,

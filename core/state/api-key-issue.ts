@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
-import { type ApiKeyRow, isGood, soonerOf, toKeyRecord } from './api-key-rows.js';
+import { type ApiKeyRow, isGood, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
 import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from './api-keys.js';
 import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
@@ -21,7 +21,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, times: Jo
         const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
         const good = known.filter((row) => isGood(row, now));
-        if (good.filter(({ replaced_by }) => replaced_by === null).length >= maxKeys) throw tooMany(maxKeys);
+        if (good.filter((row) => !isReplaced(row, good)).length >= maxKeys) throw tooMany(maxKeys);
         await forgetEndedKeys(transaction, known, now);
         if (!hasPlan(account, now)) {
           const granting = { transaction, engine, account, at: now, id: `grant_${randomUUID()}` };
@@ -41,7 +41,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, times: Jo
         const good = known.filter((row) => isGood(row, now));
         const old = good.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
-        if (old.replaced_by !== null) throw new GatewayError('key_replaced', 'This key was rotated before.');
+        if (isReplaced(old, good)) throw new GatewayError('key_replaced', 'This key was rotated before.');
         await forgetEndedKeys(transaction, known, now);
         const end = (row: ApiKeyRow, at: number) =>
           transaction
@@ -105,15 +105,9 @@ async function insertKey(
   return toKeyRecord(row);
 }
 
-/** Oldest first. */
-function keysOf(transaction: Transaction<Tables>, accountId: string): Promise<ApiKeyRow[]> {
-  return transaction
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
+/** Not by a key that was revoked since: rotating keys and revoking their successors would heap up good ones. */
+function isReplaced({ replaced_by }: ApiKeyRow, good: readonly ApiKeyRow[]): boolean {
+  return replaced_by !== null && good.some(({ id }) => id === replaced_by);
 }
 
 function tooMany(maxKeys: number): GatewayError {

@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { ApiKeyRecord, Grant } from './api-keys.js';
-import type { ApiKeysTable } from './schema.js';
+import type { ApiKeysTable, Tables } from './schema.js';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
@@ -56,4 +56,15 @@ export function soonerOf(left: number | null, right: number | null): number | nu
 export function isGood(row: ApiKeyRow, now: number): boolean {
   const end = soonerOf(row.expires_at, row.plan_expires_at);
   return row.revoked_at === null && (end === null || end > now);
+}
+
+/** Of an account, oldest first. */
+export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow[]> {
+  return queries
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
 }

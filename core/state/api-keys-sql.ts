@@ -1,5 +1,5 @@
 import { createKeyIssue } from './api-key-issue.js';
-import { toKeyRecord, toKeyRow } from './api-key-rows.js';
+import { keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
 import { createUseStatement } from './api-key-uses.js';
 import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 import type { Database } from './database.js';
@@ -30,6 +30,7 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
       return records.sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
     },
     async find(id) {
+      if (!isKept(id)) return undefined;
       const row = await database.run((queries) =>
         queries.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst(),
       );
@@ -42,15 +43,7 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
       return rows.map(toKeyRecord);
     },
     async listOf(accountId) {
-      const rows = await database.run((queries) =>
-        queries
-          .selectFrom('api_keys')
-          .selectAll()
-          .where('account_id', '=', accountId)
-          .orderBy('created_at')
-          .orderBy('id')
-          .execute(),
-      );
+      const rows = await database.run((queries) => keysOf(queries, accountId));
       return rows.map(toKeyRecord);
     },
     now: () => database.run((queries) => times.read(queries)),

@@ -42,7 +42,7 @@ export interface KeyIssue {
   key: NewKeyRecord;
   /** What the account gets where it has no plan, or its plan has ended. */
   otherwise: PlanTerms;
-  /** Keys that may be good at once, those that were rotated not counted. */
+  /** Keys that may be good at once; one that was rotated counts where its successor is good no longer. */
   maxKeys: number;
 }
 

@@ -91,8 +91,7 @@ async function fill(draft: string, options: BackupOptions): Promise<BackupReport
   try {
     source.begin();
     await copyAll(FILES_FOLDER, FILE_NAME);
-    const percent = (part: number) => report({ step: 'database, percent', done: Math.floor(part * 100), of: 100 });
-    await source.copyTo(path.join(draft, DATABASE_FILE), percent, signal);
+    await source.copyTo(path.join(draft, DATABASE_FILE), report, signal);
   } finally {
     source.close();
   }

@@ -4,12 +4,14 @@ import type { Cache, Clock, Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import type { Database } from './database.js';
 import { startPatience } from './patience.js';
+import { createRareWarning } from './rare-warning.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;
 /** Milliseconds that a store which let somebody wait that long is left alone. */
 const REST_MS = 2_000;
-const LOG_INTERVAL_MS = 60_000;
+/** Milliseconds that Redis has to take a connection, and as many to say the first word on it. */
+const CONNECT_MS = 2_000;
 /** Characters of the stored JSON; what is larger is not kept. */
 const MAX_VALUE_LENGTH = 4 * 1024 * 1024;
 const SWEEP_INTERVAL_MS = 60_000;
@@ -44,15 +46,10 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     serialize: toText,
     deserialize: (text) => JSON.parse(text),
   });
-  let loggedAt = Number.NEGATIVE_INFINITY;
+  const report = createRareWarning(logger, 'the cache failed; the gateway goes on without', () => clock.monotonic());
   let restUntil = Number.NEGATIVE_INFINITY;
   let closed = false;
 
-  function report(error: unknown): void {
-    if (clock.monotonic() - loggedAt < LOG_INTERVAL_MS) return;
-    loggedAt = clock.monotonic();
-    logger.warn('the cache failed; the gateway goes on without', { error });
-  }
   keyv.on('error', report);
   store.adapter.on('error', report);
 
@@ -70,6 +67,7 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     const { promise: tooLong, reject } = Promise.withResolvers<never>();
     const end = startPatience(PATIENCE_MS, () => {
       restUntil = performance.now() + REST_MS;
+      store.giveUp?.();
       reject(new Error(`The cache did not answer within ${PATIENCE_MS} ms.`));
     });
     try {
@@ -107,6 +105,8 @@ function toText(data: unknown): string {
 
 interface Store {
   adapter: KeyvStoreAdapter;
+  /** Ends a connection that lets its users wait, and what waits on it; the next use makes another one. */
+  giveUp?(): void;
   close(): Promise<void>;
 }
 
@@ -174,15 +174,50 @@ async function createRedisStore(url: string): Promise<Store> {
     const message = 'The cache URL must start with redis:// or rediss://.';
     throw new GatewayError('invalid_value', message, { param: 'cacheUrl' });
   }
-  const { default: KeyvRedis } = await import('@keyv/redis');
-  const adapter = new KeyvRedis<string>(
-    {
+  const { createClient, default: KeyvRedis } = await import('@keyv/redis');
+
+  function open() {
+    const client = createClient({
       url,
       // While the server is away a command fails at once instead of waiting for it.
       disableOfflineQueue: true,
-      socket: { connectTimeout: 2_000, reconnectStrategy: (attempts: number) => Math.min(100 * 2 ** attempts, 2_000) },
+      socket: {
+        connectTimeout: CONNECT_MS,
+        reconnectStrategy: (attempts: number) => Math.min(100 * 2 ** attempts, 2_000),
+      },
+    });
+    let greeting: NodeJS.Timeout | undefined;
+    client.on('connect', () => {
+      clearTimeout(greeting);
+      greeting = setTimeout(replace, CONNECT_MS, client).unref();
+    });
+    client.on('ready', () => clearTimeout(greeting));
+    client.on('error', () => {
+      // An answer that nobody understands: from now on each would be taken for that of the command before.
+      if (client.isReady) replace(client);
+    });
+    return client;
+  }
+
+  let current = open();
+  const adapter = new KeyvRedis<string>(current, { namespace: 'mediagate', throwOnErrors: true });
+
+  function replace(client: typeof current): void {
+    if (client !== current || !client.isOpen) return;
+    current = open();
+    adapter.client = current;
+    client.removeAllListeners();
+    // What it still has to say is known.
+    client.on('error', () => undefined);
+    client.destroy();
+  }
+
+  return {
+    adapter: adapter as KeyvStoreAdapter,
+    giveUp() {
+      // One that is still being made has a time of its own.
+      if (current.isReady) replace(current);
     },
-    { namespace: 'mediagate', throwOnErrors: true },
-  );
-  return { adapter: adapter as KeyvStoreAdapter, close: async () => adapter.disconnect(true) };
+    close: async () => adapter.disconnect(true),
+  };
 }

@@ -5,7 +5,7 @@ import { ENTRIES_KEPT_MS } from './usage-sweep.js';
 
 /** Of an account, to be shown. */
 const KEPT = 20;
-/** By then everybody who used it has written that down. */
+/** By then everybody who used it has written that down, and every node has read that it is good no longer. */
 const SETTLED_MS = 60 * 60 * 1000;
 
 /**
@@ -27,7 +27,7 @@ export async function forgetEndedKeys(
   await transaction.deleteFrom('api_keys').where('id', 'in', ids).execute();
 }
 
-function isForgettable({ created_at, last_used_at }: ApiKeyRow, now: number): boolean {
-  if (now - created_at < SETTLED_MS) return false;
+function isForgettable({ changed_at, last_used_at }: ApiKeyRow, now: number): boolean {
+  if (now - changed_at < SETTLED_MS) return false;
   return last_used_at === null || now - last_used_at > ENTRIES_KEPT_MS + SETTLED_MS;
 }

@@ -65,14 +65,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       const trailer = await readTrailer(handle);
       if (toStat(found.name, trailer).etag !== found.etag)
         throw new GatewayError('file_not_found', 'The file was replaced.');
-      let position = range.start;
-      while (position <= range.end) {
-        const length = Math.min(CHUNK_BYTES, range.end + 1 - position);
-        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
-        if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
-        position += bytesRead;
-        yield buffer.subarray(0, bytesRead);
-      }
+      yield* readRange(handle, range);
     } finally {
       await handle.close();
     }
@@ -130,6 +123,17 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       return names.close();
     },
   };
+}
+
+/** Content of a stored file, which its trailer says to be as long as that. */
+export async function* readRange(handle: FileHandle, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  for (let position = start; position <= end; ) {
+    const length = Math.min(CHUNK_BYTES, end + 1 - position);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
+    if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 async function writeWhole(

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { GatewayError } from '../errors.js';
 import { hashText, SHOWN, type ShownRow } from './job-rows.js';
 import type { Idempotency } from './jobs.js';
 import { createRowInsertScript } from './row-insert.js';
@@ -74,4 +75,10 @@ export async function forgetExpired(queries: Kysely<Tables>, at: number, limit: 
     )
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
+}
+
+export function keyReused(): GatewayError {
+  return new GatewayError('idempotency_key_reused', 'This Idempotency-Key was used for another request.', {
+    param: 'Idempotency-Key',
+  });
 }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { countUse, dayOf, readUsed } from './daily-quotas.js';
-import { hashKey, type IdempotencyKeys, type KeyHash } from './idempotency-keys.js';
+import { hashKey, type IdempotencyKeys, type KeyHash, keyReused } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type ShownRow, toJobRecord, toJson } from './job-rows.js';
@@ -143,12 +143,6 @@ export function* acceptGroup(
   const taken = rows.flatMap(({ account_id, quota_day }) => (quota_day === null ? [] : [{ account_id, kind, day }]));
   yield* countUse(queries, taken, 1);
   return verdicts;
-}
-
-function keyReused(): GatewayError {
-  return new GatewayError('idempotency_key_reused', 'This Idempotency-Key was used for another request.', {
-    param: 'Idempotency-Key',
-  });
 }
 
 function quotaUsedUp(limit: number): GatewayError {

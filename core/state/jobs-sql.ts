@@ -20,13 +20,13 @@ import { compileTurnStatements } from './job-turns.js';
 import { createJobWaits } from './job-waits.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
+import { createRareWarning } from './rare-warning.js';
 import { play } from './script.js';
 import type { SlotTable } from './slots.js';
 import { createUsageTable } from './usage-table.js';
 
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;
-const LOG_INTERVAL_MS = 60_000;
 
 export interface JobsOptions {
   database: Database;
@@ -64,6 +64,7 @@ export function createJobs({
   ...rest
 }: JobsOptions): ClosableJobs {
   const clock = createJobClock(rest.clock);
+  const report = createRareWarning(logger, 'background jobs wait for the database');
   const table = createJobTable(database, clock);
   const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database, clock);
@@ -72,13 +73,6 @@ export function createJobs({
   const waits = createJobWaits({ database, table, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const working = new Map<StartedWorkers, JobKind>();
-  let loggedAt = Number.NEGATIVE_INFINITY;
-
-  function report(error: unknown): void {
-    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
-    loggedAt = performance.now();
-    logger.warn('background jobs wait for the database', { error });
-  }
 
   function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
     const known = accepting.get(kind);

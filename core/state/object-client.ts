@@ -18,20 +18,29 @@ export interface ObjectCall {
 export interface ObjectConnection {
   /**
    * Runs one request, again where its failure may pass.
-   * @returns what the work resolved with, and the headers of the last answer; undefined where what was asked for is not there.
+   * @returns what the work resolved with, the headers of the last answer, and what it said where it is no file; undefined where what was
+   * asked for is not there.
    * @throws GatewayError `upstream_unavailable` for whatever the store did not do in time, `invalid_value` for a range
    * outside of the file, or the reason of the signal that ends the connection.
    */
   call<Result>(
     call: ObjectCall,
     work: (client: ObjectClient) => Promise<Result>,
-  ): Promise<{ result: Result; headers: Headers } | undefined>;
+  ): Promise<ObjectAnswer<Result> | undefined>;
+}
+
+export interface ObjectAnswer<Result> {
+  result: Result;
+  headers: Headers;
+  text?: string;
 }
 
 const TRIES = 3;
 const PAUSE_MS = 200;
 /** For an error, or a page of a listing: all that is read of an answer that is no file. */
 const MAX_TEXT_BYTES = 1024 * 1024;
+/** The root of an error as XML. */
+const FAILURE = /^\s*(?:<\?xml[^>]*>\s*)?<Error[\s>]/;
 
 export interface ObjectStoreOptions {
   address: ObjectStoreAddress;
@@ -47,15 +56,26 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
   function attempt<Result>(
     work: (client: ObjectClient) => Promise<Result>,
     { ended, file = false }: { ended: AbortSignal; file?: boolean },
-  ): Promise<{ result: Result; headers: Headers }> {
+  ): Promise<ObjectAnswer<Result>> {
     let headers = new Headers();
+    let text: string | undefined;
     const send: typeof fetch = async (input, init) => {
       const response = await fetch(input, { ...init, headers: headersOf(init), redirect: 'manual', signal: ended });
       headers = response.headers;
-      return file && response.ok ? response : shortened(response);
+      if (file && response.ok) return response;
+      text = await readText(response);
+      // Stores begin to answer long work before they know how it ends.
+      const status = response.ok && FAILURE.test(text) ? 500 : response.status;
+      return new Response(response.body && text, { status, headers });
     };
     const client = new S3mini({ endpoint, region, accessKeyId, secretAccessKey, fetch: send });
-    return work(client).then((result) => ({ result, headers }));
+    return work(client).then(
+      (result) => ({ result, headers, text }),
+      (error: unknown) => {
+        // What the library cannot read it repeats word for word.
+        throw text === undefined || error instanceof S3ServiceError ? error : unexpectedAnswer();
+      },
+    );
   }
 
   return {
@@ -92,20 +112,16 @@ function headersOf(init: RequestInit | undefined): Headers {
   return headers;
 }
 
-/** The same answer, which fails when more of it is read than it may have. */
-function shortened(response: Response): Response {
-  if (!response.body) return response;
+/** A body that nobody reads keeps its connection, whoever has stopped to send it. */
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const counted = response.body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        bytes += chunk.byteLength;
-        if (bytes > MAX_TEXT_BYTES) controller.error(new Error('The answer is too long.'));
-        else controller.enqueue(chunk);
-      },
-    }),
-  );
-  return new Response(counted, { status: response.status, headers: response.headers });
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_TEXT_BYTES) throw new Error('The answer is too long.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** Everything that is asked of a store can be asked twice. */
@@ -129,6 +145,10 @@ function explain(error: unknown): unknown {
   if (isGatewayError(error) && error.code !== 'upstream_timeout') return error;
   const message = isGatewayError(error) ? error.message : 'The object store cannot be reached.';
   return new GatewayError('upstream_unavailable', message, { cause: error });
+}
+
+export function unexpectedAnswer(): GatewayError {
+  return new GatewayError('upstream_unavailable', 'The object store answered something else than it was asked.');
 }
 
 export function rangeOutside(): GatewayError {

@@ -7,6 +7,7 @@ import {
   type ObjectConnection,
   type ObjectStoreOptions,
   rangeOutside,
+  unexpectedAnswer,
 } from './object-client.js';
 import { metadataOf, statOf } from './object-metadata.js';
 
@@ -37,6 +38,7 @@ export interface ObjectStore {
 
 /** No name begins like this: such a listing is the least that a store can be asked for. */
 const NOTHING = '.ping/';
+const LISTING = /<ListBucketResult[\s>/]/i;
 const ASK_MS = 10_000;
 const PING_MS = 5_000;
 const PART_MS = 30_000;
@@ -52,6 +54,8 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
   async function stat(name: string): Promise<FileStat | undefined> {
     // The library says no more than whether it is there; the rest stands in the headers.
     const answer = await connection.call({ timeoutMs: ASK_MS }, (client) => client.objectExists(keyOf(name)));
+    // It says null for an answer to a condition, which is no word on whether the file is there.
+    if (answer?.result === null) throw unexpectedAnswer();
     if (!answer?.result) return undefined;
     return statOf(name, answer.headers, Number(answer.headers.get('content-length')), source);
   }
@@ -61,6 +65,8 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
       client.listObjectsPaged('/', keyOf(beginning), limit),
     );
     if (!page?.result) throw new GatewayError('upstream_unavailable', 'The object store has no such bucket.');
+    // The library takes everything for a list, and what is none for an empty one.
+    if (!LISTING.test(page.text ?? '')) throw unexpectedAnswer();
     return (page.result.objects ?? []).map(({ Key }) => Key.slice(prefix.length));
   }
 

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.js';
 import { lockAccount, refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
+import { keyReused } from './idempotency-keys.js';
 import { hashText } from './job-rows.js';
 import { checkMoney } from './money-checks.js';
 import { createOrderChanges } from './order-changes.js';
@@ -142,12 +143,6 @@ async function selectPage(
       ),
     )
     .execute();
-}
-
-function keyReused(): GatewayError {
-  return new GatewayError('idempotency_key_reused', 'This Idempotency-Key was used for another request.', {
-    param: 'Idempotency-Key',
-  });
 }
 
 function tooManyOpen(): GatewayError {

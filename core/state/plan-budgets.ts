@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Selectable } from 'kysely';
 import { hasPlan, locked } from './account-table.js';
-import type { PlanTerms } from './accounts.js';
-import { toBudgetRow } from './budget-account.js';
+import { FREE_PLAN_ID, type PlanTerms } from './accounts.js';
+import { type BudgetRow, toBudgetRow } from './budget-account.js';
 import type { PlanChange } from './plan-change.js';
-import type { BudgetsTable } from './schema.js';
 
-type BudgetRow = Selectable<BudgetsTable>;
 type BudgetTerms = NonNullable<PlanTerms['budget']>;
 
 /** Finds the running budget that a plan adds to, or the one it takes up again. */
@@ -19,6 +16,8 @@ export async function findFunded(
   const budgets = locked(engine, transaction.selectFrom('budgets').selectAll().where('account_id', '=', account.id));
   if (resumes) return budgets.where('plan_id', '=', planId).orderBy('created_at', 'desc').limit(1).executeTakeFirst();
   if (!hasPlan(account, at) || account.budget_id === null) return undefined;
+  // It has no end, which nobody pays for, and is taken up again as it stands.
+  if (account.plan_id === FREE_PLAN_ID && planId !== FREE_PLAN_ID) return undefined;
   const running = await budgets.where('id', '=', account.budget_id).executeTakeFirst();
   return running && limitsTheSame(running, budget) ? running : undefined;
 }

@@ -22,7 +22,7 @@ import type { SlotAnswer, SlotRequest } from './windows.js';
  * nor blocks anybody for longer than the minute. On PostgreSQL the wall clock is the database's, one for all nodes.
  */
 
-export const WINDOW_MS = 60_000;
+const WINDOW_MS = 60_000;
 /** Of the youngest slots in the window's row. On PostgreSQL nodes of the release before look at the same windows. */
 const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
 const NO_RUNS: readonly SlotRun[] = [];

@@ -1,6 +1,7 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { GatewayError } from '../errors.js';
 import { isSystemError } from '../system-error.js';
+import type { Progress } from './backup.js';
 import { databaseAway, isSqliteLock } from './database-errors.js';
 
 const LOCK_PATIENCE_MS = 2_000;
@@ -18,9 +19,9 @@ export interface SqliteSource {
   begin(): void;
   /**
    * @param file Must not be there.
-   * @param report Told how much of the database is copied, from 0 to 1.
+   * @param report Told how much of the database is copied.
    */
-  copyTo(file: string, report: (part: number) => void, signal: AbortSignal): Promise<void>;
+  copyTo(file: string, report: (progress: Progress) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -58,7 +59,8 @@ export async function openSqliteSource(
       await sqlite.backup(target, {
         progress({ totalPages, remainingPages }) {
           signal.throwIfAborted();
-          report(totalPages === 0 ? 0 : 1 - remainingPages / totalPages);
+          const part = totalPages === 0 ? 0 : 1 - remainingPages / totalPages;
+          report({ step: 'database, percent', done: Math.floor(part * 100), of: 100 });
           return PAGES_AT_ONCE;
         },
       });

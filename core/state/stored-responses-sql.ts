@@ -3,6 +3,7 @@ import type { Logger } from '../contracts/services.js';
 import type { Database } from './database.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { StoredResponsesTable } from './schema.js';
+import { isKept } from './storable-text.js';
 import type { StoredResponse, StoredResponses } from './stored-responses.js';
 import { createWriteBehind } from './write-behind.js';
 
@@ -55,6 +56,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     async find(id, accountId) {
       const known = fresh.get(nameOf({ id, accountId }));
       if (known) return known;
+      if (!isKept(id)) return undefined;
       const row = await database.run((queries) =>
         queries
           .selectFrom('stored_responses')

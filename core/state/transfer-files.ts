@@ -4,13 +4,12 @@ import path from 'node:path';
 import { GatewayError } from '../errors.js';
 import type { Progress } from './backup.js';
 import { readTrailer, type Trailer } from './file-trailer.js';
-import { FILE_NAME } from './files-disk.js';
+import { FILE_NAME, readRange } from './files-disk.js';
 import { folderNames } from './folder-names.js';
 import type { Files } from './index.js';
 
 /** What an object store is asked to take at once. */
 const PARALLEL = 4;
-const CHUNK_BYTES = 64 * 1024;
 
 export interface FileTransferOptions {
   /** Folder of files as a storage on a disk keeps them; it is left as it is. */
@@ -65,19 +64,9 @@ export async function transferFiles(options: FileTransferOptions): Promise<FileT
 }
 
 async function copy(files: Files, name: string, from: { handle: FileHandle; trailer: Trailer }): Promise<void> {
-  const { contentType, expiresAt, sha256 } = from.trailer;
+  const { contentType, size, expiresAt, sha256 } = from.trailer;
   const expiry = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt) };
-  await files.write({ name, contentType, ...expiry, body: contentOf(from.handle, from.trailer.size) });
+  await files.write({ name, contentType, ...expiry, body: readRange(from.handle, { start: 0, end: size - 1 }) });
   const written = await files.stat(name);
   if (written?.etag !== `"${sha256}"`) throw new GatewayError('internal_error', `The file ${name} is damaged.`);
-}
-
-async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
-  for (let position = 0; position < size; ) {
-    const length = Math.min(CHUNK_BYTES, size - position);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
-    if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
 }

@@ -57,8 +57,7 @@ export async function importSqlite(options: ImportOptions): Promise<ImportReport
     const scratch = await mkdtemp(path.join(dataDir, '.import-'));
     try {
       const copy = path.join(scratch, DATABASE_FILE);
-      const percent = (part: number) => report({ step: 'database, percent', done: Math.floor(part * 100), of: 100 });
-      await held.copyTo(copy, percent, signal);
+      await held.copyTo(copy, report, signal);
       const { peppers } = await examineSqlite(copy);
       const from = await openDatabase({ dataDir: scratch });
       try {

@@ -32,12 +32,7 @@ const CANNOT = ['unsupported_value', 'invalid_value'];
 
 /** What every audio provider must keep to. */
 export function audioProviderChecks(definition: AudioProviderDefinition): Check[] {
-  const check = (name: string, run: () => Promise<unknown>): Check => ({
-    name,
-    async run() {
-      await run();
-    },
-  });
+  const check = (name: string, run: Check['run']): Check => ({ name, run });
   const { samples } = definition;
   const making = samples.filter(({ operation }) => !hears(operation));
   const spoken = samples.find(({ operation }) => operation === 'speak' || operation === 'generateSound');

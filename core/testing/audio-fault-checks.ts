@@ -1,11 +1,11 @@
 import assert from 'node:assert';
 import type { HttpClient } from '../contracts/services.js';
 import type { AudioProviderDefinition, AudioSample, AudioUpstreamScript } from './audio-definition.js';
-import { type AudioRun, audioErrorOf, describeAudio, hears, runAudio } from './audio-run.js';
+import { type AudioRun, describeAudio, hears, runAudio } from './audio-run.js';
 import { goodReply } from './audio-upstream.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
-import { AT_ONCE_MS, MOST_TRIES, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
+import { atOnce, MOST_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
 import { shownSecrets } from './secrets.js';
 
 /** What a caller may be told to change. */
@@ -33,9 +33,7 @@ const FAULTS: readonly Fault[] = [
 /** An upstream that fails in one way for each sample, and a caller who leaves. */
 export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
   const { upstream, samples } = definition;
-  const all = (run: (sample: AudioSample) => Promise<void>) => async () => {
-    await Promise.all(samples.map(run));
-  };
+  const all = (run: (sample: AudioSample) => Promise<void>) => () => Promise.all(samples.map(run));
   const leaving: Check = {
     name: 'ends at once when the caller leaves',
     run: all((sample) => endsAtOnce(definition, sample)),
@@ -60,7 +58,7 @@ async function isNamed(definition: AudioProviderDefinition, sample: AudioSample,
     withWords(fault.reply(goodReply(definition, sample, request)), [WORDS, ...secrets]),
   );
   const run = await runAudio({ definition, sample, http });
-  const code = audioErrorOf(run)?.code;
+  const code = modelErrorOf(run)?.code;
   reportAll(
     [
       ...(code !== undefined && fault.codes.includes(code)
@@ -79,7 +77,7 @@ async function isTold(
 ): Promise<void> {
   const http = createFakeHttp([refusal]);
   const run = await runAudio({ definition, sample, http });
-  const error = audioErrorOf(run);
+  const error = modelErrorOf(run);
   reportAll(
     [
       ...(error && CALLER_CODES.includes(error.code) ? [] : [`expected the caller's fault, got ${describeAudio(run)}`]),
@@ -122,12 +120,7 @@ async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSamp
 }
 
 async function endsWith(reason: Error, { operation }: AudioSample, run: Promise<AudioRun>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, AT_ONCE_MS, undefined);
-  });
-  const ended = await Promise.race([run, late]);
-  clearTimeout(timer);
+  const ended = await atOnce(run);
   assert(ended, `${operation} went on after the caller had left`);
   assert.equal(ended.error, reason, `${operation}: expected the reason of the signal, got ${describeAudio(ended)}`);
 }
@@ -139,11 +132,4 @@ function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
   const isData = typeof body === 'object' && !(body instanceof Uint8Array);
   const whole = Buffer.from(isData ? JSON.stringify(body) : (body as Uint8Array));
   return { ...reply, body: whole.subarray(0, whole.length / 2) };
-}
-
-/** Into the message of an error in JSON, or behind a page. */
-function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
-  if (!('body' in reply) || reply.body instanceof Uint8Array || (reply.status ?? 200) === 200) return reply;
-  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
-  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replaceAll('No.', words.join(' '))) };
 }

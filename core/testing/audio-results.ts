@@ -78,7 +78,7 @@ export function soundProblems({ bytes, format, usage }: MadeSound): string[] {
   ];
 }
 
-export function usageProblems(usage: object = {}): string[] {
+function usageProblems(usage: object = {}): string[] {
   return Object.entries(usage)
     .filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
     .map(([name, value]) => `usage.${name} is ${value}`);

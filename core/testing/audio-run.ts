@@ -2,7 +2,6 @@ import assert from 'node:assert';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { inspect } from 'node:util';
 import type {
   AudioOperation,
   AudioProvider,
@@ -13,7 +12,7 @@ import type {
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { HttpClient } from '../contracts/services.js';
-import { type GatewayError, isGatewayError } from '../errors.js';
+import { isGatewayError } from '../errors.js';
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
 
@@ -142,12 +141,6 @@ async function readSound(stream: SoundStream, onChunk?: () => void): Promise<Mad
     ignored: stream.ignored ?? [],
     ...(usage && { usage }),
   };
-}
-
-/** The GatewayError a run ended with; any other error fails the check. */
-export function audioErrorOf({ error }: AudioRun): GatewayError | undefined {
-  if (error === undefined || isGatewayError(error)) return error;
-  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
 }
 
 export function describeAudio({ transcript, made, error }: Pick<AudioRun, 'transcript' | 'made' | 'error'>): string {

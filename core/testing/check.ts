@@ -3,7 +3,7 @@ import assert from 'node:assert';
 /** One rule of the kit: a name for the report, and a run that throws where the rule is broken. */
 export interface Check {
   readonly name: string;
-  run(): Promise<void>;
+  run(): Promise<unknown>;
 }
 
 /** Fails with all that is wrong, one line each. */

@@ -1,5 +1,6 @@
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
 import { type ErrorCode, GatewayError } from '../errors.js';
+import { readJson } from '../services/http-answer.js';
 
 /** What a scripted upstream does with one request. */
 export type FakeReply =
@@ -163,12 +164,6 @@ function toAnswer(
       if (after === 'break') throw new GatewayError(...FAILURES.connection);
       if (after === 'hang') await abortion(request.signal);
     },
-    json() {
-      try {
-        return JSON.parse(bytes.toString('utf8'));
-      } catch (cause) {
-        throw new GatewayError('upstream_refused', 'The source answered something else than JSON.', { cause });
-      }
-    },
+    json: () => readJson(bytes.toString('utf8')),
   };
 }

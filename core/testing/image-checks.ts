@@ -26,12 +26,7 @@ const PROMPTS: Readonly<Record<string, string>> = {
 
 /** What every image provider must keep to. */
 export function imageProviderChecks(definition: ImageProviderDefinition): Check[] {
-  const check = (name: string, run: () => Promise<unknown>): Check => ({
-    name,
-    async run() {
-      await run();
-    },
-  });
+  const check = (name: string, run: Check['run']): Check => ({ name, run });
   return [
     check('names its models', () => namesModels(definition)),
     check('makes an image of words with each model', () => eachModel(definition)),

@@ -3,8 +3,8 @@ import type { HttpClient, HttpRequest } from '../contracts/services.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 import type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
-import { describeOutcome, type ImageRun, imageErrorOf, inventImage, runImage } from './image-run.js';
-import { AT_ONCE_MS, MOST_TRIES, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
+import { describeOutcome, type ImageRun, inventImage, runImage } from './image-run.js';
+import { atOnce, MOST_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
 import { shownSecrets } from './secrets.js';
 
 interface Fault {
@@ -52,7 +52,7 @@ async function isNamed(
   // Upstreams like to repeat what they were sent.
   const http = createFakeHttp(async (request) => withWords(await reply(request), [WORDS, ...secrets]));
   const run = await runImage(definition, {}, http);
-  const code = imageErrorOf(run)?.code;
+  const code = modelErrorOf(run)?.code;
   reportAll([
     ...(code !== undefined && codes.includes(code)
       ? []
@@ -65,7 +65,7 @@ async function isNamed(
 async function isBlocked(definition: ImageProviderDefinition, { moderation }: ImageUpstreamScript): Promise<void> {
   const http = createFakeHttp([moderation]);
   const run = await runImage(definition, {}, http);
-  const error = imageErrorOf(run);
+  const error = modelErrorOf(run);
   reportAll([
     ...(error?.code === 'moderation_blocked' ? [] : [`expected moderation_blocked, got ${describeOutcome(run)}`]),
     ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
@@ -89,12 +89,7 @@ async function endsAtOnce(definition: ImageProviderDefinition): Promise<void> {
 }
 
 async function endsWith(reason: Error, run: Promise<ImageRun>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, AT_ONCE_MS, undefined);
-  });
-  const ended = await Promise.race([run, late]);
-  clearTimeout(timer);
+  const ended = await atOnce(run);
   assert(ended, 'it went on after the caller had left');
   assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
 }
@@ -105,13 +100,6 @@ async function cutAnswer(request: HttpRequest, upstream: ImageUpstreamScript): P
   if (!('body' in reply)) return reply;
   const whole = bodyText(reply.body);
   return { ...reply, body: whole.subarray(0, whole.length / 2) };
-}
-
-/** Into the message of an error in JSON, or behind a page. */
-function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
-  if (!('body' in reply) || reply.body instanceof Uint8Array || (reply.status ?? 200) === 200) return reply;
-  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
-  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace('No.', words.join(' '))) };
 }
 
 function bodyText(body: string | Uint8Array | object = ''): Buffer {

@@ -1,9 +1,8 @@
 import assert from 'node:assert';
-import { inspect } from 'node:util';
 import type { GeneratedImage, ImageCall, ImageSize } from '../contracts/image-provider.js';
 import type { Media } from '../contracts/media.js';
 import type { HttpClient } from '../contracts/services.js';
-import { type GatewayError, isGatewayError } from '../errors.js';
+import { isGatewayError } from '../errors.js';
 import { createFakeHttp, type FakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';
 import { imageProviderOf, setUpPlugin, type TestSetup } from './setup.js';
@@ -90,12 +89,6 @@ export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { cont
 export function imageOf({ image, error }: ImageRun): GeneratedImage {
   if (image) return image;
   throw new assert.AssertionError({ message: `expected an image, got ${describeOutcome({ error })}` });
-}
-
-/** The GatewayError a run ended with; any other error fails the check. */
-export function imageErrorOf({ error }: ImageRun): GatewayError | undefined {
-  if (error === undefined || isGatewayError(error)) return error;
-  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
 }
 
 export function describeOutcome({ image, error }: Pick<ImageRun, 'image' | 'error'>): string {

@@ -1,7 +1,10 @@
+import assert from 'node:assert';
+import { inspect } from 'node:util';
+import { type GatewayError, isGatewayError } from '../errors.js';
 import type { FakeReply } from './fake-http.js';
 
 /** Milliseconds that "at once" may take on a busy machine. */
-export const AT_ONCE_MS = 10_000;
+const AT_ONCE_MS = 10_000;
 /** Requests that one call may come to. */
 export const MOST_TRIES = 3;
 /** Said by an upstream in a body that is nobody's business. */
@@ -35,6 +38,25 @@ export function modelFaults({ retryAfterSeconds }: { retryAfterSeconds: number }
     { name: 'a broken connection', codes: ['upstream_error'], reply: { fail: 'connection' } },
     { name: 'a page', codes: UNREADABLE, reply: page(200) },
   ];
+}
+
+/** The reply with words in it: in the message of an error in JSON, or behind a page. */
+export function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
+  if (!('body' in reply) || reply.body instanceof Uint8Array || reply.body === '') return reply;
+  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
+  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replaceAll('No.', words.join(' '))) };
+}
+
+/** The GatewayError a run ended with; any other error fails the check. */
+export function modelErrorOf({ error }: { error?: unknown }): GatewayError | undefined {
+  if (error === undefined || isGatewayError(error)) return error;
+  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
+}
+
+/** What a run comes to; undefined where it does not end at once. */
+export function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, AT_ONCE_MS, undefined).unref());
+  return Promise.race([run, late]);
 }
 
 /** In the forms of several vendors at once. */

@@ -10,6 +10,7 @@ import type { TextProviderDefinition } from './text-definition.js';
 import { textFaultChecks } from './text-fault-checks.js';
 import { answerOf, describeOutcome, firstModel, runText, type TextRun, WANTED, willingUpstream } from './text-run.js';
 import { storedResponseChecks } from './text-stored-checks.js';
+import { taskChecks } from './text-task-checks.js';
 
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
 
@@ -26,6 +27,7 @@ export function textProviderChecks(definition: TextProviderDefinition): Check[] 
     { name: 'leaves what it is given alone', run: () => leavesAlone(definition) },
     { name: 'keeps calls beside each other apart', run: () => apart(definition) },
     ...(definition.upstream ? passingChecks(definition) : ownChecks(definition)),
+    ...taskChecks(definition),
     ...storedResponseChecks(definition),
     ...textFaultChecks(definition),
   ];

@@ -1,12 +1,21 @@
 import assert from 'node:assert';
 import type { HttpClient } from '../contracts/services.js';
 import { type Check, reportAll } from './check.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
-import { AT_ONCE_MS, MOST_TRIES, type ModelFault, modelFaults, UNREADABLE, WORDS } from './model-faults.js';
+import { createFakeHttp, type FakeHttp, type SentRequest } from './fake-http.js';
+import {
+  atOnce,
+  MOST_TRIES,
+  type ModelFault,
+  modelErrorOf,
+  modelFaults,
+  UNREADABLE,
+  WORDS,
+  withWords,
+} from './model-faults.js';
 import { shownSecrets } from './secrets.js';
 import { answerContent } from './text-contents.js';
 import type { TextProviderDefinition, TextUpstreamScript } from './text-definition.js';
-import { answerOf, describeOutcome, runText, type TextRun, textErrorOf, WANTED, willingUpstream } from './text-run.js';
+import { answerOf, describeOutcome, runText, type TextRun, WANTED, willingUpstream } from './text-run.js';
 
 const FAULTS: readonly ModelFault[] = [
   ...modelFaults({ retryAfterSeconds: 60 }),
@@ -46,7 +55,7 @@ async function isNamed(definition: TextProviderDefinition, { codes, reply }: Mod
   // Upstreams like to repeat what they were sent.
   const http = createFakeHttp([withWords(reply, [WORDS, ...secrets])]);
   const run = await runText(definition, WANTED, { http });
-  const code = textErrorOf(run)?.code;
+  const code = modelErrorOf(run)?.code;
   reportAll([
     ...(code !== undefined && codes.includes(code)
       ? []
@@ -61,7 +70,7 @@ async function isNamed(definition: TextProviderDefinition, { codes, reply }: Mod
 async function tellsFault(definition: TextProviderDefinition, { tooLong }: TextUpstreamScript): Promise<void> {
   const http = createFakeHttp([tooLong]);
   const run = await runText(definition, WANTED, { http });
-  const error = textErrorOf(run);
+  const error = modelErrorOf(run);
   reportAll([
     ...(error?.code === 'context_length_exceeded'
       ? []
@@ -76,7 +85,7 @@ async function breaks(definition: TextProviderDefinition, upstream: TextUpstream
   const { http, bytes } = halfAnswered(upstream, 'break');
   const run = await runText(definition, WANTED, { http });
   reportAll([
-    ...(textErrorOf(run)?.code === 'upstream_error' ? [] : [`expected upstream_error, got ${describeOutcome(run)}`]),
+    ...(modelErrorOf(run)?.code === 'upstream_error' ? [] : [`expected upstream_error, got ${describeOutcome(run)}`]),
     ...(run.body.equals(bytes) ? [] : ['what came before it is not handed on']),
     ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
   ]);
@@ -112,7 +121,7 @@ async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void
 
 async function closes(definition: TextProviderDefinition, upstream: TextUpstreamScript): Promise<void> {
   const { http } = halfAnswered(upstream, 'hang');
-  const run = await Promise.race([runText(definition, WANTED, { http, pieces: 1 }), late()]);
+  const run = await atOnce(runText(definition, WANTED, { http, pieces: 1 }));
   assert(run, 'leaving takes as long as the answer');
   assert.equal(run.error, undefined, `leaving is no failure, got ${describeOutcome(run)}`);
   assert.equal(http.openBodies, 0, 'the connection stays open');
@@ -127,19 +136,7 @@ function halfAnswered(upstream: TextUpstreamScript, after: 'break' | 'hang'): { 
 }
 
 async function endsWith(reason: Error, run: Promise<TextRun>): Promise<void> {
-  const ended = await Promise.race([run, late()]);
+  const ended = await atOnce(run);
   assert(ended, 'it went on after the caller had left');
   assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
-}
-
-/** Keeps nobody waiting: a timer that does not hold the process. */
-function late(): Promise<undefined> {
-  return new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS, undefined).unref());
-}
-
-/** Into the message of an error in JSON, or behind a page. */
-function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
-  if (!('body' in reply) || reply.body instanceof Uint8Array) return reply;
-  if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
-  return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace('No.', words.join(' '))) };
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert';
-import { inspect } from 'node:util';
 import type { TextModel, TextProvider, TextReply } from '../contracts/text-provider.js';
-import { type GatewayError, isGatewayError } from '../errors.js';
+import { isGatewayError } from '../errors.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 import { setUpPlugin, type TestSetup, textProviderOf } from './setup.js';
 import { answerContent, requestBody, type Wanted } from './text-contents.js';
@@ -97,12 +96,6 @@ export function answerOf(
 ): Extract<FakeReply, { body?: unknown }> {
   if (upstream.answer) return upstream.answer(request, content);
   return { headers: { 'content-type': content.contentType }, body: content.bytes };
-}
-
-/** The GatewayError a run ended with; any other error fails the check. */
-export function textErrorOf({ error }: Pick<TextRun, 'error'>): GatewayError | undefined {
-  if (error === undefined || isGatewayError(error)) return error;
-  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
 }
 
 export function describeOutcome({ reply, error }: Pick<TextRun, 'reply' | 'error'>): string {

@@ -3,10 +3,11 @@ import type { StoredResponseAction, StoredResponseCall, TextProvider } from '../
 import { at } from '../extraction/json-walk.js';
 import type { Check } from './check.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';
+import { modelErrorOf } from './model-faults.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
 import { requestBody, type Wanted } from './text-contents.js';
 import type { TextProviderDefinition } from './text-definition.js';
-import { answerOf, firstModel, readBody, textErrorOf, WANTED, willingUpstream } from './text-run.js';
+import { answerOf, firstModel, readBody, WANTED, willingUpstream } from './text-run.js';
 
 const RESPONSE: Wanted = { ...WANTED, route: 'responses', stream: false };
 const METHODS: Readonly<Record<StoredResponseAction, string>> = {
@@ -68,7 +69,7 @@ async function findsAgain(definition: TextProviderDefinition): Promise<void> {
   const gone = await Promise.resolve(ask(provider, { responseId: id, upstream: holder })).catch(
     (error: unknown) => error,
   );
-  assert.equal(textErrorOf({ error: gone })?.code, 'response_not_found', 'a response that was deleted is still there');
+  assert.equal(modelErrorOf({ error: gone })?.code, 'response_not_found', 'a response that was deleted is still there');
 }
 
 async function knowsNothing(definition: TextProviderDefinition): Promise<void> {
@@ -78,7 +79,7 @@ async function knowsNothing(definition: TextProviderDefinition): Promise<void> {
   for (const responseId of ['resp_none', '../../models?x=', 'constructor']) {
     for (const holder of ['nobody', '']) {
       const error = await Promise.resolve(ask(provider, { responseId, upstream: holder })).catch((thrown) => thrown);
-      assert.equal(textErrorOf({ error })?.code, 'response_not_found', `"${responseId}" of "${holder}" is found`);
+      assert.equal(modelErrorOf({ error })?.code, 'response_not_found', `"${responseId}" of "${holder}" is found`);
     }
   }
 }

@@ -55,8 +55,10 @@ export interface ExchangeOptions {
   onWhole(id: string, reply: TextReply): void;
   /** Called where a stream did not come to its own end, although its caller is still there. */
   onCut(failure: GatewayError): void;
-  /** What was used where no upstream says: with what the model said, `open` where it goes on to speak unseen. Never rejects. */
-  estimate(said: TextSample | 'open'): Promise<Usage | undefined>;
+  /** Whether the upstream makes the answer to its end although nobody listens any more: it can be had later. */
+  goesOnAlone: boolean;
+  /** What was used where no upstream says: with what the model said; `goesOn` where it goes on to speak unseen. Never rejects. */
+  estimate(said: TextSample, goesOn: boolean): Promise<Usage | undefined>;
 }
 
 /** Sends one request and follows its answer to the end. */
@@ -192,7 +194,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#hasLeft || GIVEN_UP.has(failure.code))
-      this.#endEstimated(sampleBytes(this.#received), outcome);
+      this.#endEstimated(sampleBytes(this.#received), this.#options.goesOnAlone, outcome);
     else this.#end(outcome);
     this.#reject(failure);
   }
@@ -233,7 +235,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const said = reader.said();
     // An upstream that only told why it does not answer has used nothing.
     if (reader.failed && said.text === '') this.#end(rest);
-    else this.#endEstimated(said, rest);
+    else this.#endEstimated(said, failure !== undefined && this.#options.goesOnAlone, rest);
   }
 
   #readWhole(reply: TextReply, bytes: Buffer): void {
@@ -250,12 +252,12 @@ class Exchange implements TextExchange, Watched, BodyReader {
     if (usage) {
       rest.usage = usage;
       this.#end(rest);
-    } else this.#endEstimated(whole.open ? 'open' : whole.said(), rest);
+    } else this.#endEstimated(whole.said(), whole.open, rest);
     this.#resolve(this.#answerOf(reply, whole.body));
   }
 
-  #endEstimated(said: TextSample | 'open', rest: TextOutcome): void {
-    this.#options.estimate(said).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
+  #endEstimated(said: TextSample, goesOn: boolean, rest: TextOutcome): void {
+    this.#options.estimate(said, goesOn).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {

@@ -1,9 +1,11 @@
 import type { Usage } from '../contracts/media.js';
-import type { StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
+import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
 import type { GatewayError } from '../errors.js';
 
 export interface TextRequest {
   route: TextRoute;
+  /** With the responses route. Default: the request is answered. */
+  task?: ResponsesTask;
   /** The caller's JSON object, byte for byte. */
   body: Uint8Array;
   /** The same, parsed. */
@@ -18,7 +20,10 @@ export interface TextRequest {
 export interface PreparedText {
   /** Public model id. */
   readonly model: string;
-  /** Tokens it may come to: its own, estimated by its length, and the most that may be answered (1,024 where it does not say). */
+  /**
+   * Tokens it may come to: its own, estimated by its length, and the most that may be answered (1,024 where it does not say).
+   * Counting them costs none; 1 is asked for all the same, so that a budget that is used up is used up.
+   */
   readonly mostTokens: number;
   /** To be called once. */
   send(): TextExchange;

@@ -17,18 +17,21 @@ export interface ResponsesReaderOptions {
   model: string;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Id of the response whose stream goes on behind an event that the caller has: there may be nothing more. */
+  resumed?: string;
   /** Called once, as soon as the id of the response is known. */
   onResponseId(id: string): void;
 }
 
 /** Reads the events of `/v1/responses`. */
-export function createResponsesReader({ model, now, onResponseId }: ResponsesReaderOptions): EventReader {
+export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
+  const { model, now, resumed, onResponseId } = options;
   const modelName = { start: 0, end: 0 };
   const said = createSampleTaker();
   let usage: Buffer | undefined;
   let ended = false;
   let failed = false;
-  let responseId: string | undefined;
+  let responseId = resumed;
   let createdAt: number | undefined;
   let sequenceNumber = -1;
 
@@ -66,7 +69,9 @@ export function createResponsesReader({ model, now, onResponseId }: ResponsesRea
     },
     usage: () => usage && readUsageBytes(usage),
     said: () => said.take(),
-    closing: undefined,
+    get closing() {
+      return resumed !== undefined && sequenceNumber === -1 ? '' : undefined;
+    },
     failure: (error: GatewayError) =>
       responsesFailure(error, { id: responseId, createdAt, sequenceNumber, model }, now()),
   };

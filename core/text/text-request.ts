@@ -5,7 +5,7 @@ import { type JsonValue, replaceMembers } from './json-members.js';
 type Members = Readonly<Record<string, unknown>>;
 
 /** What an answer is taken to be at most where the request does not say. */
-export const DEFAULT_OUTPUT_TOKENS = 1_024;
+const DEFAULT_OUTPUT_TOKENS = 1_024;
 const BYTES_PER_TOKEN = 4;
 /** Many of them together still are an integer to the database. */
 const MAX_TOKENS = 1e12;
@@ -48,7 +48,9 @@ export function previousResponseOf({ previous_response_id: previous }: Members):
 /** Tokens that an answer may come to at most, over all its choices: 10^12 where more is asked for. */
 export function mostOutputTokens(parsed: Members, route: TextRoute): number {
   const named = route === 'responses' ? [parsed.max_output_tokens] : [parsed.max_completion_tokens, parsed.max_tokens];
-  const most = named.find(isCount) ?? DEFAULT_OUTPUT_TOKENS;
+  const counts = named.filter(isCount);
+  // Which of two an upstream goes by is its own affair: many know only the older one.
+  const most = counts.length > 0 ? Math.max(...counts) : DEFAULT_OUTPUT_TOKENS;
   const choices = route === 'chat_completions' && isCount(parsed.n) ? parsed.n : 1;
   return Math.min(most * choices, MAX_TOKENS);
 }

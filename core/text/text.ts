@@ -1,5 +1,5 @@
 import type { Clock, Logger, Span } from '../contracts/services.js';
-import type { TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
+import type { ResponsesTask, TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
@@ -70,18 +70,19 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     return text;
   }
 
-  function modelFor(id: string, route: TextRoute) {
+  function modelFor(id: string, route: TextRoute, task: ResponsesTask | undefined) {
     const found = registry.textProvider(id);
-    if (found?.model.routes.includes(route)) return found;
+    if (found?.model.routes.includes(route) && does(found.contribution, task)) return found;
     const known = found ?? registry.models().find((model) => model.id === id);
     const [code, message] = known
       ? (['model_not_supported', `The model ${id} is not for this route`] as const)
       : (['model_not_found', `There is no model "${id.slice(0, 100)}"`] as const);
-    throw new GatewayError(code, `${message}. Here work: ${modelsFor(route)}.`, { param: 'model' });
+    throw new GatewayError(code, `${message}. Here work: ${modelsFor(route, task)}.`, { param: 'model' });
   }
 
-  function modelsFor(route: TextRoute): string {
-    const models = registry.texts.flatMap(({ contribution }) => contribution.models);
+  function modelsFor(route: TextRoute, task: ResponsesTask | undefined): string {
+    const able = registry.texts.filter(({ contribution }) => does(contribution, task));
+    const models = able.flatMap(({ contribution }) => contribution.models);
     const ids = models.filter(({ routes }) => routes.includes(route)).map(({ id }) => id);
     return ids.join(', ') || 'none, since no provider of such models is ready';
   }
@@ -96,15 +97,15 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
   }
 
   function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
-    const { requestId, dropUsage, model, onResponseId } = options;
+    const { requestId, dropUsage, model, resumed, onResponseId } = options;
     if (route === 'chat_completions') return createChatReader({ requestId, dropUsage });
-    return createResponsesReader({ model, now: () => clock.now(), onResponseId });
+    return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId });
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
-    const { route, parsed, accountId, requestId } = request;
+    const { route, task, parsed, accountId, requestId } = request;
     const id = modelOf(parsed);
-    const found = modelFor(id, route);
+    const found = modelFor(id, route, task);
     const stream = streamOf(parsed);
     checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
@@ -119,10 +120,11 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       body: sent.body,
       parsed: sent.parsed,
       stream,
+      ...(task && { task }),
       ...(previous && { upstream: previous.upstream }),
     };
-    const isStored = route === 'responses' && parsed.store !== false;
-    const mostTokens = inputTokensOf(sent.body.length) + mostOutput;
+    const isStored = route === 'responses' && task === undefined && parsed.store !== false;
+    const mostTokens = task === 'input_tokens' ? 1 : inputTokensOf(sent.body.length) + mostOutput;
     return readyToSend(id, mostTokens, {
       ...found,
       call,
@@ -151,7 +153,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
   /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
   function send(sending: Sending): TextExchange {
     const { entry, contribution: provider, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
-    const { route, model, stream } = sending.call;
+    const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
     const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
@@ -183,9 +185,11 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
       readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
       isResponse: route === 'responses',
       onWhole: remember,
-      async estimate(said) {
+      goesOnAlone: isStored && parsed.background === true,
+      async estimate(said, goesOn) {
+        if (task === 'input_tokens') return undefined;
         const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
-        const outputTokens = said === 'open' ? mostOutput : await tokens.count(said);
+        const outputTokens = Math.max(goesOn ? mostOutput : 0, await tokens.count(said));
         return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
       },
     });
@@ -222,16 +226,22 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
             throw terms.failureOf(error);
           }
         },
-        readerOf: () => readerFor('responses', { requestId, dropUsage: false, model, onResponseId: () => {} }),
+        readerOf: () =>
+          readerFor('responses', { requestId, dropUsage: false, model, resumed: responseId, onResponseId: () => {} }),
         isResponse: true,
         onWhole: () => {},
         onCut: () => {},
+        goesOnAlone: false,
         estimate: async () => undefined,
       });
     },
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
+}
+
+function does({ tasks = [] }: TextProvider, task: ResponsesTask | undefined): boolean {
+  return task === undefined || tasks.includes(task);
 }
 
 /** Nothing that an exchange ends with is an error. */
@@ -259,5 +269,6 @@ interface ReaderOptions {
   requestId: string;
   dropUsage: boolean;
   model: string;
+  resumed?: string;
   onResponseId(id: string): void;
 }

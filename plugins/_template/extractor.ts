@@ -8,6 +8,7 @@ import {
   type Outcome,
   type PartialPost,
   type PluginContext,
+  retryAfterSeconds,
 } from 'mediagate';
 import canaries from './canaries.json' with { type: 'json' };
 import facts from './facts.json' with { type: 'json' };
@@ -52,7 +53,7 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
   return {
     platform: '_template',
     displayName: 'Reelbox',
-    linkForms: ['https://reelbox.example/clip/<id>', 'https://m.reelbox.example/c/<id>'],
+    linkForms: ['https://reelbox.example/clip/{id}', 'https://m.reelbox.example/c/{id}'],
     match: matchLink,
     rungs: ladder.rungs,
     canaries,
@@ -69,10 +70,10 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
 }
 
 /** What the status alone says; undefined where the body must be read. */
-function readStatus({ status, headers }: HttpResponse): Found | undefined {
+function readStatus(response: HttpResponse): Found | undefined {
+  const { status } = response;
   if (status === 429) {
-    const retryAfterSeconds = Number(headers['retry-after']) || undefined;
-    return { kind: 'transient', code: 'upstream_rate_limited', retryAfterSeconds };
+    return { kind: 'transient', code: 'upstream_rate_limited', retryAfterSeconds: retryAfterSeconds(response) };
   }
   if (status >= 500) return { kind: 'transient', code: 'upstream_error', reason: `HTTP ${status}` };
   if (status === 404) return { kind: 'definitive', code: 'removed' };

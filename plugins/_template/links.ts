@@ -16,6 +16,6 @@ export function matchLink(url: URL): LinkRef | undefined {
   const kind = Object.hasOwn(OTHER_KINDS, segment) ? OTHER_KINDS[segment] : 'something else than a clip';
   throw new GatewayError(
     'unsupported_link',
-    `This is ${kind}. Send the link of a clip: https://reelbox.example/clip/<id>`,
+    `This is ${kind}. Send the link of a clip: https://reelbox.example/clip/{id}`,
   );
 }

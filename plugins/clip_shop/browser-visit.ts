@@ -1,4 +1,4 @@
-import { type Browser, type BrowserPage, type Clock, type ExtractOptions, GatewayError, parseJson } from 'mediagate';
+import { type Browser, type BrowserPage, type Clock, type ExtractOptions, GatewayError, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isReadable, outcomeOfPage, type ShopOutcome } from './outcomes.js';
 import { partOf } from './parse-product.js';
@@ -82,7 +82,7 @@ export function createBrowserVisit({ browser, clock, facts, acceptLanguage }: Br
         const timeoutMs = Math.max(1, Math.min(LONGEST_ASK_MS, left()));
         const text = await answered(page.evaluate(askInPage, { ...query, timeoutMs }), timeoutMs + ANSWERING_MS);
         visitSignal.throwIfAborted();
-        return readAnswer(text);
+        return typeof text === 'string' ? tryParseJson(text) : undefined;
       };
       for (const stars of STAR_GROUPS.filter((one) => groups.includes(one))) {
         walks.push(
@@ -119,16 +119,6 @@ async function askInPage({ path, body, timeoutMs }: ReviewQuery & { timeoutMs: n
     return response.ok ? await response.text() : undefined;
   } catch {
     // No answer, or none in time: the reviews of the page itself remain.
-    return undefined;
-  }
-}
-
-function readAnswer(text: unknown): unknown {
-  if (typeof text !== 'string' || text.trim() === '') return undefined;
-  try {
-    return parseJson(text);
-  } catch {
-    // A page in place of an answer is a refusal.
     return undefined;
   }
 }

@@ -39,7 +39,7 @@ export const LINK_FORMS = [
 ] as const;
 
 /** The one address of a product in one market; without a region, in the platform's default one. */
-export function canonicalUrl(id: string, region?: string): string {
+function canonicalUrl(id: string, region?: string): string {
   return region ? `https://shop.tiktok.com/${region.toLowerCase()}/pdp/${id}` : `https://www.tiktok.com/shop/pdp/${id}`;
 }
 

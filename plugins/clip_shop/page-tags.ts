@@ -5,7 +5,7 @@ import { readText, readUrl } from './read-values.js';
 
 /** A title that is the platform's own name is no product's. */
 const SITE_TITLE = /^(?:tiktok shop|tiktok|tiktok - make your day|shop)$/i;
-const SITE_SUFFIX = /\s*[-|–]\s*TikTok Shop\s*$/i;
+const SITE_SUFFIX = /[-|–]\s*TikTok Shop$/i;
 
 /** What a page says about itself in its tags, where these name the requested product by its address. Never a price. */
 export function readPageTags(html: string, id: string): FoundProduct | undefined {

@@ -1,6 +1,16 @@
-import { asArray, asBoolean, asRecord, asString, at, type JsonRecord, type Product, parseJson } from 'mediagate';
+import {
+  asArray,
+  asBoolean,
+  asCount,
+  asRecord,
+  asString,
+  at,
+  type JsonRecord,
+  type Product,
+  tryParseJson,
+} from 'mediagate';
 import { readAmount, readMoney } from './parse-price.js';
-import { readText, readWhole } from './read-values.js';
+import { readText } from './read-values.js';
 
 export interface FoundDescription {
   text?: string;
@@ -11,7 +21,7 @@ export interface FoundDescription {
 /** The description is a list of blocks, mostly as a JSON text; text, lists and pictures are what they hold. */
 export function readDescription(product: JsonRecord): FoundDescription {
   const written = at(product, 'product_model', 'description') ?? at(product, 'product_base', 'desc_detail');
-  const blocks = asArray(written) ?? blocksIn(written);
+  const blocks = asArray(typeof written === 'string' ? tryParseJson(written) : written);
   if (!blocks) {
     const text = typeof written === 'string' && !/^\s*[[{]/.test(written) ? readText(written) : undefined;
     return { ...(text && { text }), pictures: [] };
@@ -19,16 +29,6 @@ export function readDescription(product: JsonRecord): FoundDescription {
   const lines = blocks.flatMap((block) => linesOf(block));
   const pictures = blocks.filter((block) => at(block, 'type') === 'image' || at(block, 'image') !== undefined);
   return { ...(lines.length > 0 && { text: lines.join('\n') }), pictures };
-}
-
-function blocksIn(written: unknown): readonly unknown[] | undefined {
-  if (typeof written !== 'string') return undefined;
-  try {
-    return asArray(parseJson(written));
-  } catch {
-    // Plain text, which some sellers have.
-    return undefined;
-  }
 }
 
 function linesOf(block: unknown, depth = 3): string[] {
@@ -45,7 +45,7 @@ export function readCategories(around: JsonRecord, product: JsonRecord): string[
   const list = asArray(around.categories) ?? asArray(product.categories) ?? [];
   const levels = list.map((category, index) => ({
     name: readText(at(category, 'category_name')),
-    level: readWhole(at(category, 'level')) ?? index,
+    level: asCount(at(category, 'level')) ?? index,
   }));
   return levels.sort((one, other) => one.level - other.level).flatMap(({ name }) => name ?? []);
 }
@@ -83,8 +83,8 @@ export function readShipping(product: JsonRecord): Product['shipping'] {
     readAmount(at(service, 'shipping_fee')).value ??
     readMoney(at(flat, 'shipping_fee', 'price_val')).value;
   const name = readText(at(offer, 'deliveryName')) ?? readText(at(flat, 'delivery_name'));
-  const min_days = readWhole(at(service, 'delivery_min_days')) ?? readWhole(at(flat, 'delivery_min_days'));
-  const max_days = readWhole(at(service, 'delivery_max_days')) ?? readWhole(at(flat, 'delivery_max_days'));
+  const min_days = asCount(at(service, 'delivery_min_days')) ?? asCount(at(flat, 'delivery_min_days'));
+  const max_days = asCount(at(service, 'delivery_max_days')) ?? asCount(at(flat, 'delivery_max_days'));
   const shipping = {
     ...(fee !== undefined && { fee }),
     ...(free !== undefined && { free }),

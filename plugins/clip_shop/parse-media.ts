@@ -1,5 +1,5 @@
-import { asArray, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
-import { readExpiry, readImageUrl, readPositive, readSeconds, readText, readUrl } from './read-values.js';
+import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
+import { readExpiry, readImageUrl, readSeconds, readText, readUrl } from './read-values.js';
 
 export interface FoundMedia {
   image_urls: string[];
@@ -33,8 +33,8 @@ function imagesOf(list: readonly unknown[] | undefined): MediaEntry[] {
     const url = readImageUrl(image);
     if (!url) return [];
     const sizes = asRecord(at(image, 'image')) ?? image;
-    const width = readPositive(at(sizes, 'width'));
-    const height = readPositive(at(sizes, 'height'));
+    const width = asPositive(at(sizes, 'width'));
+    const height = asPositive(at(sizes, 'height'));
     const expires_at = readExpiry(url);
     return [
       { url, kind: 'image', ...(width && { width }), ...(height && { height }), ...(expires_at && { expires_at }) },
@@ -55,10 +55,10 @@ function readVideo(info: unknown, video: unknown): MediaEntry | undefined {
   if (!url) return undefined;
   const format = asString(at(info, 'format'))?.toLowerCase();
   const numbers = {
-    width: readPositive(at(info, 'width')),
-    height: readPositive(at(info, 'height')),
-    bitrate: readPositive(at(info, 'bitrate')),
-    size: readPositive(at(info, 'size')),
+    width: asPositive(at(info, 'width')),
+    height: asPositive(at(info, 'height')),
+    bitrate: asPositive(at(info, 'bitrate')),
+    size: asPositive(at(info, 'size')),
     duration_seconds: readSeconds(at(video, 'duration')),
   };
   const quality = readText(at(info, 'video_quality'));
@@ -79,11 +79,11 @@ function creatorVideos(around: JsonRecord): MediaEntry[] {
   return (asArray(around.related_videos) ?? []).flatMap((post) => {
     const url = readUrl(at(post, 'content_url'));
     if (!url) return [];
-    const milliseconds = readPositive(at(post, 'duration'));
+    const milliseconds = asPositive(at(post, 'duration'));
     const expires_at = readExpiry(url, at(post, 'expiration_time'));
     const numbers = {
-      width: readPositive(at(post, 'width')),
-      height: readPositive(at(post, 'height')),
+      width: asPositive(at(post, 'width')),
+      height: asPositive(at(post, 'height')),
       duration_seconds: milliseconds && milliseconds / 1000,
     };
     return [

@@ -140,7 +140,7 @@ function agreed(
 }
 
 function percentOf(value: unknown): number | undefined {
-  const percent = Number(/^\s*[-−]?\s*(\d{1,3}(?:\.\d+)?)\s*%?\s*$/.exec(asString(value) ?? '')?.[1]);
+  const percent = Number(/^[-−]?\s*(\d{1,3}(?:\.\d+)?)\s*%?$/.exec(readText(value) ?? '')?.[1]);
   return percent > 0 && percent <= 100 ? percent : undefined;
 }
 

@@ -1,11 +1,20 @@
-import { asRecord, asString, at, type Precision, type Product, type ProductData, type Review } from 'mediagate';
+import {
+  asCount,
+  asRecord,
+  asString,
+  at,
+  type Precision,
+  type Product,
+  type ProductData,
+  type Review,
+} from 'mediagate';
 import { readCategories, readDescription, readShipping, readSpecifications } from './parse-details.js';
 import { readMedia } from './parse-media.js';
 import { readPrice } from './parse-price.js';
 import { readPageReviews, readRating } from './parse-reviews.js';
 import { readShop } from './parse-shop.js';
 import { readVariants } from './parse-variants.js';
-import { firstCount, readText, readWhole } from './read-values.js';
+import { firstCount, readText } from './read-values.js';
 import type { ProductNode, RouterData } from './router-data.js';
 
 /** What one source tells about a product: any part of the document. */
@@ -114,7 +123,7 @@ function rawStats(product: ProductNode['product'], around: ProductNode['around']
 
 /** The platform counts from 1 for what is on sale, and gives a reason where it is not. */
 function isWithdrawn(product: ProductNode['product']): boolean {
-  const status = readWhole(product.status);
-  const reason = readWhole(at(product, 'availability_model', 'reason'));
+  const status = asCount(product.status);
+  const reason = asCount(at(product, 'availability_model', 'reason'));
   return (status !== undefined && status !== 1) || (reason !== undefined && reason !== 0);
 }

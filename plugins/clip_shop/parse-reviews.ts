@@ -1,7 +1,9 @@
 import {
   asArray,
   asBoolean,
+  asCount,
   asNumber,
+  asPositive,
   asRecord,
   at,
   type JsonRecord,
@@ -9,7 +11,7 @@ import {
   type Review,
   toIsoTime,
 } from 'mediagate';
-import { readId, readImageUrl, readPositive, readText, readWhole, recordsIn } from './read-values.js';
+import { readId, readImageUrl, readText, recordsIn } from './read-values.js';
 
 export type Rating = NonNullable<Product['rating']>;
 
@@ -45,12 +47,12 @@ function readReview(item: unknown, productId: string): Review | undefined {
   const owner = readId(inner.product_id) ?? readId(outer.product_id);
   if (owner !== undefined && owner !== productId) return undefined;
   const id = readId(inner.review_id) ?? readId(outer.review_id);
-  const rating = readWhole(inner.review_rating) ?? readWhole(inner.rating);
+  const rating = asCount(inner.review_rating) ?? asCount(inner.rating);
   if (!id || rating === undefined || rating < 1 || rating > 5) return undefined;
   const text = readText(inner.review_text) ?? readText(inner.display_text) ?? readParts(inner.display_review_text);
   const author = readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name'));
   const created_at = toIsoTime(inner.review_time ?? inner.review_timestamp);
-  const likes = readWhole(inner.digg_count) ?? readWhole(inner.like_count) ?? readWhole(inner.helpful_count);
+  const likes = asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count);
   const variant = readText(inner.sku_specification) ?? readText(outer.sku_specification);
   const country = readText(inner.review_country)?.toUpperCase();
   const verified = asBoolean(inner.is_verified_purchase) ?? asBoolean(outer.is_verified_purchase);
@@ -91,9 +93,7 @@ export function readRating(product: JsonRecord, around: JsonRecord, parts: reado
     ]),
   );
   const count =
-    readPositive(model?.product_review_count) ??
-    readPositive(ratings?.review_count) ??
-    readPositive(flat?.review_count);
+    asPositive(model?.product_review_count) ?? asPositive(ratings?.review_count) ?? asPositive(flat?.review_count);
   const average = [model?.product_overall_score, ratings?.overall_score, flat?.product_rating]
     .map((score) => asNumber(score))
     .find((score) => score !== undefined && score > 0 && score <= 5);
@@ -109,7 +109,7 @@ export function readRating(product: JsonRecord, around: JsonRecord, parts: reado
 /** How many reviews have how many stars. */
 function readDistribution(result: unknown): Record<string, number> | undefined {
   const stars = ['1', '2', '3', '4', '5'].flatMap((star) => {
-    const reviews = readWhole(at(result, star));
+    const reviews = asCount(at(result, star));
     return reviews === undefined ? [] : [[star, reviews] as const];
   });
   return stars.length > 0 ? Object.fromEntries(stars) : undefined;

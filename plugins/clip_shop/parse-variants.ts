@@ -1,6 +1,6 @@
-import { asArray, asRecord, at, type JsonRecord, type Product } from 'mediagate';
+import { asArray, asCount, asRecord, at, type JsonRecord, type Product } from 'mediagate';
 import { originPrice, readAmount, salePrice } from './parse-price.js';
-import { readId, readImageUrl, readText, readWhole, recordsIn } from './read-values.js';
+import { readId, readImageUrl, readText, recordsIn } from './read-values.js';
 
 type Variant = NonNullable<Product['variants']>[number];
 
@@ -22,7 +22,7 @@ export function readVariants(product: JsonRecord): FoundVariants {
   for (const sku of skus) {
     const id = readId(sku.sku_id);
     if (id !== undefined && variants.has(id)) continue;
-    const left = readWhole(at(sku, 'sku_quantity', 'available_quantity')) ?? readWhole(sku.stock);
+    const left = asCount(at(sku, 'sku_quantity', 'available_quantity')) ?? asCount(sku.stock);
     stock = left === undefined || stock === undefined ? undefined : stock + left;
     if (id !== undefined) variants.set(id, readVariant(sku, { id, stock: left, price: prices?.[id] }, images));
   }

@@ -1,4 +1,14 @@
-import { asArray, asNumber, asRecord, asString, type JsonRecord, parseCount, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asCount,
+  asNumber,
+  asPositive,
+  asRecord,
+  asString,
+  type JsonRecord,
+  parseCount,
+  toIsoTime,
+} from 'mediagate';
 
 const LONGEST_URL = 8192;
 const WEB_ADDRESS = /^https?:\/\/[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:[/?#]\S*)?$/;
@@ -42,17 +52,6 @@ export function readImageUrl(value: unknown, depth = 2): string | undefined {
   return readUrl(record.url) ?? (depth > 0 ? readImageUrl(record.image, depth - 1) : undefined);
 }
 
-/** Zero and more, whole. */
-export function readWhole(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
-}
-
-export function readPositive(value: unknown): number | undefined {
-  const number = readWhole(value);
-  return number !== undefined && number > 0 ? number : undefined;
-}
-
 /** Seconds, fractions included. */
 export function readSeconds(value: unknown): number | undefined {
   const number = asNumber(value);
@@ -60,8 +59,8 @@ export function readSeconds(value: unknown): number | undefined {
 }
 
 /** A counter that may be a number, digits, or words such as `50.8K+`. */
-export function readCount(value: unknown): { value: number; exact: boolean } | undefined {
-  const whole = readWhole(value);
+function readCount(value: unknown): { value: number; exact: boolean } | undefined {
+  const whole = asCount(value);
   if (whole !== undefined) return { value: whole, exact: true };
   const text = readText(value);
   return text === undefined || asNumber(text) !== undefined ? undefined : parseCount(text);
@@ -79,6 +78,6 @@ export function firstCount(...values: readonly unknown[]): { value: number; exac
 /** When an address ends: the sooner of what stands beside it and what it carries itself (`x-expires`). */
 export function readExpiry(url: string, beside?: unknown): string | undefined {
   const carried = /[?&]x-expires=(\d{10})(?!\d)/.exec(url)?.[1];
-  const ends = [readPositive(beside), readPositive(carried)].flatMap((seconds) => seconds ?? []);
+  const ends = [asPositive(beside), asPositive(carried)].flatMap((seconds) => seconds ?? []);
   return ends.length > 0 ? toIsoTime(Math.min(...ends)) : undefined;
 }

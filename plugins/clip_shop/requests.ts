@@ -1,4 +1,4 @@
-import { type DefinitiveCode, GatewayError, type HttpClient, type HttpResponse } from 'mediagate';
+import { type DefinitiveCode, GatewayError, type HttpClient, type HttpResponse, retryAfterSeconds } from 'mediagate';
 import type { Facts } from './facts.js';
 import { matchProduct } from './links.js';
 import { outcomeOfPage, type Refusal, type ShopOutcome } from './outcomes.js';
@@ -111,12 +111,11 @@ function idBehind(url: URL): string | undefined {
 }
 
 function outcomeOfResponse(response: HttpResponse, id: string, facts: Facts): ShopOutcome {
-  const { status, headers } = response;
+  const { status } = response;
   if (status === 429) {
-    const seconds = headers['retry-after'];
     throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', {
       reason: 'HTTP 429',
-      retryAfterSeconds: seconds && /^\d{1,6}$/.test(seconds) ? Number(seconds) : undefined,
+      retryAfterSeconds: retryAfterSeconds(response),
     });
   }
   if (status >= 200 && status < 300) return outcomeOfPage(response.text(), id, facts);

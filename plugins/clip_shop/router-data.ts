@@ -102,7 +102,7 @@ function isProduct(record: JsonRecord): boolean {
 }
 
 /** The id that a product bears; undefined where it bears several. */
-export function idOf(product: JsonRecord): string | undefined {
+function idOf(product: JsonRecord): string | undefined {
   const ids = [
     product.product_id,
     at(product, 'product_model', 'product_id'),

@@ -1,15 +1,4 @@
-import { asArray, asNumber, asString, at, type PartialPost } from 'mediagate';
-
-/** A counter or a size; undefined for what is negative, broken or no number. */
-export function count(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
-}
-
-/** As {@link count}, where the platform writes zero for "not known". */
-export function positive(value: unknown): number | undefined {
-  return count(value) || undefined;
-}
+import { asArray, asString, at, type PartialPost } from 'mediagate';
 
 /** Ids are strings of digits, however they were sent. */
 export function idText(value: unknown): string | undefined {

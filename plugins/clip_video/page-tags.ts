@@ -1,5 +1,6 @@
 import {
   asArray,
+  asCount,
   asString,
   at,
   type Count,
@@ -10,12 +11,12 @@ import {
   parseDuration,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl, count, idText, tagsOf, username } from './item-values.js';
+import { absoluteUrl, idText, tagsOf, username } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { lifeOf } from './media-files.js';
 import { profileUrl } from './parse-author.js';
 
-const VIDEO_OBJECT = /<script[^>]*\bid=["']VideoObject["'][^>]*>/;
+const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;
 
 /** The floor: what a page says of itself to search engines. Undefined unless it is of the requested item. */
 export function parsePageTags(html: string, id: string): PartialPost | undefined {
@@ -114,7 +115,7 @@ function parseVideoObject(value: unknown, id: string): PartialPost | undefined {
     ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
     metrics: {
       ...interactions(at(node, 'interactionStatistic')),
-      comments: count(at(node, 'commentCount')),
+      comments: asCount(at(node, 'commentCount')),
       duration_seconds: duration,
     },
     media: { image_urls: thumbnail ? [thumbnail] : [] },
@@ -133,7 +134,7 @@ function interactions(list: unknown): NonNullable<PartialPost['metrics']> {
     const type = asString(at(one, 'interactionType', '@type')) ?? asString(at(one, 'interactionType')) ?? '';
     const action = type.replace(/^https?:\/\/schema\.org\//, '');
     const metric = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    const value = count(at(one, 'userInteractionCount'));
+    const value = asCount(at(one, 'userInteractionCount'));
     if (metric && value !== undefined) metrics[metric] = value;
   }
   return metrics.views === undefined ? metrics : { ...metrics, plays: metrics.views };

@@ -1,5 +1,5 @@
-import { at, type PartialPost, type Precision } from 'mediagate';
-import { count, member, rawStats } from './item-values.js';
+import { asCount, at, type PartialPost, type Precision } from 'mediagate';
+import { member, rawStats } from './item-values.js';
 
 /** Our counter → the names that the site's replies have for it. */
 const COUNTERS = {
@@ -30,7 +30,7 @@ export function parseCounters(stats: unknown, exact?: unknown): Counters {
   };
   for (const [name, spellings] of Object.entries(COUNTERS) as [Counter, readonly string[]][]) {
     const written = member(exact, ...spellings) ?? member(stats, ...spellings);
-    const value = count(written);
+    const value = asCount(written);
     if (value === undefined) continue;
     metrics[name] = value;
     note(name, value);
@@ -47,7 +47,7 @@ export function parseCounters(stats: unknown, exact?: unknown): Counters {
 /** How many follow the author. */
 export function parseFollowers(stats: unknown, exact?: unknown): Counters {
   const written = member(exact, 'followerCount', 'follower_count') ?? member(stats, 'followerCount', 'follower_count');
-  const followers = count(written);
+  const followers = asCount(written);
   if (followers === undefined) return {};
   const fineness = isRounded(followers) && !differs(stats, exact) ? 'rounded' : 'exact';
   return {
@@ -69,7 +69,7 @@ export function ofPlayer({ precision, metrics, ...counters }: Counters): Counter
 
 function differs(stats: unknown, exact: unknown): boolean {
   return [...Object.values(COUNTERS).map(([name]) => name), 'followerCount', 'heartCount'].some((name) => {
-    const [one, other] = [count(at(stats, name)), count(at(exact, name))];
+    const [one, other] = [asCount(at(stats, name)), asCount(at(exact, name))];
     return one !== undefined && other !== undefined && one !== other;
   });
 }

@@ -1,5 +1,5 @@
-import { asArray, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
-import { member, positive, tagsOf, urlsIn } from './item-values.js';
+import { asArray, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
+import { member, tagsOf, urlsIn } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { betterFirst, COVER, isFetchable, lifeOf, mimeOf } from './media-files.js';
 import { parseAuthor } from './parse-author.js';
@@ -14,7 +14,7 @@ export function parseVideoData(data: unknown, id: string): PartialPost {
   const measures = at(video, 'videoMeta');
   const music = at(data, 'musicInfos');
   const pictures = parsePictures(at(data, 'imagePostInfo', 'displayImages'));
-  const duration = positive(at(measures, 'duration'));
+  const duration = asPositive(at(measures, 'duration'));
   const files =
     pictures.length > 0
       ? []
@@ -25,8 +25,8 @@ export function parseVideoData(data: unknown, id: string): PartialPost {
               url,
               kind: 'video',
               mime: mimeOf(url) ?? 'video/mp4',
-              width: positive(at(measures, 'width')),
-              height: positive(at(measures, 'height')),
+              width: asPositive(at(measures, 'width')),
+              height: asPositive(at(measures, 'height')),
               has_video: true,
               has_audio: true,
               ...lifeOf(url),

@@ -1,5 +1,5 @@
-import { asArray, asString, at, type PartialPost, toIsoTime } from 'mediagate';
-import { languageTag, member, positive, rawStats, tagsOf } from './item-values.js';
+import { asArray, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
+import { languageTag, member, rawStats, tagsOf } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { betterFirst, isWatermarked } from './media-files.js';
 import { parseAuthor } from './parse-author.js';
@@ -48,7 +48,7 @@ export function parseItem(item: unknown, id: string, { users, userStats }: Accou
         author,
         thumbnail: covers[0]?.url ?? pictures[0]?.url,
         published_at: toIsoTime(at(item, 'createTime')),
-        duration_seconds: positive(at(video, 'duration')),
+        duration_seconds: asPositive(at(video, 'duration')),
         language: languageTag(at(item, 'textLanguage')),
         tags: tagsOf(caption, ...tagNames(item)),
         category: asString(at(item, 'diversificationLabels', 0)),
@@ -57,7 +57,7 @@ export function parseItem(item: unknown, id: string, { users, userStats }: Accou
         location: asString(at(item, 'poi', 'name')),
       },
       ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id), author_id: author?.id },
-      metrics: { ...counters.metrics, ...followers.metrics, duration_seconds: positive(at(video, 'duration')) },
+      metrics: { ...counters.metrics, ...followers.metrics, duration_seconds: asPositive(at(video, 'duration')) },
       precision: { ...counters.precision, ...followers.precision },
       media: {
         image_urls: images.map(({ url }) => url),

@@ -1,5 +1,5 @@
-import { asNumber, asString, at, type MediaEntry, type PartialPost } from 'mediagate';
-import { absoluteUrl, idText, positive, tagsOf, username } from './item-values.js';
+import { asPositive, asString, at, type MediaEntry, type PartialPost } from 'mediagate';
+import { absoluteUrl, idText, tagsOf, username } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { COVER, lifeOf } from './media-files.js';
 import { profileUrl } from './parse-author.js';
@@ -22,8 +22,8 @@ export function parseOembed(reply: unknown, id: string): PartialPost | undefined
         url: thumbnail,
         kind: 'image',
         label: COVER,
-        width: positive(asNumber(at(reply, 'thumbnail_width'))),
-        height: positive(asNumber(at(reply, 'thumbnail_height'))),
+        width: asPositive(at(reply, 'thumbnail_width')),
+        height: asPositive(at(reply, 'thumbnail_height')),
         ...lifeOf(thumbnail),
       }
     : undefined;

@@ -1,5 +1,5 @@
-import { asArray, asNumber, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
-import { languageTag, positive, tagsOf, urlsIn } from './item-values.js';
+import { asArray, asNumber, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
+import { languageTag, tagsOf, urlsIn } from './item-values.js';
 import { canonicalUrl } from './links.js';
 import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf } from './media-files.js';
 import { parseAuthor } from './parse-author.js';
@@ -68,18 +68,18 @@ function playerFiles(video: unknown): MediaEntry[] {
     const lines = /_(\d{3,4})(?:_|$)/.exec(asString(at(profile, 'gear_name')) ?? '')?.[1];
     add(address, {
       codecs: codecOf(codec),
-      bitrate: positive(at(profile, 'bitrate')),
-      fps: positive(at(profile, 'fps')),
-      width: positive(at(address, 'width')),
-      height: positive(at(address, 'height')),
-      size: positive(at(address, 'data_size')),
+      bitrate: asPositive(at(profile, 'bitrate')),
+      fps: asPositive(at(profile, 'fps')),
+      width: asPositive(at(address, 'width')),
+      height: asPositive(at(address, 'height')),
+      size: asPositive(at(address, 'data_size')),
       quality: lines && `${lines}p`,
     });
   }
   add(at(video, 'url_list'), {
-    width: positive(at(video, 'meta', 'width')),
-    height: positive(at(video, 'meta', 'height')),
-    bitrate: positive(at(video, 'meta', 'bitrate')),
+    width: asPositive(at(video, 'meta', 'width')),
+    height: asPositive(at(video, 'meta', 'height')),
+    bitrate: asPositive(at(video, 'meta', 'bitrate')),
   });
   return [...files.values()];
 }

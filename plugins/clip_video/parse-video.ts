@@ -1,5 +1,5 @@
-import { asArray, asNumber, asString, at, type MediaEntry } from 'mediagate';
-import { absoluteUrl, languageTag, member, positive, urlsIn } from './item-values.js';
+import { asArray, asNumber, asPositive, asString, at, type MediaEntry } from 'mediagate';
+import { absoluteUrl, languageTag, member, urlsIn } from './item-values.js';
 import { COVER, codecOf, isFetchable, lifeOf, mimeOf, WATERMARKED } from './media-files.js';
 
 /** Formats of subtitles as the site names them → media types. */
@@ -24,8 +24,8 @@ export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
     if (codec?.includes('bytevc2')) continue;
     add(urlsIn(address).find(isFetchable), {
       codecs: codecOf(codec),
-      bitrate: positive(member(quality, 'Bitrate', 'bit_rate')),
-      fps: positive(member(quality, 'BitrateFPS', 'FPS')),
+      bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate')),
+      fps: asPositive(member(quality, 'BitrateFPS', 'FPS')),
       ...sizeOf(address),
       quality: qualityOf(address, quality),
     });
@@ -33,10 +33,10 @@ export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
   const shown = at(video, 'PlayAddrStruct');
   const measures = {
     codecs: codecOf(asString(at(video, 'codecType'))),
-    width: positive(at(video, 'width')),
-    height: positive(at(video, 'height')),
-    bitrate: positive(at(video, 'bitrate')),
-    size: positive(at(video, 'size')) ?? positive(at(shown, 'DataSize')),
+    width: asPositive(at(video, 'width')),
+    height: asPositive(at(video, 'height')),
+    bitrate: asPositive(at(video, 'bitrate')),
+    size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
     quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
   };
   for (const url of [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable).slice(0, 1)) {
@@ -56,9 +56,9 @@ function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean 
 
 function sizeOf(address: unknown): Pick<MediaEntry, 'width' | 'height' | 'size'> {
   return {
-    width: positive(member(address, 'Width', 'width')),
-    height: positive(member(address, 'Height', 'height')),
-    size: positive(member(address, 'DataSize', 'data_size')),
+    width: asPositive(member(address, 'Width', 'width')),
+    height: asPositive(member(address, 'Height', 'height')),
+    size: asPositive(member(address, 'DataSize', 'data_size')),
   };
 }
 
@@ -87,7 +87,7 @@ export function parseSubtitles(video: unknown): MediaEntry[] {
       kind: 'subtitle',
       mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
       language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
-      size: positive(at(subtitle, 'Size')),
+      size: asPositive(at(subtitle, 'Size')),
       auto_generated: source
         ? source === 'ASR' || source === 'MT'
         : typeof generated === 'boolean'
@@ -113,8 +113,8 @@ export function parsePictures(images: unknown): MediaEntry[] {
     const url = urls.find((one) => !/\.hei[cf](?:[?]|$)/i.test(one)) ?? urls[0];
     if (!url) return [];
     const [holder] = [source, image].filter((node) => asNumber(member(node, 'width', 'imageWidth')) !== undefined);
-    const width = positive(member(holder, 'imageWidth', 'width'));
-    const height = positive(member(holder, 'imageHeight', 'height'));
+    const width = asPositive(member(holder, 'imageWidth', 'width'));
+    const height = asPositive(member(holder, 'imageHeight', 'height'));
     return [{ url, kind: 'image', width, height, ...lifeOf(url) } as const];
   });
 }
@@ -129,7 +129,7 @@ export function parseSound(music: unknown): MediaEntry | undefined {
     mime: mimeOf(url),
     has_audio: true,
     has_video: false,
-    duration_seconds: positive(at(music, 'duration')),
+    duration_seconds: asPositive(at(music, 'duration')),
     label: 'music',
     ...lifeOf(url),
   };

@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, type HttpResponse, parseJson } from 'mediagate';
+import { GatewayError, type HttpClient, type HttpResponse, retryAfterSeconds } from 'mediagate';
 import type { Facts } from './facts.js';
 import { matchClip } from './links.js';
 
@@ -65,14 +65,14 @@ export function createRequests({ http, facts, language }: RequestSettings): Requ
     async player(id, signal) {
       const response = await http.request({ url: address('player', id), headers: browser, signal });
       refuseFailure(response);
-      return readJson(response);
+      return response.json();
     },
 
     async oembed(id, signal) {
       const response = await http.request({ url: address('oembed', id), headers: browser, signal });
       if (response.status === 404) return undefined;
       refuseFailure(response);
-      return readJson(response);
+      return response.json();
     },
   };
 }
@@ -123,23 +123,11 @@ function ledElsewhere(status: number): GatewayError {
 }
 
 /** @throws GatewayError for every status but success. */
-function refuseFailure({ status, headers }: HttpResponse): void {
+function refuseFailure(response: HttpResponse): void {
+  const { status } = response;
   if (status >= 200 && status < 300) return;
-  const retryAfterSeconds = /^\d{1,6}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined;
-  const details = { reason: `HTTP ${status}`, retryAfterSeconds };
+  const details = { reason: `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
   if (status === 429) throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', details);
   const code = status >= 500 ? 'upstream_error' : 'upstream_refused';
   throw new GatewayError(code, 'The platform refused the request.', details);
-}
-
-function readJson(response: HttpResponse): unknown {
-  const text = response.text();
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
-      reason: text.trim() === '' ? 'empty answer' : undefined,
-      cause,
-    });
-  }
 }

@@ -71,7 +71,7 @@ export function createRungs({ requests, facts }: RungSettings): Rung<PartialPost
 }
 
 /** What the rungs found so far. */
-export function foundIn(outcomes: ReadonlyMap<string, ClipOutcome>): PartialPost[] {
+function foundIn(outcomes: ReadonlyMap<string, ClipOutcome>): PartialPost[] {
   return [...outcomes.values()].flatMap((outcome) =>
     outcome.kind === 'transient' || outcome.found === undefined ? [] : [outcome.found],
   );

@@ -59,13 +59,18 @@ export function createEchoProvider({ options, clock }: PluginContext<Options>): 
 
   return {
     models: [{ id: model, routes: ['chat_completions', 'responses'], efforts }],
+    tasks: ['input_tokens'],
     async send(call) {
-      const { route, parsed, stream, signal } = call;
+      const { route, task, parsed, stream, signal } = call;
       signal.throwIfAborted();
       const conversation = readConversation(route, parsed);
       const isResponse = route === 'responses';
       const earlierTokens = isResponse ? earlierOf(parsed.previous_response_id) : 0;
       const echo = createEcho(conversation, { model, now: clock.now(), earlierTokens });
+      if (task === 'input_tokens') {
+        const { inputTokens } = echo;
+        return reply(JSON_TYPE, whole(JSON.stringify({ object: 'response.input_tokens', input_tokens: inputTokens })));
+      }
       if (isResponse) keep(echo, call, conversation.said);
       if (stream) {
         const events = isResponse ? responseEvents(echo, parsed) : chatEvents(echo, asksForUsage(parsed));

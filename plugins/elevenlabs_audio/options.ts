@@ -12,7 +12,7 @@ const ModelSchema = Type.Object(
     operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true }),
     /** The vendor's name of it, e.g. `eleven_multilingual_v2`. */
     upstreamModel: Type.String({ minLength: 1 }),
-    /** Longest text it speaks, in characters. Default: as long as the vendor lets it. */
+    /** Longest text it speaks, in characters. Default 4,096. */
     maxCharacters: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   strict,

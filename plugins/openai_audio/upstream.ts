@@ -11,7 +11,7 @@ const FormatSchema = Type.Union([
   Type.Literal('pcm'),
 ]);
 
-export const UpstreamSchema = Type.Object(
+const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
     url: Type.String({

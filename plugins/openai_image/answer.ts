@@ -25,6 +25,10 @@ export function readUsage(json: unknown): Usage | undefined {
     ['outputTokens', count('output_tokens')],
     ['totalTokens', count('total_tokens')],
     ['cachedTokens', count('input_tokens_details', 'cached_tokens')],
+    ['inputTextTokens', count('input_tokens_details', 'text_tokens')],
+    ['inputImageTokens', count('input_tokens_details', 'image_tokens')],
+    ['outputTextTokens', count('output_tokens_details', 'text_tokens')],
+    ['outputImageTokens', count('output_tokens_details', 'image_tokens')],
   ];
   const known = found.filter(([, value]) => value !== undefined);
   return known.length > 0 ? Object.fromEntries(known) : undefined;

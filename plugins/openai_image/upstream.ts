@@ -2,7 +2,7 @@ import { type Static, Type } from 'mediagate';
 
 const strict = { additionalProperties: false } as const;
 
-export const UpstreamSchema = Type.Object(
+const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
     url: Type.String({

@@ -18,6 +18,12 @@ const NO_ACCOUNT = /^(?:insufficient_quota|billing_\w+|account_deactivated|usage
 const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
 /** Not all who have a limit have a code for it. */
 const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
+/** As the vendor words it, with or without saying which member named it. */
+const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
+/** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
+const NOT_OURS = 'invalid_encrypted_content';
+/** Of a look-alike that only answers requests. */
+const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
 const MAX_WORDS = 1_000;
 
@@ -53,9 +59,10 @@ export function refusalFailure(refusal: UpstreamRefusal, upstream: Upstream, now
   const code = asString(at(json, 'error', 'code')) ?? '';
   const type = asString(at(json, 'error', 'type')) ?? '';
   if (NO_ACCOUNT.test(code) || NO_ACCOUNT.test(type)) return accountFailure();
-  if (NO_MODEL.test(code)) return modelFailure();
+  if (hasNoModel(refusal)) return modelFailure();
   if (blamesCaller(refusal) || namesThingsOfTheCaller(refusal)) {
-    return callerFailure(callerFault(refusal, upstream));
+    const fault = callerFault(refusal, upstream);
+    return code === NOT_OURS ? new TryFailure(fault, { again: 'elsewhere', counts: false }) : callerFailure(fault);
   }
   const failure = statusFailure(refusal, now, 'anywhere');
   if (headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
@@ -69,10 +76,27 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: Upstream, now:
   return refusalFailure(refusal, upstream, now);
 }
 
-/** An earlier response, an item, a file: what the request names is not there, while model and address are. */
+/** The same for what not every upstream does. */
+export function taskFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
+  const failure = refusalFailure(refusal, upstream, now);
+  const isCallers = failure.consequence.again === 'nowhere';
+  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || hasNoModel(refusal)) return failure;
+  const error = new GatewayError('model_not_supported', 'The upstream of the model does not do this.', {
+    param: 'model',
+  });
+  return new TryFailure(error, { again: 'elsewhere', counts: false });
+}
+
+/** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */
 function namesThingsOfTheCaller({ status, json }: UpstreamRefusal): boolean {
+  if (status !== 404) return false;
   const param = asString(at(json, 'error', 'param'));
-  return status === 404 && param !== undefined && param !== 'model';
+  if (param !== undefined) return param !== 'model';
+  return NOT_FOUND.test(asString(at(json, 'error', 'message')) ?? '');
+}
+
+function hasNoModel({ json }: UpstreamRefusal): boolean {
+  return NO_MODEL.test(asString(at(json, 'error', 'code')) ?? '');
 }
 
 function callerFault({ status, json }: UpstreamRefusal, upstream: Upstream): GatewayError {

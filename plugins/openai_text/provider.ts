@@ -3,6 +3,7 @@ import {
   GatewayError,
   type HttpStream,
   type PluginContext,
+  type ResponsesTask,
   readRefusal,
   type TextProvider,
   type TextReply,
@@ -11,7 +12,7 @@ import {
   tryUpstream,
   withoutNames,
 } from 'mediagate';
-import { refusalFailure, storedFailure } from './failures.js';
+import { refusalFailure, storedFailure, taskFailure } from './failures.js';
 import { storedRequest, textRequest, type WireRequest } from './requests.js';
 import { startBody } from './started-body.js';
 import { type Options, type Upstream, upstreamsOf } from './upstream.js';
@@ -24,6 +25,7 @@ const PATIENCE_MS = 2_000;
 const LONGEST_WAIT_MS = 5_000;
 const RETRY_SHARE = 0.2;
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 
@@ -35,6 +37,8 @@ interface Asked {
   refuse: typeof refusalFailure;
   /** See {@link startBody}. */
   patienceMs?: number;
+  /** Whether events may be none. */
+  mayHaveNone?: boolean;
 }
 
 export async function createOpenaiTextProvider(context: PluginContext<Options>): Promise<TextProvider> {
@@ -45,13 +49,14 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
   const failOver = await createFailOver({ upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE });
 
   async function ask(asked: Asked, request: WireRequest, upstream: Upstream, remainingMs: number): Promise<TextReply> {
-    const { signal, refuse, patienceMs } = asked;
+    const { signal, refuse, patienceMs, mayHaveNone = false } = asked;
     const timeoutMs = Math.max(1, remainingMs);
     const response = await http.stream({ ...request, signal, timeoutMs, idleMs, maxBytes: MAX_ANSWER_BYTES });
     const { status, headers } = response;
     if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock), upstream, clock.now());
     if (headers['content-type']?.startsWith('text/html')) throw await somebodysPage(response);
-    const body = await startBody(response.body, { clock, patienceMs });
+    const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
+    const body = await startBody(response.body, { clock, patienceMs, mayBeEmpty });
     return {
       status,
       headers: passed(headers),
@@ -83,11 +88,12 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
 
   return {
     upstreams: () => failOver.states(),
+    tasks: TASKS,
     models: [
       { id: model, efforts, routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))) },
     ],
     async send(call) {
-      const { route, upstream: earlier, stream, signal } = call;
+      const { route, task, upstream: earlier, stream, signal } = call;
       const suits = ({ routes, name }: Upstream) =>
         routes.includes(route) && (earlier === undefined || name === earlier);
       if (!upstreams.some(suits)) {
@@ -98,7 +104,7 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
         signal,
         suits,
         request: (upstream) => textRequest(call, upstream),
-        refuse: refusalFailure,
+        refuse: task ? taskFailure : refusalFailure,
         ...(stream && { patienceMs: PATIENCE_MS }),
       });
     },
@@ -109,7 +115,8 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
         throw new GatewayError('response_not_found', 'The upstream that made this response is not there any more.');
       }
       const request = (upstream: Upstream) => storedRequest(call, upstream);
-      return run({ signal, suits, request, refuse: storedFailure, patienceMs: PATIENCE_MS });
+      // Who resumes a stream behind its last event is told nothing more.
+      return run({ signal, suits, request, refuse: storedFailure, patienceMs: PATIENCE_MS, mayHaveNone: true });
     },
   };
 }

@@ -18,9 +18,9 @@ const STORED: Readonly<Record<StoredResponseAction, { method: 'GET' | 'POST' | '
 };
 
 /** The caller's body as it is, but for the name of the model. */
-export function textRequest({ route, body, stream }: TextCall, upstream: Upstream): WireRequest {
+export function textRequest({ route, task, body, stream }: TextCall, upstream: Upstream): WireRequest {
   return {
-    url: upstream.addresses[route],
+    url: upstream.addresses[task ?? route],
     method: 'POST',
     headers: {
       'content-type': 'application/json',

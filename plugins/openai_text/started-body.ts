@@ -4,20 +4,22 @@ export interface StartOptions {
   clock: Clock;
   /** Milliseconds to wait for the first bytes; what comes later comes to whoever reads. Default: until they are here. */
   patienceMs?: number;
+  /** Default false. */
+  mayBeEmpty?: boolean;
 }
 
 /**
  * A body whose first bytes are here, so that one that never begins can still be had elsewhere.
- * @throws TryFailure where it is empty; what reading it throws.
+ * @throws TryFailure where it is empty and may not be; what reading it throws.
  */
 export async function startBody(
   body: AsyncIterable<Uint8Array>,
-  { clock, patienceMs }: StartOptions,
+  { clock, patienceMs, mayBeEmpty = false }: StartOptions,
 ): Promise<AsyncIterableIterator<Uint8Array>> {
   const chunks = body[Symbol.asyncIterator]();
   let first: Promise<IteratorResult<Uint8Array>> | undefined = chunks.next();
   const early = patienceMs === undefined ? await first : await within(first, patienceMs, clock);
-  if (early?.done) {
+  if (early?.done && !mayBeEmpty) {
     const error = new GatewayError('upstream_error', 'The upstream answered with nothing.');
     throw new TryFailure(error, { again: 'anywhere', counts: true });
   }

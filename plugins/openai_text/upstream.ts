@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Static, type TextRoute, Type } from 'mediagate';
+import { type ResponsesTask, type Static, type TextRoute, Type } from 'mediagate';
 
 const strict = { additionalProperties: false } as const;
 
@@ -9,7 +9,7 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
   default: ['chat_completions', 'responses'],
 });
 
-export const UpstreamSchema = Type.Object(
+const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: Type.String({
@@ -57,8 +57,8 @@ export interface Upstream {
   /** Under which responses are found again. */
   name: string;
   url: string;
-  /** Where each format is spoken, parsed once for all requests. */
-  addresses: Readonly<Record<TextRoute, URL>>;
+  /** Where each format is spoken, and each task done, parsed once for all requests. */
+  addresses: Readonly<Record<TextRoute | ResponsesTask, URL>>;
   apiKey?: string;
   /** What it calls the model. */
   model: string;
@@ -71,7 +71,12 @@ export interface Upstream {
 export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options): Upstream[] {
   const all = upstreams.map((one) => ({
     ...one,
-    addresses: { chat_completions: addressOf(one.url, 'chat/completions'), responses: addressOf(one.url, 'responses') },
+    addresses: {
+      chat_completions: addressOf(one.url, 'chat/completions'),
+      responses: addressOf(one.url, 'responses'),
+      compact: addressOf(one.url, 'responses/compact'),
+      input_tokens: addressOf(one.url, 'responses/input_tokens'),
+    },
     name: one.name ?? nameOf(one.url),
     model: one.model ?? upstreamModel,
     publicModel: model,

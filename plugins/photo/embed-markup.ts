@@ -91,7 +91,7 @@ function captionOf(body: string): string | undefined {
     .slice(0, end)
     .replace(/^\s*<a class="CaptionUsername"[^>]*>[^<]*<\/a>/, '')
     .replace(/<br\s*\/?>/gi, '\n')
-    .replace(/<[^>]*>/g, '');
+    .replace(/<[^<>]*>/g, '');
   return decodeEntities(text).trim() || undefined;
 }
 
@@ -119,11 +119,11 @@ function lonelyCount(text: string | undefined) {
 
 /** The text of the first element of a class, without inner tags. */
 function textOf(body: string, className: string): string | undefined {
-  const open = new RegExp(`<(\\w+) class="${className}"[^>]*>`).exec(body);
+  const open = new RegExp(`<(\\w+) class="${className}"[^<>]*>`).exec(body);
   if (!open) return undefined;
   const start = open.index + open[0].length;
   const inner = body.slice(start, start + indexOr(body.slice(start), `</${open[1]}>`));
-  return decodeEntities(inner.replace(/<[^>]*>/g, ' ')).trim() || undefined;
+  return decodeEntities(inner.replace(/<[^<>]*>/g, ' ')).trim() || undefined;
 }
 
 function tagOf(body: string, opening: string): string {

@@ -1,4 +1,4 @@
-import { findJsonAfter, parseJson, type ScriptedPage } from 'mediagate';
+import { findJsonAfter, type ScriptedPage, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { PostIdentity } from './shortcode.js';
 
@@ -28,7 +28,7 @@ export function readPageBlobs(
   for (const name of [mediaId, `"${shortcode}"`]) {
     const named = data.filter((text) => !seen.has(text) && text.includes(name)).slice(0, MAX_SCRIPTS);
     const telling = named.filter((text) => hasNear(text, name, [gate, ...SIGNS]));
-    const blobs = telling.slice(0, MAX_BLOBS).map((text) => parsed(text));
+    const blobs = telling.slice(0, MAX_BLOBS).map(tryParseJson);
     for (const text of named) seen.add(text);
     if (blobs.some((value) => value !== undefined)) return blobs;
   }
@@ -54,18 +54,10 @@ function assignedIn(text: string, marker: string): unknown[] {
     const opening = OPENING.exec(text);
     if (!opening) continue;
     const found = findJsonAfter(text, opening[0], at);
-    if (!found) continue;
+    // Where none of those that follow can be read, looking on from each would take as long again.
+    if (!found) break;
     values.push(found.value);
     at = found.end;
   }
   return values;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    // Cut off or not JSON: the page has other places to look at.
-    return undefined;
-  }
 }

@@ -52,8 +52,8 @@ export function captionOfTitle(title: string): string | undefined {
 
 /** Name and user name in `Name (@user) • Instagram reel`. */
 export function whoseOf(text: string): Pick<DescriptionReading, 'username' | 'name'> {
-  const both = /^\s*(.*?)\s*[(（]@([\w.]+)[)）]/s.exec(text);
-  if (both) return { name: both[1] || undefined, username: username(both[2]) };
+  const both = /^(.*?)[(（]@([\w.]+)[)）]/s.exec(text);
+  if (both) return { name: both[1]?.trim() || undefined, username: username(both[2]) };
   // A user name stands at the beginning, and a date or the site's name follows.
   const first = /^([A-Za-z0-9._]+)(?=\s)/.exec(text)?.[1];
   return { username: first && /\d{4}/.test(text) ? username(first) : undefined };
@@ -85,7 +85,7 @@ function quoteAfterColon(text: string): number | undefined {
 
 /** What stands between the opening quote and the last closing one; a caption may hold quotes itself. */
 function quoted(text: string, opening: number): string | undefined {
-  const inner = text.slice(opening + 1).replace(/[\s.。।]+$/, '');
+  const inner = text.slice(opening + 1).replace(/(?<![\s.。।])[\s.。।]+$/, '');
   const end = CLOSING.includes(inner.at(-1) ?? ' ') ? inner.slice(0, -1) : inner;
   return end.trim() || undefined;
 }

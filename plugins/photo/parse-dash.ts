@@ -11,8 +11,6 @@ export interface DashReading {
   durationSeconds?: number;
 }
 
-const SET = /<AdaptationSet\b([^>]*)>([\s\S]*?)<\/AdaptationSet>/g;
-const REPRESENTATION = /<Representation\b([^>]*)>([\s\S]*?)<\/Representation>/g;
 const MAX_TRACKS = 60;
 
 /** Reads the manifest that comes as a text inside a reply; each track is one file. */
@@ -21,16 +19,29 @@ export function parseDash(manifest: unknown): DashReading {
   if (typeof manifest !== 'string' || !manifest.includes('<MPD')) return reading;
   const duration = attribute(manifest.slice(0, 4096), 'mediaPresentationDuration');
   reading.durationSeconds = (duration && parseDuration(duration)) || undefined;
-  for (const [, set = '', inner = ''] of manifest.matchAll(SET)) {
-    for (const [, attributes = '', content = ''] of inner.matchAll(REPRESENTATION)) {
-      const track = trackOf(`${attributes} ${set}`, content);
-      if (!track || reading.videos.length + reading.sounds.length >= MAX_TRACKS) continue;
-      (track.kind === 'audio' ? reading.sounds : reading.videos).push(track);
-    }
+  const tracks = elementsOf(manifest, 'AdaptationSet').flatMap(([set, inner]) =>
+    elementsOf(inner, 'Representation')
+      .slice(0, MAX_TRACKS)
+      .flatMap(([attributes, content]) => trackOf(`${attributes} ${set}`, content) ?? []),
+  );
+  for (const track of tracks.slice(0, MAX_TRACKS)) {
+    (track.kind === 'audio' ? reading.sounds : reading.videos).push(track);
   }
   reading.videos.sort((one, other) => area(other) - area(one) || (other.bitrate ?? 0) - (one.bitrate ?? 0));
   reading.sounds.sort((one, other) => (one.bitrate ?? 0) - (other.bitrate ?? 0));
   return reading;
+}
+
+/** Attributes and content of each element of a name. Elements are told by their ends, so that each is looked at once. */
+function elementsOf(xml: string, name: string): (readonly [attributes: string, content: string])[] {
+  const open = new RegExp(`<${name}\\b([^<>]*)>`);
+  return xml
+    .split(`</${name}>`)
+    .slice(0, -1)
+    .flatMap((piece) => {
+      const tag = open.exec(piece);
+      return tag ? [[tag[1] ?? '', piece.slice(tag.index + tag[0].length)] as const] : [];
+    });
 }
 
 function trackOf(attributes: string, content: string): MediaEntry | undefined {

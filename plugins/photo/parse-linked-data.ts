@@ -5,9 +5,9 @@ import {
   at,
   findAll,
   parseDuration,
-  parseJson,
   type ScriptedPage,
   toIsoTime,
+  tryParseJson,
 } from 'mediagate';
 import { hashtagsIn } from './caption-tags.js';
 import { address, count, profileUrl, username } from './field-values.js';
@@ -22,18 +22,11 @@ const TYPES: ReadonlySet<unknown> = new Set(['ImageObject', 'VideoObject', 'Soci
 export function parseLinkedData({ scripts }: ScriptedPage, identity: PostIdentity): PostReading[] {
   const described = scripts.filter(({ tag }) => tag.includes('application/ld+json'));
   return described.flatMap(({ text }) => {
-    const posts = findAll(parsed(text), (node) => TYPES.has(node['@type']) && isOf(node, identity), { maxResults: 1 });
+    const posts = findAll(tryParseJson(text), (node) => TYPES.has(node['@type']) && isOf(node, identity), {
+      maxResults: 1,
+    });
     return posts.map((node) => readingOf(node, identity));
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    // Cut off or not JSON: nothing to be had here.
-    return undefined;
-  }
 }
 
 function isOf(node: unknown, { shortcode }: PostIdentity): boolean {

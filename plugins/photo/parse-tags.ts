@@ -81,10 +81,10 @@ function saysVideo(tags: ReadonlyMap<string, string>): boolean | undefined {
 /** `Name on Instagram: "…"` in the word order of various interface languages, and `Instagram photo by Name • May 1, 2019`. */
 const NAMES = [
   /^Instagram (?:photo|video|post|reel) by (.+?) [•·] /su,
-  /^(.+?)\s+Instagram['’][dt][ae](?!\p{L})/su,
+  /^(.+?)\sInstagram['’][dt][ae](?!\p{L})/su,
   /^(.+?)のInstagram/su,
-  /^Instagram\s*(?:上的|의|पर|-এ)\s*(.+?)님?\s*(?:[:：]|$)/su,
-  /^(.+?)\s+\p{L}{1,4}\s+Instagram/su,
+  /^Instagram\s*(?:上的|의|पर|-এ)(.+?)(?:님\s*)?(?:[:：]|$)/su,
+  /^(.+?)\s\p{L}{1,4}\s+Instagram/su,
 ];
 
 function nameIn(heading: string): string | undefined {

@@ -66,7 +66,7 @@ function aroundOwn(text: string, member: string, mediaId: string): string {
 
 function rulingIn(html: string, { markers, phrases }: Facts): PostOutcome | undefined {
   if (!html.includes(markers.ruling)) return undefined;
-  const ruling = findJsonAfter(html, new RegExp(`"\\w*${markers.ruling}\\w*"`))?.value;
+  const ruling = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
   const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
   return words ? readRuling(words, phrases) : undefined;
 }

@@ -1,4 +1,4 @@
-import { asArray, asRecord, asString, at, GatewayError, parseJson } from 'mediagate';
+import { asArray, asRecord, asString, at, GatewayError, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import { type FoundMedia, findMedia } from './find-media.js';
 import { GATED, OTHER_POST, type PostOutcome } from './outcomes.js';
@@ -22,14 +22,11 @@ const GUARD = /^\s*for\s*\(;;\);/;
  * @throws GatewayError `upstream_refused` where it is something else, which is what a refusal looks like.
  */
 export function readBody(text: string): unknown {
-  try {
-    return parseJson(text.replace(GUARD, ''));
-  } catch (cause) {
-    throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
-      reason: text.trim() === '' ? 'empty answer' : 'a page in place of data',
-      cause,
-    });
-  }
+  const value = tryParseJson(text.replace(GUARD, ''));
+  if (value !== undefined) return value;
+  throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
+    reason: text.trim() === '' ? 'empty answer' : 'a page in place of data',
+  });
 }
 
 /** What a reply of the API amounts to. */

@@ -1,4 +1,4 @@
-import { asString, at, GatewayError, type HttpResponse, parseJson } from 'mediagate';
+import { asString, at, GatewayError, type HttpResponse, retryAfterSeconds, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 
 const MESSAGES = {
@@ -23,7 +23,7 @@ export function refuseFailure(response: HttpResponse, facts: Facts): void {
   if (status >= 200 && status < 300) return;
   if (status >= 300 && status < 400) throw refusedRedirect(headers.location, response.url, facts);
   const words = wordsOf(response);
-  const details = { reason: words ?? `HTTP ${status}`, retryAfterSeconds: retryAfter(headers['retry-after']) };
+  const details = { reason: words ?? `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
   const code = status === 429 ? 'upstream_rate_limited' : words && codeOfWords(words, facts);
   if (code) throw new GatewayError(code, MESSAGES[code], details);
   throw new GatewayError(
@@ -47,7 +47,7 @@ export function saysMissing(response: HttpResponse, { phrases }: Facts): boolean
 
 /** Whether a refusal of the API tells in a title why a post may not be shown. */
 export function givesReasons(response: HttpResponse): boolean {
-  const body = response.status === 400 || response.status === 403 ? jsonOf(response) : undefined;
+  const body = response.status === 400 || response.status === 403 ? tryParseJson(response.text()) : undefined;
   return asString(at(body, 'title')) !== undefined && asString(at(body, 'message')) === undefined;
 }
 
@@ -79,21 +79,6 @@ function refusedRedirect(location: string | undefined, from: string, facts: Fact
 
 /** The platform's own words in a refusal that is JSON. */
 function wordsOf(response: HttpResponse): string | undefined {
-  const body = jsonOf(response);
+  const body = tryParseJson(response.text());
   return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
-}
-
-function jsonOf(response: HttpResponse): unknown {
-  const text = response.text();
-  if (!text.trimStart().startsWith('{')) return undefined;
-  try {
-    return parseJson(text);
-  } catch {
-    // Cut off: the status alone has to do.
-    return undefined;
-  }
-}
-
-function retryAfter(value: string | undefined): number | undefined {
-  return value && /^\d{1,6}$/.test(value) ? Number(value) : undefined;
 }

@@ -127,6 +127,6 @@ function refusalsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
 }
 
 /** What the rungs found so far. */
-export function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
+function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }

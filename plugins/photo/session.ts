@@ -9,7 +9,7 @@ export interface Session {
   cookie?: string;
 }
 
-const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^>]*>[^<]*?"l":"([\w-]+)"/];
+const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>[^<]*?"l":"([\w-]+)"/];
 
 /** Undefined where the page has no token, as a login page or a refusal. */
 export function readSession({ html, headers }: Page, facts: Facts): Session | undefined {

@@ -54,12 +54,3 @@ export function handCircle([x, y]: Point, radius: number, width: number, random:
   }
   return { points, width };
 }
-
-/** Turned about a point, by radians. */
-export function turn(strokes: readonly Stroke[], [cx, cy]: Point, angle: number): Stroke[] {
-  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-  return strokes.map(({ points, width }) => ({
-    width,
-    points: points.map(([x, y]) => [cx + (x - cx) * cos - (y - cy) * sin, cy + (x - cx) * sin + (y - cy) * cos]),
-  }));
-}

@@ -17,8 +17,8 @@ export interface ItemNodes {
   feedbacks: readonly JsonRecord[];
   /** Numeric id of the post, where a node states it. */
   postId?: string;
-  /** `all_video_dash_prefetch_representations` of the page. */
-  prefetched: readonly JsonRecord[];
+  /** `all_video_dash_prefetch_representations` of the page, by the id of their video. */
+  prefetched: ReadonlyMap<unknown, readonly JsonRecord[]>;
 }
 
 /**
@@ -42,7 +42,7 @@ export function findItem(page: RelayPage, id: string, pageIsItems: boolean): Ite
   const prefetched = blocks.flatMap(
     ({ extensions }) => asArray(extensions?.all_video_dash_prefetch_representations) ?? [],
   );
-  return { ...nodes, prefetched: recordsIn(prefetched) };
+  return { ...nodes, prefetched: Map.groupBy(recordsIn(prefetched), ({ video_id }) => video_id) };
 }
 
 type Gathered = Omit<ItemNodes, 'prefetched'>;
@@ -57,8 +57,9 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
   if (anchors.length + videos.length + photos.length === 0) return undefined;
 
   const stories = new Set<JsonRecord>(anchors);
-  for (const anchor of anchors) {
-    for (const face of store.of(asString(anchor.id))) if (isSamePost(face, anchor)) stories.add(face);
+  for (const [key, same] of Map.groupBy(anchors, (anchor) => asString(anchor.id))) {
+    const posts = new Set(same.map((anchor) => asString(anchor.post_id)));
+    for (const face of store.of(key)) if (isOneOf(face, posts)) stories.add(face);
   }
   const postId = [...stories].map((story) => numericId(story.post_id)).find((one) => one !== undefined);
   const keys = new Set<string>();
@@ -115,9 +116,10 @@ function mediumId(attachment: unknown): string | undefined {
   return undefined;
 }
 
-function isSamePost(face: JsonRecord, anchor: JsonRecord): boolean {
-  const [one, other] = [asString(face.post_id), asString(anchor.post_id)];
-  return one === undefined || other === undefined || one === other;
+/** Whether a face may be that of one of the posts; where either does not say which it is, it may. */
+function isOneOf(face: JsonRecord, posts: ReadonlySet<string | undefined>): boolean {
+  const post = asString(face.post_id);
+  return post === undefined || posts.has(undefined) || posts.has(post);
 }
 
 function feedbackKeys(records: readonly JsonRecord[]): string[] {
@@ -137,9 +139,12 @@ function feedbackId(postId: string): string {
   return Buffer.from(`feedback:${postId}`).toString('base64');
 }
 
+/** Ids that are looked for in the other scripts; a page with more of them is an attack on our time. */
+const MAX_LINKED = 50;
+
 function linkedIds({ stories, feedbacks, postId }: Gathered): string[] {
   const ids = [...stories, ...feedbacks].flatMap((record) => asString(record.id) ?? []);
-  return [...new Set([...ids, ...(postId ? [postId] : [])])];
+  return [...new Set([...(postId ? [postId] : []), ...ids])].slice(0, MAX_LINKED);
 }
 
 const VIDEO_MEMBERS = [

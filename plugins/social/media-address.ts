@@ -1,4 +1,4 @@
-import { asNumber, at, type MediaEntry, parseJson, toIsoTime } from 'mediagate';
+import { asNumber, asPositive, at, type MediaEntry, toIsoTime, tryParseJson } from 'mediagate';
 
 /** Web addresses only; paths of the site are made whole. */
 export function absoluteUrl(value: unknown): string | undefined {
@@ -21,7 +21,7 @@ export interface AddressReading {
 export function readAddress(address: string): AddressReading {
   const query = URL.parse(address)?.searchParams;
   const end = query?.get('oe') ?? '';
-  const efg = decoded(query?.get('efg'));
+  const efg = tryParseJson(Buffer.from(query?.get('efg') ?? '', 'base64').toString('utf8'));
   const tag = [at(efg, 'vencode_tag'), query?.get('tag')].find((one) => typeof one === 'string' && one !== '');
   const seconds = asNumber(at(efg, 'duration_s'));
   const bitrate = asNumber(query?.get('bitrate') ?? at(efg, 'bitrate'));
@@ -35,22 +35,13 @@ export function readAddress(address: string): AddressReading {
 
 /** A picture; its size stands in the node or nowhere. */
 export function imageEntry(url: string, width?: unknown, height?: unknown): MediaEntry {
-  return { url, kind: 'image', width: pixels(width), height: pixels(height), expires_at: readAddress(url).expires_at };
-}
-
-export function pixels(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isInteger(number) && number > 0 ? number : undefined;
-}
-
-function decoded(efg: string | null | undefined): unknown {
-  if (!efg) return undefined;
-  try {
-    return parseJson(Buffer.from(efg, 'base64').toString('utf8'));
-  } catch {
-    // Some addresses carry something else under this name.
-    return undefined;
-  }
+  return {
+    url,
+    kind: 'image',
+    width: asPositive(width),
+    height: asPositive(height),
+    expires_at: readAddress(url).expires_at,
+  };
 }
 
 /** One entry for each address, the first of them. */

@@ -30,12 +30,16 @@ export function movedTo({ url }: PageAnswer, { id, kind }: LinkRef): string | un
   return moved === id ? undefined : moved;
 }
 
+/** How far around an alias the tag reaches that it stands in, in characters. */
+const REACH = 2_000;
+
 /** Whether the page offers to log in and come back to this alias: then it was asked for by it. */
 function isAnsweredFor(html: string, alias: string): boolean {
   for (let place = html.indexOf(alias); place >= 0; place = html.indexOf(alias, place + alias.length)) {
-    const open = html.lastIndexOf('<', place);
-    const tag = html.slice(open, html.indexOf('>', place));
-    if (tag.startsWith('<input') ? tag.includes('name="next"') : /[?;&]next=https?%3A/i.test(html.slice(open, place)))
+    const before = html.slice(Math.max(0, place - REACH), place);
+    const tag = before.slice(before.lastIndexOf('<') + 1);
+    const [rest] = html.slice(place, place + REACH).split('>', 1);
+    if (tag.startsWith('input') ? `${tag}${rest}`.includes('name="next"') : /[?;&]next=https?%3A/i.test(tag))
       return true;
   }
   return false;

@@ -99,7 +99,7 @@ function stateOfMarks(html: string, { markers }: Facts): PageState | undefined {
  */
 export function isLoginForm({ title, heading, description }: PageTags, { phrases }: Facts): boolean {
   const begins = (text: string | undefined, list: readonly string[], room: number) => {
-    const words = text?.toLowerCase().replace(/\s*\|\s*facebook$/, '') ?? '';
+    const words = text?.toLowerCase().replace(/\s?\|\s?facebook$/, '') ?? '';
     return list.some((phrase) => words.startsWith(phrase) && words.length <= phrase.length + room);
   };
   return (

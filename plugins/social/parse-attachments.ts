@@ -25,13 +25,15 @@ const PICTURES = [
 export function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): Attached {
   const images: MediaEntry[] = [];
   const videoIds = new Set<string>();
+  const pictured = new Set<string>();
   let declared = 0;
   const listed = stories.flatMap(({ attachments }) => asArray(attachments) ?? []);
   for (const attachment of listed) {
     for (const holder of holdersOf(attachment)) {
       const album = largestAlbum(holder);
       declared = Math.max(declared, album.declared);
-      for (const medium of [...album.media, holder.media]) addMedium(asRecord(medium), { images, videoIds, store });
+      for (const medium of [...album.media, holder.media])
+        addMedium(asRecord(medium), { images, videoIds, pictured, store });
     }
   }
   for (const { short_form_video_context: reel } of stories) {
@@ -56,16 +58,22 @@ export function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined 
 interface Collected {
   images: MediaEntry[];
   videoIds: Set<string>;
+  /** Ids of those whose picture was looked for. */
+  pictured: Set<string>;
   store: RelayStore;
 }
 
-function addMedium(medium: JsonRecord | undefined, { images, videoIds, store }: Collected): void {
+function addMedium(medium: JsonRecord | undefined, { images, videoIds, pictured, store }: Collected): void {
   const kind = asString(medium?.__typename) ?? asString(medium?.__isMedia);
   if (!medium || kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
   const id = asString(medium.id);
   if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
     if (id) videoIds.add(id);
     return;
+  }
+  if (id !== undefined) {
+    if (pictured.has(id)) return;
+    pictured.add(id);
   }
   const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
   const picture = pictureOf([medium, ...same]);

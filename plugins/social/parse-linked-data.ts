@@ -7,8 +7,8 @@ import {
   type MediaEntry,
   type PartialPost,
   parseDuration,
-  parseJson,
   toIsoTime,
+  tryParseJson,
 } from 'mediagate';
 import { recordsIn } from './json-records.js';
 import { countsIn, parsePerson, textOf } from './linked-data-parts.js';
@@ -31,24 +31,14 @@ const POSTINGS: ReadonlySet<string> = new Set([
  * of its own, so it counts only where the page as a whole is about the item.
  */
 export function parseLinkedData(scripts: readonly string[], id: string, pageIsItems: boolean): PartialPost[] {
-  const nodes = parsed(scripts).flatMap((value) => asArray(value) ?? asArray(at(value, '@graph')) ?? [value]);
+  const values = scripts.slice(0, MAX_SCRIPTS).map(tryParseJson);
+  const nodes = values.flatMap((value) => asArray(value) ?? asArray(at(value, '@graph')) ?? [value]);
   const records = recordsIn(nodes);
   const posting = records.find((record) => POSTINGS.has(typeOf(record)) && isAbout(record, id, pageIsItems));
   const ofPosting = asRecord(at(posting, 'video')) ?? asRecord(asArray(at(posting, 'video'))?.[0]);
   const alone = records.filter((record) => typeOf(record) === 'VideoObject');
   const video = alone.find((record) => alone.length === 1 && isAbout(record, id, pageIsItems)) ?? ofPosting;
   return [...(posting ? [parsePosting(posting, id)] : []), ...(video ? [parseVideoObject(video)] : [])];
-}
-
-function parsed(scripts: readonly string[]): unknown[] {
-  return scripts.slice(0, MAX_SCRIPTS).flatMap((text) => {
-    try {
-      return [parseJson(text)];
-    } catch {
-      // Some pages hold one that is escaped twice; the others are read all the same.
-      return [];
-    }
-  });
 }
 
 function typeOf(record: JsonRecord): string {

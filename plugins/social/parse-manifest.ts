@@ -1,5 +1,5 @@
-import { decodeEntities, type MediaEntry, parseDuration } from 'mediagate';
-import { absoluteUrl, pixels, readAddress } from './media-address.js';
+import { asPositive, decodeEntities, type MediaEntry, parseDuration } from 'mediagate';
+import { absoluteUrl, readAddress } from './media-address.js';
 
 const MAX_REPRESENTATIONS = 60;
 
@@ -8,10 +8,10 @@ export function parseManifest(xml: string): MediaEntry[] {
   const duration = parseDuration(/mediaPresentationDuration="(P[^"]{1,40})"/.exec(xml)?.[1] ?? '');
   const entries: MediaEntry[] = [];
   for (const set of sections(xml, 'AdaptationSet')) {
-    for (const section of sections(set.body, 'Representation')) {
+    for (const section of sections(set.body, 'Representation').slice(0, MAX_REPRESENTATIONS)) {
       if (entries.length >= MAX_REPRESENTATIONS) return entries;
       const value = (name: string) => attribute(section.tag, name) ?? attribute(set.tag, name);
-      const address = /<BaseURL[^>]*>([^<]{8,8000})<\/BaseURL>/.exec(section.body)?.[1];
+      const address = /<BaseURL[^<>]*>([^<]{8,8000})<\/BaseURL>/.exec(section.body)?.[1];
       const url = absoluteUrl(address && decodeEntities(address.trim()));
       const mime = value('mimeType') ?? (value('contentType') === 'audio' ? 'audio/mp4' : undefined);
       if (!url || !mime || !/^(?:video|audio)\//.test(mime)) continue;
@@ -35,10 +35,10 @@ export function fileEntry(
     codecs: value('codecs'),
     has_video: isVideo,
     has_audio: !isVideo,
-    width: isVideo ? pixels(value('width')) : undefined,
-    height: isVideo ? pixels(value('height')) : undefined,
-    bitrate: pixels(value('bandwidth')),
-    size: pixels(value('FBContentLength')),
+    width: isVideo ? asPositive(value('width')) : undefined,
+    height: isVideo ? asPositive(value('height')) : undefined,
+    bitrate: asPositive(value('bandwidth')),
+    size: asPositive(value('FBContentLength')),
     quality: isVideo ? value('FBQualityLabel') : undefined,
     duration_seconds: duration_seconds || readAddress(url).duration_seconds,
     expires_at: readAddress(url).expires_at,
@@ -50,10 +50,10 @@ function sections(xml: string, name: string): { tag: string; body: string }[] {
   for (let open = xml.indexOf(`<${name} `); open >= 0; ) {
     const end = xml.indexOf('>', open);
     if (end < 0) break;
-    const close = xml.indexOf(`</${name}>`, end);
+    const close = xml[end - 1] === '/' ? end : xml.indexOf(`</${name}>`, end);
     const stop = close < 0 ? xml.length : close;
-    found.push({ tag: xml.slice(open, end), body: xml[end - 1] === '/' ? '' : xml.slice(end + 1, stop) });
-    open = xml.indexOf(`<${name} `, xml[end - 1] === '/' ? end : stop);
+    found.push({ tag: xml.slice(open, end), body: xml.slice(end + 1, stop) });
+    open = xml.indexOf(`<${name} `, stop);
   }
   return found;
 }

@@ -22,14 +22,14 @@ function messageAfter(html: string, mark: string): string | undefined {
     .slice(start, divEnd(html, start))
     // Long texts are folded: what is shown in place of the rest is not the author's.
     .replace(/<span class="text_exposed_hide">[^<]*<\/span>/g, '')
-    .replace(/<a\b[^>]*class="[^"]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')
+    .replace(/<a\b[^<>]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')
     .replace(/<span class="text_exposed_link">[\s\S]{0,2000}?<\/a>\s*<\/span>/g, '')
     .replace(/<br\s*\/?>/gi, '\n')
     .replace(/<\/p>\s*<p[^>]*>/gi, '\n\n')
-    .replace(/<[^>]{0,5000}>/g, '');
+    .replace(/<[^<>]*>/g, '');
   return (
     decodeEntities(text)
-      .replace(/ *\n */g, '\n')
+      .replace(/(?<=\n) +|(?<! ) +(?=\n)/g, '')
       .trim() || undefined
   );
 }

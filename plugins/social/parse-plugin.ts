@@ -1,5 +1,6 @@
 import {
   type Author,
+  asPositive,
   decodeEntities,
   type MediaEntry,
   type PartialPost,
@@ -8,7 +9,7 @@ import {
   toIsoTime,
 } from 'mediagate';
 import { isAlias, itemAt, usernameIn } from './links.js';
-import { absoluteUrl, imageEntry, pixels } from './media-address.js';
+import { absoluteUrl, imageEntry } from './media-address.js';
 import { parseMessage } from './parse-message.js';
 import { parsePluginVideo } from './plugin-video.js';
 import { hashtagsIn } from './text.js';
@@ -27,7 +28,7 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   if (!permalink) return parsePluginVideo(html, id);
   const number = itemAt(permalink)?.id;
   const video = parsePluginVideo(html, itemAt(permalink)?.kind === 'post' ? undefined : id);
-  const time = /<abbr[^>]*data-utime="(\d{9,10})"/.exec(html)?.[1];
+  const time = /<abbr[^<>]*data-utime="(\d{9,10})"/.exec(html)?.[1];
   const message = parseMessage([html]);
   const author = authorIn(html, permalink);
   const images = picturesIn(html);
@@ -63,40 +64,46 @@ function permalinkIn(html: string, id: string): string | undefined {
   const links = Array.from(html.matchAll(/href="([^"]{2,2000})"/g), ([, address]) => decodeEntities(address as string));
   const own = links.find((address) => itemAt(address)?.id === id);
   if (own || !isAlias(id)) return own;
-  const dated = Array.from(html.matchAll(/<a\s[^>]*href="([^"]{2,2000})"[^>]*>\s*<abbr\b/g), ([, address]) => address);
+  const dated = Array.from(html.matchAll(/<a\s[^<>]*>\s*<abbr\b/g), ([tag]) => attribute(tag, 'href')).filter(Boolean);
   const [only] = dated;
-  return dated.length === 1 && itemAt(only && decodeEntities(only)) ? decodeEntities(only as string) : undefined;
+  return dated.length === 1 && itemAt(only) ? only : undefined;
 }
 
 function authorIn(html: string, permalink: string): Author | undefined {
-  const named =
-    /<img[^>]*\saria-label="([^"]{1,200})"[^>]*\srole="img"/.exec(html) ??
-    /<img[^>]*\srole="img"[^>]*\saria-label="([^"]{1,200})"/.exec(html);
+  const portrait = imagesIn(html).find((tag) => attribute(tag, 'role') === 'img' && attribute(tag, 'aria-label'));
   const linked =
-    /<a[^>]*\shref="[^"]*ref=embed_post"[^>]*>\s*<span[^>]*>([^<]{1,200})<\/span>/.exec(html) ??
+    /ref=embed_post"[^<>]{0,1000}>\s*<span[^<>]*>([^<]{1,200})<\/span>/.exec(html) ??
     /<span class="_2_79[^"]*">([^<]{1,200})<\/span>/.exec(html);
-  const name = decodeEntities(named?.[1] ?? linked?.[1] ?? '').trim();
+  const name = (portrait ? attribute(portrait, 'aria-label') : decodeEntities(linked?.[1] ?? '')).trim();
   if (!name) return undefined;
   const username = usernameIn(permalink);
-  const avatar = absoluteUrl(decodeEntities(/<img[^>]*\ssrc="([^"]{8,3000})"/.exec(named?.[0] ?? '')?.[1] ?? ''));
   return {
     name,
     username,
     url: username ? `https://www.facebook.com/${username}` : undefined,
-    avatar,
+    avatar: portrait && absoluteUrl(attribute(portrait, 'src')),
     verified: /aria-label="Verified\b/.test(html) || undefined,
   };
 }
 
 function picturesIn(html: string): MediaEntry[] {
-  return Array.from(html.matchAll(/<img\b[^>]{1,6000}>/g), ([tag]) => {
-    const attribute = (name: string) => decodeEntities(new RegExp(`\\s${name}="([^"]{0,5000})"`).exec(tag)?.[1] ?? '');
-    const url = absoluteUrl(attribute('src'));
+  return imagesIn(html).flatMap((tag) => {
+    const url = absoluteUrl(attribute(tag, 'src'));
     const isPost = url && !PROFILE_PICTURE.test(url) && /^https:\/\/(?:scontent|external)[^/]*\//.test(url);
-    return isPost && (pixels(attribute('width')) ?? 100) >= 100
-      ? [imageEntry(url, attribute('width'), attribute('height'))]
+    return isPost && (asPositive(attribute(tag, 'width')) ?? 100) >= 100
+      ? [imageEntry(url, attribute(tag, 'width'), attribute(tag, 'height'))]
       : [];
-  }).flat();
+  });
+}
+
+/** The tags of a page's pictures. */
+function imagesIn(html: string): readonly string[] {
+  return html.match(/<img\b[^<>]*>/g) ?? [];
+}
+
+/** An attribute's value; empty where the tag has none. */
+function attribute(tag: string, name: string): string {
+  return decodeEntities(new RegExp(`\\s${name}="([^"]{0,5000})"`).exec(tag)?.[1] ?? '');
 }
 
 function countersIn(html: string) {
@@ -104,7 +111,7 @@ function countersIn(html: string) {
   const precision: Record<string, Precision> = {};
   const raw: Record<string, string> = {};
   for (const [, title = '', text = ''] of html.matchAll(
-    /title="(Like|Comment|Share)"[^>]*>(?:\s*<i[^>]*>\s*<\/i>)*\s*([^<]{1,30})</g,
+    /title="(Like|Comment|Share)"[^<>]{0,1000}>(?:\s*<i[^<>]*>\s*<\/i>)*\s*([^<]{1,30})</g,
   )) {
     const metric = COUNTERS[title];
     const count = parseCount(text);

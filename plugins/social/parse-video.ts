@@ -1,6 +1,7 @@
 import {
   asArray,
   asNumber,
+  asPositive,
   asString,
   at,
   type JsonRecord,
@@ -8,12 +9,13 @@ import {
   type PartialPost,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl, imageEntry, pixels, unique } from './media-address.js';
+import type { ItemNodes } from './item-nodes.js';
+import { absoluteUrl, imageEntry, unique } from './media-address.js';
 import { parseManifest } from './parse-manifest.js';
 import { manifestTexts, playlistsOf, prefetchedFiles, progressiveFiles } from './video-files.js';
 
 /** What the nodes of one video say: files, length, pictures, subtitles, whether it runs live. */
-export function parseVideo(videos: readonly JsonRecord[], prefetched: readonly JsonRecord[]): PartialPost {
+export function parseVideo(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): PartialPost {
   const first = <Value>(read: (video: JsonRecord) => Value | undefined): Value | undefined => {
     for (const video of videos) {
       const value = read(video);
@@ -51,7 +53,7 @@ export function parseVideo(videos: readonly JsonRecord[], prefetched: readonly J
       ...live,
     },
     metrics: {
-      concurrent_viewers: live?.is_live ? first(({ liveViewerCount }) => pixels(liveViewerCount)) : undefined,
+      concurrent_viewers: live?.is_live ? first(({ liveViewerCount }) => asPositive(liveViewerCount)) : undefined,
     },
     media: {
       image_urls: pictures.slice(0, 1).map(({ url }) => url),

@@ -1,4 +1,4 @@
-import { asArray, asRecord, at, findJsonAfter, type JsonRecord, parseJson } from 'mediagate';
+import { asArray, asRecord, at, findJsonAfter, type JsonRecord, tryParseJson } from 'mediagate';
 import { createRepeatedLists } from './repeated-lists.js';
 
 /** One result of the site's queries, as a script of the page holds it. */
@@ -43,7 +43,8 @@ export function readRelayPage(scripts: readonly string[], marker: string): Relay
 
 function blocksIn(text: string, marker: string): RelayBlock[] {
   const blocks: RelayBlock[] = [];
-  const whole = parsed(text);
+  // Code is not even tried: what can be read of it, or of what is cut, is looked for piece by piece.
+  const whole = /^\s*[{[]/.test(text) ? tryParseJson(text) : undefined;
   if (whole !== undefined) {
     collect(whole, marker, blocks, MAX_DEPTH);
     return blocks;
@@ -56,17 +57,6 @@ function blocksIn(text: string, marker: string): RelayBlock[] {
     from = text.indexOf(marker, found.end);
   }
   return blocks;
-}
-
-function parsed(text: string): unknown {
-  const trimmed = text.trim();
-  if (!trimmed.startsWith('{') && !trimmed.startsWith('[')) return undefined;
-  try {
-    return parseJson(trimmed);
-  } catch {
-    // Code, or cut: then what can be read of it is looked for piece by piece.
-    return undefined;
-  }
 }
 
 /** `["RelayPrefetchedStreamCache","next",[],["adp_…",{"__bbox":{"result":{…}}}]]`, somewhere within. */

@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, type HttpResponse, type LinkRef } from 'mediagate';
+import { GatewayError, type HttpClient, type HttpResponse, type LinkRef, retryAfterSeconds } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isOwnHost } from './hosts.js';
 
@@ -82,13 +82,13 @@ export function isDeadEnd(url: URL, facts: Facts): boolean {
 
 /** @throws GatewayError for failures that say nothing of the item; 404 and 410 do, and are left to the reader. */
 function checked(response: HttpResponse, facts: Facts): HttpResponse {
-  const { status, headers } = response;
+  const { status } = response;
   if ((status >= 200 && status < 300) || status === 404 || status === 410) return response;
   const reason = `HTTP ${status}`;
   if (status === 429) {
     throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', {
       reason,
-      retryAfterSeconds: secondsIn(headers['retry-after']),
+      retryAfterSeconds: retryAfterSeconds(response),
     });
   }
   if (status >= 500) throw new GatewayError('upstream_error', 'The platform failed to answer.', { reason });
@@ -96,8 +96,4 @@ function checked(response: HttpResponse, facts: Facts): HttpResponse {
   throw new GatewayError(challenged ? 'bot_check' : 'upstream_refused', 'The platform refused the request.', {
     reason: challenged ? 'a check of the client in place of the page' : reason,
   });
-}
-
-function secondsIn(value: string | undefined): number | undefined {
-  return value && /^\d{1,6}$/.test(value) ? Number(value) : undefined;
 }

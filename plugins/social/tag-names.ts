@@ -45,9 +45,12 @@ export function authorName(tags: PageTags, context: TagsContext): string | undef
   return confirmed || (!context.isVideo && !isText) ? heading : undefined;
 }
 
+/** Characters of a title behind a name that are compared with the text. */
+const COMPARED = 200;
+
 function nameBefore(title: string, text: string): string | undefined {
   for (let dash = title.indexOf(' - '); dash > 0; dash = title.indexOf(' - ', dash + 3)) {
-    const rest = essence(title.slice(dash + 3).replace(/\s*\|\s*[^|]{0,30}$/, ''));
+    const rest = essence(title.slice(dash + 3, dash + 3 + COMPARED).replace(/\|\s?[^|]{0,30}$/, ''));
     if (rest.length >= 3 && text.startsWith(rest.slice(0, 60))) return title.slice(0, dash).trim() || undefined;
   }
   return undefined;

@@ -1,12 +1,13 @@
-import { asArray, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
-import { absoluteUrl, pixels, readAddress } from './media-address.js';
+import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
+import type { ItemNodes } from './item-nodes.js';
+import { absoluteUrl, readAddress } from './media-address.js';
 import { fileEntry } from './parse-manifest.js';
 
 const DELIVERY = ['videoDeliveryResponseFragment', 'videoDeliveryResponseResult'] as const;
 
 /** Files with pictures and sound together, the better one first. */
 export function progressiveFiles(video: JsonRecord, has_audio: boolean): MediaEntry[] {
-  const [width, height] = [pixels(video.width), pixels(video.height)];
+  const [width, height] = [asPositive(video.width), asPositive(video.height)];
   const file = (value: unknown, label: string): MediaEntry[] => {
     const url = absoluteUrl(value);
     if (!url) return [];
@@ -63,9 +64,9 @@ export function manifestTexts(video: JsonRecord): string[] {
 }
 
 /** What the page fetches beforehand of a video. */
-export function prefetchedFiles(videos: readonly JsonRecord[], prefetched: readonly JsonRecord[]): MediaEntry[] {
+export function prefetchedFiles(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): MediaEntry[] {
   const ids = new Set(videos.map(({ id }) => id));
-  const own = prefetched.filter(({ video_id }) => ids.has(video_id));
+  const own = [...ids].flatMap((id) => prefetched.get(id) ?? []);
   return own.flatMap(({ representations }) =>
     (asArray(representations) ?? []).flatMap((one) => {
       const url = absoluteUrl(at(one, 'base_url'));

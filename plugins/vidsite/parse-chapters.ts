@@ -46,7 +46,7 @@ function ofPanels(next: unknown): Chapters {
   return [];
 }
 
-const STAMPED_LINE = /^[\s([•*-]*(\d{1,2}:\d{2}(?::\d{2})?)[\s)\]:–—|-]+(\S.*)$/;
+const STAMPED_LINE = /^[\s([•*-]*(\d{1,2}:\d{2}(?::\d{2})?)[\s)\]:–—|-]+(\S.*)/;
 
 /** The site's own rule: at least three, in rising order, the first at zero. */
 function ofDescription(description: string): Chapters {

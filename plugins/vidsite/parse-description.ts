@@ -19,9 +19,8 @@ export function parseAttributed(description: unknown): string | undefined {
     const start = asNumber(at(run, 'startIndex'));
     const length = asNumber(at(run, 'length'));
     if (start === undefined || length === undefined || start < from || length < 0) continue;
-    const target = targetOf(at(run, 'onTap', 'innertubeCommand'), content.slice(start, start + length));
-    if (target === undefined) continue;
-    text += content.slice(from, start) + target;
+    const shown = content.slice(start, start + length);
+    text += content.slice(from, start) + (targetOf(at(run, 'onTap', 'innertubeCommand'), shown) ?? shown);
     from = start + length;
   }
   return shownText((text + content.slice(from)).replace(SET_APART, '$1'));

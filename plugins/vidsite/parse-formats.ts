@@ -1,4 +1,14 @@
-import { asArray, asNumber, asRecord, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asNumber,
+  asPositive,
+  asRecord,
+  asString,
+  at,
+  type MediaEntry,
+  type PartialPost,
+  toIsoTime,
+} from 'mediagate';
 import { absoluteUrl } from './renderer-text.js';
 
 /** What the files of a player reply come to. */
@@ -115,11 +125,11 @@ function readFormat(item: unknown, times: Times): Format | undefined {
       has_video,
       has_audio,
       codecs: codecs || undefined,
-      width: whole(format.width),
-      height: whole(format.height),
-      fps: whole(format.fps),
-      bitrate: whole(format.averageBitrate ?? format.bitrate),
-      size: whole(format.contentLength),
+      width: asPositive(format.width),
+      height: asPositive(format.height),
+      fps: asPositive(format.fps),
+      bitrate: asPositive(format.averageBitrate ?? format.bitrate),
+      size: asPositive(format.contentLength),
       duration_seconds: milliseconds && milliseconds > 0 ? milliseconds / 1000 : undefined,
       quality: asString(format.qualityLabel) ?? soundQuality(format.audioQuality),
       language: asString(track?.id)?.split('.', 1)[0] || undefined,
@@ -137,11 +147,6 @@ function isOriginal(xtags: unknown): boolean {
 
 function soundQuality(value: unknown): string | undefined {
   return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
-}
-
-function whole(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isInteger(number) && number > 0 ? number : undefined;
 }
 
 /**

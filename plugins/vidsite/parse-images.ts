@@ -1,4 +1,4 @@
-import { asArray, asNumber, at, type MediaEntry } from 'mediagate';
+import { asArray, asPositive, at, type MediaEntry } from 'mediagate';
 import { absoluteUrl } from './renderer-text.js';
 
 /** Pictures of lists like `[{url, width, height}]`, largest first, each address once. */
@@ -7,8 +7,8 @@ export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
   for (const item of lists.flatMap((list) => asArray(list) ?? [])) {
     const url = absoluteUrl(at(item, 'url'));
     if (!url || images.has(url)) continue;
-    const width = pixels(at(item, 'width'));
-    const height = pixels(at(item, 'height'));
+    const width = asPositive(at(item, 'width'));
+    const height = asPositive(at(item, 'height'));
     images.set(url, { url, kind: 'image', ...(width && { width }), ...(height && { height }) });
   }
   return [...images.values()].sort((one, other) => area(other) - area(one));
@@ -17,11 +17,6 @@ export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
 /** The address of the largest picture of a list. */
 export function largestImage(list: unknown): string | undefined {
   return parseImages(list)[0]?.url;
-}
-
-function pixels(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isInteger(number) && number > 0 ? number : undefined;
 }
 
 function area({ width = 0, height = 0 }: MediaEntry): number {

@@ -1,4 +1,4 @@
-import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, parseJson, toIsoTime } from 'mediagate';
+import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import { canonicalUrl } from './links.js';
 import { absoluteUrl, channelId, usernameIn, videoIdIn } from './renderer-text.js';
@@ -20,16 +20,7 @@ export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
   // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
   const inner = at(blobAfter(markers.config)?.value, 'args', 'player_response');
-  return { player: (typeof inner === 'string' ? parsed(inner) : undefined) ?? player, next };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    // Cut off or not JSON: the page has other places to look at.
-    return undefined;
-  }
+  return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
 }
 
 /** What kind of page this is where it carries none of the item's data. */

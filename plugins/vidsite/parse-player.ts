@@ -1,4 +1,4 @@
-import { asArray, asNumber, asString, at, type PartialPost, toIsoTime } from 'mediagate';
+import { asArray, asBoolean, asCount, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
 import { canonicalUrl } from './links.js';
 import { parseCaptions } from './parse-captions.js';
 import { parseFormats } from './parse-formats.js';
@@ -29,7 +29,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
   const formats = parseFormats(at(player, 'streamingData'));
   const images = parseImages(at(details, 'thumbnail', 'thumbnails'), at(microformat, 'thumbnail', 'thumbnails'));
   const description = asString(at(details, 'shortDescription')) ?? shownText(at(microformat, 'description'));
-  const duration = positive(at(details, 'lengthSeconds')) ?? positive(at(microformat, 'lengthSeconds'));
+  const duration = asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds'));
   const channel = channelId(at(details, 'channelId')) ?? channelId(at(microformat, 'externalChannelId'));
   const language = formats.language ?? captions.spoken;
   const familySafe = at(microformat, 'isFamilySafe');
@@ -45,16 +45,16 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
       language,
       tags: tagsOf(details, description),
       category: asString(at(microformat, 'category')),
-      is_unlisted: flag(at(microformat, 'isUnlisted')),
-      is_family_safe: flag(familySafe),
+      is_unlisted: asBoolean(at(microformat, 'isUnlisted')),
+      is_family_safe: asBoolean(familySafe),
       age_limit: familySafe === false ? 18 : undefined,
       available_countries: restrictedTo(at(microformat, 'availableCountries')),
       ...liveOf(player, details, microformat),
     },
     ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
     metrics: {
-      views: count(at(details, 'viewCount')) ?? count(at(microformat, 'viewCount')),
-      likes: count(at(microformat, 'likeCount')),
+      views: asCount(at(details, 'viewCount')) ?? asCount(at(microformat, 'viewCount')),
+      likes: asCount(at(microformat, 'likeCount')),
       duration_seconds: duration,
       channel_id: channel,
     },
@@ -134,19 +134,6 @@ function restrictedTo(value: unknown): string[] | undefined {
   if (list.length >= ALL_COUNTRIES) return undefined;
   const countries = list.flatMap((code) => (typeof code === 'string' && /^[A-Z]{2}$/.test(code) ? [code] : []));
   return countries.length > 0 ? countries : undefined;
-}
-
-function flag(value: unknown): boolean | undefined {
-  return typeof value === 'boolean' ? value : undefined;
-}
-
-function count(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
-}
-
-function positive(value: unknown): number | undefined {
-  return count(value) || undefined;
 }
 
 /** Members as they stood in the source; what is neither text, number nor truth value is left out. */

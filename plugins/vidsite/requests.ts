@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, type HttpRequest, type HttpResponse, parseJson } from 'mediagate';
+import { GatewayError, type HttpClient, type HttpRequest, type HttpResponse, retryAfterSeconds } from 'mediagate';
 import type { Client, Facts } from './facts.js';
 
 /** What an entry was set up with, as far as requests need it. */
@@ -42,7 +42,7 @@ export function createRequests({ http, facts, language, region, apiKey }: Reques
   async function json(request: HttpRequest): Promise<unknown> {
     const response = await http.request(request);
     refuseFailure(response);
-    return readJson(response);
+    return response.json();
   }
 
   return {
@@ -80,7 +80,7 @@ export function createRequests({ http, facts, language, region, apiKey }: Reques
       const response = await http.request({ url: address('oembed', id), headers: browser, signal });
       if (response.status === 404 || response.status === 400) return { status: response.status };
       refuseFailure(response);
-      return { status: response.status, reply: readJson(response) };
+      return { status: response.status, reply: response.json() };
     },
 
     dataApi(name, id, signal) {
@@ -91,23 +91,11 @@ export function createRequests({ http, facts, language, region, apiKey }: Reques
   };
 }
 
-function readJson(response: HttpResponse): unknown {
-  const text = response.text();
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
-      reason: text.trim() === '' ? 'empty answer' : undefined,
-      cause,
-    });
-  }
-}
-
 /** @throws GatewayError for every status but success. */
 function refuseFailure(response: HttpResponse): void {
-  const { status, headers } = response;
+  const { status } = response;
   if (status >= 200 && status < 300) return;
-  const details = { reason: `HTTP ${status}`, retryAfterSeconds: retryAfter(headers['retry-after']) };
+  const details = { reason: `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
   if (status === 429) throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', details);
   if (isQuotaSpent(response)) {
     throw new GatewayError('upstream_rate_limited', 'The quota of the official API is spent for now.', details);
@@ -127,8 +115,4 @@ function refusedRedirect(response: HttpResponse, facts: Facts): GatewayError {
   return new GatewayError(captcha ? 'bot_check' : 'upstream_refused', 'The platform led the request elsewhere.', {
     reason,
   });
-}
-
-function retryAfter(value: string | undefined): number | undefined {
-  return value && /^\d{1,6}$/.test(value) ? Number(value) : undefined;
 }

@@ -93,7 +93,7 @@ async function channelOf(video: unknown, requests: Requests, signal: AbortSignal
 }
 
 /** What the rungs found so far. */
-export function foundIn(outcomes: ReadonlyMap<string, VideoOutcome>): Found {
+function foundIn(outcomes: ReadonlyMap<string, VideoOutcome>): Found {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }
 

@@ -14,7 +14,7 @@ import type {
 } from 'mediagate';
 import { type KeyWindows, lookAtWindows } from '../key-windows.js';
 import type { DayRange } from '../usage-days.js';
-import { keyState } from './key-state.js';
+import { isGood } from './key-state.js';
 
 /** A key of an account, without its secret. */
 export interface OverviewKey {
@@ -96,8 +96,6 @@ export function createAccountView(options: AccountViewOptions): AccountView {
   }
 
   async function look(record: ApiKeyRecord): Promise<OverviewKey> {
-    const state = keyState(record, clock.now());
-    const isGood = state === 'active' || state === 'rotated';
-    return { record, windows: isGood ? await lookAtWindows(windows, record) : undefined };
+    return { record, windows: isGood(record, clock.now()) ? await lookAtWindows(windows, record) : undefined };
   }
 }

@@ -5,14 +5,15 @@ import { createAddressLimit } from '../address-limit.js';
 import type { AddressOf } from '../client-address.js';
 import { type BodyReaderOptions, isForm, readForm, readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import { markOauth } from '../middleware/error-shapes.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { showUserCode } from './device-page.js';
 import type { SessionDesk } from './sessions.js';
 import type { SiteAddress } from './site-address.js';
 import { hashToken, newToken } from './tokens.js';
 
 /** Of RFC 8628. */
-export const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
+const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const MAX_BODY_BYTES = 4_096;
 const MAX_NAME = 100;
 const STARTS_PER_MINUTE = 60;
@@ -85,11 +86,6 @@ export function addDeviceApiRoutes(router: Router<RequestState>, options: Device
     const { token, expiresIn } = await sessions.startDevice(poll.userId);
     context.body = { access_token: token, token_type: 'Bearer', expires_in: expiresIn };
   });
-}
-
-function markOauth(context: RequestContext, next: Next): Promise<unknown> {
-  context.state.oauth = true;
-  return next();
 }
 
 function limitsOf(address: string, budget: BodyBudget): BodyReaderOptions {

@@ -6,7 +6,7 @@ import { readForm } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
-import { type Page, sendPage } from '../site/page.js';
+import { type Page, seeOther, sendPage } from '../site/page.js';
 import { deviceAnswerPage, deviceCodePage, deviceDonePage } from '../site/pages/device.js';
 import type { SessionDesk } from './sessions.js';
 import type { SiteAddress } from './site-address.js';
@@ -43,10 +43,7 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     const signedIn = await sessions.find(context);
     if (!signedIn) {
       const here = code === undefined ? '/device' : `/device?user_code=${code}`;
-      context.status = 303;
-      context.set('Location', `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
-      context.body = '';
-      return;
+      return seeOther(context, `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
     }
     if (given === undefined) return sendPage(context, deviceCodePage());
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);

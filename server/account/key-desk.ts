@@ -3,9 +3,9 @@ import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, isGatewayErr
 import type { KeyTable } from '../key-table.js';
 import { createKey, deriveKey, hashKey, type KeyText, type Pepper } from '../keys.js';
 import { type PlanTermsOptions, planTerms } from '../plan-terms.js';
-import { keyState } from './key-state.js';
+import { isGood } from './key-state.js';
 
-/** Keys of an account that may be good at once; one that was rotated and goes on for a while does not count. */
+/** Keys of an account that may be good at once; one that was rotated and goes on beside its successor does not count. */
 export const MAX_KEYS = 10;
 
 /**
@@ -119,12 +119,14 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
   }
 
   async function onlyKey(accountId: string): Promise<string> {
-    const good = (await keys.listOf(accountId)).filter((record) => keyState(record, clock.now()) === 'active');
-    const [only, another] = good;
+    const now = clock.now();
+    const good = (await keys.listOf(accountId)).filter((record) => isGood(record, now));
+    const standing = good.filter(({ replacedBy }) => !good.some(({ id }) => id === replacedBy));
+    const [only, another] = standing;
     if (!only)
       throw new GatewayError('key_not_found', 'This account has no key that is good. POST /api/user makes one.');
     if (!another) return only.id;
-    const message = `This account has ${good.length} keys: keyId must say which one is meant.`;
+    const message = `This account has ${standing.length} keys: keyId must say which one is meant.`;
     throw new GatewayError('missing_required_parameter', message, { param: 'keyId' });
   }
 

@@ -9,3 +9,12 @@ export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiK
   if (suspendedAt !== null) return 'suspended';
   return replacedBy === null ? 'active' : 'rotated';
 }
+
+/** Whether it opens anything. */
+export function isGood(record: ApiKeyRecord, now: number): boolean {
+  return isGoodState(keyState(record, now));
+}
+
+export function isGoodState(state: KeyState): boolean {
+  return state === 'active' || state === 'rotated';
+}

@@ -60,11 +60,16 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
           issuer: knownAs ?? claims.iss,
           subject: claims.sub,
           // Somebody else's address is worse than none.
-          email: about.email_verified === false ? null : readText(about.email, MAX_EMAIL),
+          email: mayBeTheirs(about.email_verified) ? readText(about.email, MAX_EMAIL) : null,
           name: readText(about.name, MAX_NAME),
         };
       }),
   };
+}
+
+/** Where a provider says nothing of it, all its addresses are; some say it in text. */
+function mayBeTheirs(verified: unknown): boolean {
+  return verified === undefined || verified === true || verified === 'true';
 }
 
 function readText(value: unknown, maxLength: number): string | null {

@@ -1,9 +1,9 @@
+import { isDay, parseIsoTime } from '../calendar-day.js';
 import {
   amountMember,
   badMember,
   checkTimedSignature,
   headerOf,
-  isDay,
   type NoticeReader,
   type PaymentNotice,
   textMember,
@@ -30,8 +30,7 @@ export const readGenericNotice: NoticeReader = (notice: PaymentNotice) => {
 };
 
 function timeOf(text: string): number {
-  const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
-  const at = isWhole && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(at)) return at;
+  const at = isDay(text) ? undefined : parseIsoTime(text);
+  if (at !== undefined) return at;
   throw badMember('at', 'a time such as 2026-06-15T18:25:00Z');
 }

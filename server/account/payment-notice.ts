@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BankTransaction, GatewayError } from 'mediagate';
+import { isDay } from '../calendar-day.js';
 
 /** A request that says that money has come. */
 export interface PaymentNotice {
@@ -90,10 +91,4 @@ export function vietnamTime(body: Readonly<Record<string, unknown>>, name: strin
   const at = day !== undefined && isDay(day) ? Date.parse(`${day}T${time}+07:00`) : Number.NaN;
   if (!Number.isNaN(at)) return at;
   throw badMember(name, 'a time such as 2026-06-15 18:25:00');
-}
-
-/** Whether the calendar has it, written `YYYY-MM-DD`: `Date` takes the 31st of any month for a day of the next. */
-export function isDay(text: string): boolean {
-  const midnight = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text);
 }

@@ -1,3 +1,4 @@
+import { isVisible } from '../visible-text.js';
 import { creditorReference, EPC_MAX_BYTES, encodeEpc, isIban } from './qr-epc.js';
 import { encodeVietQr } from './qr-vietqr.js';
 
@@ -106,7 +107,7 @@ function epcRules({ bankBin, accountNumber }: PaymentReceiver): Rule[] {
 }
 
 function isName(text: string): boolean {
-  return [...text].length <= MAX_NAME && /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text);
+  return [...text].length <= MAX_NAME && isVisible(text);
 }
 
 /** As it goes into a payload: people write account numbers in groups. */

@@ -3,10 +3,10 @@ import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
 import { createAddressLimit } from '../address-limit.js';
 import { readJsonBody, useJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import type { Next, ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
-import { readIdempotencyKey } from '../wire/idempotency-key.js';
-import { decodePaymentBody, encodePayment, isOrderCode, MAX_PAYMENT_BODY_BYTES } from '../wire/payment.js';
+import { markReplayed, readIdempotencyKey } from '../wire/idempotency-key.js';
+import { decodePaymentBody, encodePayment, MAX_PAYMENT_BODY_BYTES } from '../wire/payment.js';
 import type { PaymentDesk } from './payment-desk.js';
 import { drawPng, drawSvg } from './qr-picture.js';
 import type { SessionDesk } from './sessions.js';
@@ -30,8 +30,6 @@ export interface PaymentRoutes {
 /** Of one person: orders are kept for months, also those that were cancelled. */
 const ORDERS_PER_MINUTE = 20;
 
-type OrderContext = RequestContext & { params: Readonly<Record<string, string>> };
-
 /** Orders of whoever is signed in. */
 export function addPaymentRoutes(router: Router<RequestState>, options: PaymentRoutes): void {
   const { payments, sessions, bodies, polls, clock, site, notice, sameOrigin } = options;
@@ -49,10 +47,7 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
       const { planId } = decodePaymentBody(value);
       return payments.create({ user, planId, ...(key !== undefined && { idempotency: { key, fingerprint } }) });
     });
-    if (replayed) {
-      context.set('Idempotency-Replayed', 'true');
-      context.set('Idempotent-Replayed', 'true');
-    }
+    if (replayed) markReplayed(response);
     const payment = await encode(order);
     context.status = 201;
     context.set('Location', payment.statusUrl);
@@ -64,25 +59,25 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
   });
 
-  router.get('/api/agent/payment/:code', notice, async (context: OrderContext) => {
+  router.get('/api/agent/payment/:code', notice, async (context: ParamsContext) => {
     sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
   });
 
-  router.post('/api/agent/payment/:code/cancel', notice, signedIn, sameOrigin, async (context: OrderContext) => {
+  router.post('/api/agent/payment/:code/cancel', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
     const user = await begin(context);
     // A form of another page cannot have this type, whatever the browser tells of its origin.
     const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
     await readJsonBody(context.req, context.res, limits);
-    context.body = { payment: await encode(await payments.cancel(user, codeOf(context))) };
+    context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
   });
 
-  router.get('/api/agent/payment/:code/qr.svg', notice, async (context: OrderContext) => {
+  router.get('/api/agent/payment/:code/qr.svg', notice, async (context: ParamsContext) => {
     const payload = await payloadOf(context);
     setPicture(context, 'image/svg+xml');
     context.body = await drawSvg(payload);
   });
 
-  router.get('/api/agent/payment/:code/qr.png', notice, async (context: OrderContext) => {
+  router.get('/api/agent/payment/:code/qr.png', notice, async (context: ParamsContext) => {
     const payload = await payloadOf(context);
     setPicture(context, 'image/png');
     context.body = Buffer.from(await drawPng(payload));
@@ -94,11 +89,11 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     return user;
   }
 
-  async function findOwn(context: OrderContext): Promise<OrderRecord> {
-    return payments.find(await begin(context), codeOf(context));
+  async function findOwn(context: ParamsContext): Promise<OrderRecord> {
+    return payments.find(await begin(context), context.params.code ?? '');
   }
 
-  async function payloadOf(context: OrderContext): Promise<string> {
+  async function payloadOf(context: ParamsContext): Promise<string> {
     const order = await findOwn(context);
     const transfer = payments.transferOf(order);
     if (transfer) return transfer.qr.payload;
@@ -110,11 +105,6 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     const svg = transfer && (await drawSvg(transfer.qr.payload));
     return encodePayment({ order, transfer, svg, siteUrl: site().url, support });
   }
-}
-
-function codeOf({ params: { code } }: OrderContext): string {
-  if (isOrderCode(code)) return code;
-  throw new GatewayError('order_not_found', 'There is no such order.');
 }
 
 /** What it shows may be less tomorrow, or nothing. */

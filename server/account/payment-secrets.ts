@@ -1,5 +1,5 @@
 /** Who may tell of transfers. */
-export const PAYMENT_PROVIDERS = ['generic', 'payos', 'sepay'] as const;
+const PAYMENT_PROVIDERS = ['generic', 'payos', 'sepay'] as const;
 
 export type PaymentProvider = (typeof PAYMENT_PROVIDERS)[number];
 

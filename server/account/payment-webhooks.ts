@@ -5,7 +5,7 @@ import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestState } from '../middleware/request-state.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './payment-notice.js';
 import { readGenericNotice } from './payment-notice-generic.js';
 import { readPayosNotice } from './payment-notice-payos.js';
@@ -13,7 +13,10 @@ import { readSepayNotice } from './payment-notice-sepay.js';
 import type { PaymentProvider, PaymentSecrets } from './payment-secrets.js';
 
 const MAX_BODY_BYTES = 65_536;
-/** Of one address in a minute; a bank whose secret is right never meets it. */
+/**
+ * Of one address in a minute. A bank whose secret is right never meets it, although others may send from its address: through
+ * the same proxy, or as customers of the same payment service.
+ */
 const WRONG_SIGNATURES = 60;
 
 const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
@@ -32,8 +35,6 @@ export interface PaymentWebhookRoute {
   addressOf: AddressOf;
 }
 
-type ProviderContext = RequestContext & { params: Readonly<Record<string, string>> };
-
 /**
  * Where banks and payment services tell of transfers. A 2xx means that the transfer is kept, whatever it was for: what fits no
  * order waits for an operator. Anything else means that it has to be told again.
@@ -42,17 +43,12 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
   const { orders, keys, secrets, bodies, clock, logger, addressOf } = options;
   const failures = createAuthFailures(clock, WRONG_SIGNATURES);
 
-  router.post('/api/payment/webhook/:provider', async (context: ProviderContext) => {
+  router.post('/api/payment/webhook/:provider', async (context: ParamsContext) => {
     const { req: request, res: response, params } = context;
     const provider = (Object.keys(READERS) as PaymentProvider[]).find((name) => name === params.provider);
     const secret = provider && secrets[provider];
     if (!secret) throw new GatewayError('route_not_found', 'No secret is configured for this payment provider.');
     const address = addressOf(request);
-    const retryAfterSeconds = failures.blockedFor(address);
-    if (retryAfterSeconds !== undefined) {
-      const message = 'Too many wrong signatures from this address.';
-      throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds });
-    }
     const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${address}` };
     const { bytes, value: body, release } = await takeJsonBody(request, response, limits);
     release();
@@ -67,7 +63,13 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
       return READERS[provider](notice);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
-      if (error.code === 'invalid_signature') failures.add(address);
+      const isForged = error.code === 'invalid_signature';
+      const retryAfterSeconds = isForged ? failures.blockedFor(address) : undefined;
+      if (retryAfterSeconds !== undefined) {
+        const message = 'Too many wrong signatures from this address.';
+        throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds, cause: error });
+      }
+      if (isForged) failures.add(address);
       logger.warn('a payment notice was refused', { id: provider, code: error.code, member: error.param });
       throw error;
     }

@@ -1,4 +1,5 @@
 import { MODEL_NOTES } from '../catalogue.js';
+import { shellWord } from '../shell-word.js';
 
 /** Where the API key is kept on the client's side: no example holds a key. */
 export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
@@ -63,7 +64,7 @@ function env(api: string): SetupClient {
     files: [],
     commands: [
       `export ${KEY_VARIABLE}='<your API key>'`,
-      `export OPENAI_BASE_URL=${quote(api)}`,
+      `export OPENAI_BASE_URL=${shellWord(api)}`,
       `export OPENAI_API_KEY="$${KEY_VARIABLE}"`,
     ],
   };
@@ -72,19 +73,19 @@ function env(api: string): SetupClient {
 function curl(api: string, { first }: SetupModels): SetupClient {
   const post = (path: string, body: object) =>
     [
-      `curl ${quote(api + path)}`,
+      `curl ${shellWord(api + path)}`,
       `-H "Authorization: Bearer $${KEY_VARIABLE}"`,
       `-H 'Content-Type: application/json'`,
-      `-d ${quote(JSON.stringify(body))}`,
+      `-d ${shellWord(JSON.stringify(body))}`,
     ].join(' \\\n  ');
   return {
     id: 'curl',
     title: 'curl',
     summary:
-      'Models that the key may use, a first answer, an image as a job, the data behind a link. The last two need keys that are granted them.',
+      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need keys that are granted them.',
     files: [],
     commands: [
-      `curl ${quote(`${api}/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`,
+      `curl ${shellWord(`${api}/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`,
       post('/responses', { model: first, input: 'Say hello.' }),
       post('/images/jobs', { model: MODEL_NOTES.image.model, prompt: 'A lighthouse at dusk' }),
       post('/extract', { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' }),
@@ -169,9 +170,4 @@ wire_api = "responses"
     ],
     commands: ['codex'],
   };
-}
-
-/** As one word for a POSIX shell. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,6 +4,7 @@ import { createAddressLimit } from '../address-limit.js';
 import type { AddressOf } from '../client-address.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
+import { seeOther } from '../site/page.js';
 import { readCookie, removeCookie, setCookie } from './cookies.js';
 import type { OidcClient } from './oidc.js';
 import { readReturnPath } from './return-path.js';
@@ -35,7 +36,7 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
 
   router.get('/signin', markPage, async (context: RequestContext) => {
     const otherName = sameGatewayElsewhere(context, site());
-    if (otherName) return redirect(context, otherName);
+    if (otherName) return seeOther(context, otherName);
     starts.admit(addressOf(context.req));
     const returnTo = readReturnPath(context.query.return_to, site());
     const [browser, state, nonce, codeVerifier] = [newToken(), newToken(), newToken(), newToken()];
@@ -43,7 +44,7 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
     const hashes = { stateHash: hashToken(state), browserHash: hashToken(browser) };
     await signIns.begin({ ...hashes, nonce, codeVerifier, returnTo });
     setCookie(context, site(), { name: site().cookies.attempt, value: browser, maxAgeSeconds: ATTEMPT_SECONDS });
-    redirect(context, target.href);
+    seeOther(context, target.href);
   });
 
   router.get('/signin/callback', markPage, async (context: RequestContext) => {
@@ -63,14 +64,8 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
     const callback = new URL(`${redirectUri()}?${context.querystring}`);
     const user = await users.signIn(await oidc.finish({ state, nonce, codeVerifier }, callback));
     await sessions.startBrowser(context, user.id);
-    redirect(context, site().url + returnTo);
+    seeOther(context, site().url + returnTo);
   });
-}
-
-function redirect(context: RequestContext, target: string): void {
-  context.status = 303;
-  context.set('Location', target);
-  context.body = '';
 }
 
 /**

@@ -4,6 +4,7 @@ import { readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
+import { seeOther } from '../site/page.js';
 import type { SessionDesk } from './sessions.js';
 import type { SiteAddress } from './site-address.js';
 
@@ -24,9 +25,7 @@ export function addSignOutRoutes(router: Router<RequestState>, options: SignOutR
 
   router.post('/signout', markPage, sameOrigin, async (context: RequestContext) => {
     await sessions.end(context);
-    context.status = 303;
-    context.set('Location', `${site().url}/`);
-    context.body = '';
+    seeOther(context, `${site().url}/`);
   });
 
   router.delete('/api/agent/session', sameOrigin, async (context: RequestContext) => {

@@ -1,12 +1,13 @@
 import type Router from '@koa/router';
 import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
+import { createAddressLimit } from '../address-limit.js';
 import { readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import type { Next, ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
 import { decodeKeyBody, decodeRotationBody, encodeAccountKey, MAX_KEY_BODY_BYTES } from '../wire/account-key.js';
 import { type AccountAnswer, encodeOverview } from '../wire/account-user.js';
-import { readIdempotencyKey } from '../wire/idempotency-key.js';
+import { markReplayed, readIdempotencyKey } from '../wire/idempotency-key.js';
 import { readRangeQuery } from '../wire/range-query.js';
 import type { AccountView } from './account-overview.js';
 import type { KeyDesk, MadeKey, Repeat } from './key-desk.js';
@@ -29,12 +30,14 @@ export interface UserRoutes extends Pick<AccountAnswer, 'catalogue'> {
   sameOrigin(context: RequestContext, next: Next): Promise<void>;
 }
 
-type KeyContext = RequestContext & { params: Readonly<Record<string, string>> };
+/** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
+const KEYS_PER_MINUTE = 20;
 
 /** The account of whoever is signed in, and its API keys. */
 export function addUserRoutes(router: Router<RequestState>, options: UserRoutes): void {
   const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin } = options;
   const signedIn = createSignedInGuard(sessions);
+  const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
 
   router.get('/api/user', notice, async (context: RequestContext) => {
     const { user } = await sessions.require(context);
@@ -45,22 +48,22 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
   });
 
   router.post('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await begin(context);
+    const { accountId, body, repeat } = await beginKey(context);
     sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
   });
 
   router.post('/api/user/keys', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await begin(context);
+    const { accountId, body, repeat } = await beginKey(context);
     sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
   });
 
   router.post('/api/user/rotate', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await begin(context);
+    const { accountId, body, repeat } = await beginKey(context);
     const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
     sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
   });
 
-  router.post('/api/user/keys/:id/revoke', notice, signedIn, sameOrigin, async (context: KeyContext) => {
+  router.post('/api/user/keys/:id/revoke', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
     const { accountId, body } = await begin(context);
     refuseMembers(body);
     const record = await keyDesk.revoke(accountId, context.params.id ?? '');
@@ -74,6 +77,12 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
     context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
   });
 
+  async function beginKey(context: RequestContext) {
+    const { user } = await sessions.require(context);
+    keysMade.admit(user.id);
+    return begin(context);
+  }
+
   /** Whose keys these are, and what is asked. Reads the body only of whoever is signed in. */
   async function begin(context: RequestContext) {
     const { req: request, res: response } = context;
@@ -85,10 +94,7 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
   }
 
   function sendMade(context: RequestContext, { key, record, replayed }: MadeKey, more: object = {}): void {
-    if (replayed) {
-      context.set('Idempotency-Replayed', 'true');
-      context.set('Idempotent-Replayed', 'true');
-    }
+    if (replayed) markReplayed(context.res);
     context.status = 201;
     context.body = { apiKey: key, key: encodeMade(record), ...more };
   }

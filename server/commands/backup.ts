@@ -2,6 +2,7 @@ import path from 'node:path';
 import { backUpState, systemClock } from 'mediagate';
 import { grouped } from '../budget-text.js';
 import type { Settings } from '../settings.js';
+import { shellWord } from '../shell-word.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { requireState } from './command-state.js';
 import { runLengthy } from './lengthy.js';
@@ -38,7 +39,7 @@ export async function backupCommand(
 }
 
 function adviceFor({ dataDir, filesUrl }: Settings, databaseUrl: string, folder: string): string {
-  const dump = `pg_dump --format=custom --no-owner --file=${quoted(`${folder}.dump`)} ${quoted(withoutPassword(databaseUrl))}`;
+  const dump = `pg_dump --format=custom --no-owner --file=${shellWord(`${folder}.dump`)} ${shellWord(withoutPassword(databaseUrl))}`;
   const files =
     filesUrl === undefined
       ? `Copy ${path.join(dataDir, 'files')} of every node before it and after it.`
@@ -51,9 +52,4 @@ function withoutPassword(databaseUrl: string): string {
   url.password = '';
   url.searchParams.delete('password');
   return url.href;
-}
-
-/** For a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

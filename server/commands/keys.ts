@@ -1,11 +1,14 @@
 import { type ApiKeyRecord, type BudgetState, type Grant, systemClock } from 'mediagate';
+import { isGoodState, keyState } from '../account/key-state.js';
 import { leftOf, renderLeft } from '../budget-text.js';
+import { parseIsoTime } from '../calendar-day.js';
 import { createKeyRecord, GRANTS } from '../keys.js';
 import { type PlanKey, planKey } from '../plan-key.js';
 import { readCatalogue } from '../plans-file.js';
 import { loadPeppers } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { isVisible } from '../visible-text.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withNewState, withState } from './command-state.js';
 import { readKeyId } from './key-id.js';
@@ -94,7 +97,9 @@ export async function revokeKeyCommand(
 
 function nameOf(name = 'key'): string {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > 100) throw new CommandMistake('--name must have 1 to 100 characters.');
+  // It ends up in terminals and tables.
+  if (trimmed.length > 100 || !isVisible(trimmed))
+    throw new CommandMistake('--name must have 1 to 100 characters, none of them invisible.');
   return trimmed;
 }
 
@@ -128,20 +133,16 @@ function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | 
 
 function expiryOf(text: string | undefined): number | null {
   if (text === undefined) return null;
-  // Only ISO 8601: everything else that Date.parse takes depends on who reads it.
-  const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN;
-  if (Number.isNaN(time))
+  const time = parseIsoTime(text);
+  if (time === undefined)
     throw new CommandMistake('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.');
   if (time <= systemClock.now()) throw new CommandMistake('--expires lies in the past.');
   return time;
 }
 
-function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && expiresAt <= systemClock.now()) return 'expired';
-  return 'good';
+function stateOf(record: ApiKeyRecord): string {
+  const state = keyState(record, systemClock.now());
+  return isGoodState(state) ? 'good' : state;
 }
 
 function describe({ record, budget }: Listed) {

@@ -3,9 +3,9 @@ import { BankStatementError, readBankStatement } from '../bank-statement.js';
 import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { shown } from '../visible-text.js';
 import { withState } from './command-state.js';
 import { CommandMistake, print, printJson } from './output.js';
-import { shown } from './users.js';
 
 const HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'STATE', 'LOOK'];
 

@@ -2,11 +2,11 @@ import type { RecordedTransaction } from 'mediagate';
 import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { shown } from '../visible-text.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';
-import { shown } from './users.js';
 
 const LISTED = 1_000;
 const HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'LOOK', 'BOOKED', 'TEXT'];

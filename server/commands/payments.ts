@@ -2,12 +2,13 @@ import type { AuditEntry, OrderRecord, OrderState, RecordedTransaction } from 'm
 import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { shown } from '../visible-text.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 import { describeTransfer, transferTable } from './payment-review.js';
-import { limitOf, shown } from './users.js';
+import { limitOf } from './users.js';
 
 const STATES: readonly OrderState[] = [
   'pending',

@@ -13,10 +13,11 @@ import { leftOf, renderLeft } from '../budget-text.js';
 import { renderMoney } from '../money.js';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { shown } from '../visible-text.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { print, printJson } from './output.js';
-import { describeUser, findUser, hasEnded, shown, stateOf } from './users.js';
+import { describeUser, findUser, hasEnded, stateOf } from './users.js';
 
 /** Latest orders and audit rows. */
 const SHOWN = 20;

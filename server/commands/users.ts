@@ -1,6 +1,7 @@
 import { type AccountPlan, type AccountRecord, type State, systemClock, type UserRecord } from 'mediagate';
 import type { Settings } from '../settings.js';
 import { renderTable } from '../text-table.js';
+import { shown } from '../visible-text.js';
 import { isoTime } from '../wire/iso-time.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
@@ -129,9 +130,4 @@ export function hasEnded({ expiresAt }: AccountPlan, now: number): boolean {
 
 export function stateOf({ suspendedAt }: UserRecord): string {
   return suspendedAt === null ? 'active' : 'suspended';
-}
-
-/** What a provider said of somebody must not steer the terminal. */
-export function shown(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
 }

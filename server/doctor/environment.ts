@@ -23,7 +23,7 @@ export async function checkSettings(settings: Settings, environment: NodeJS.Proc
 export async function checkAddress(settings: Settings): Promise<Finding> {
   const address = localAddress(settings);
   const listening = describeListening(settings, address);
-  const detail = `listens on ${listening}; links name ${describeLinks(settings, address)}`;
+  const detail = `listens on ${listening}; links begin with ${describeLinks(settings, address)}`;
   const finding: Finding = { name: 'address', level: hasLocalLinks(settings) ? 'warn' : 'ok', detail };
   if (finding.level === 'ok') return finding;
   return { ...finding, advice: 'Set BASE_URL to the address that callers from elsewhere use.' };

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { access, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { access, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { roomOf } from '../data-folder.js';
 import { findChromium, findFfmpeg } from '../executables.js';
 import type { Settings } from '../settings.js';
 import { API_VERSION } from '../version.js';
@@ -53,8 +54,7 @@ export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
       advice: 'Set DATA_DIR to a folder that this user may write.',
     };
   }
-  const { bavail, bsize } = await statfs(there);
-  const free = bavail * bsize;
+  const { free } = await roomOf(there);
   const place = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
   const detail = `${place}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
   const advice = 'Free some space, or set DATA_DIR to a larger disk.';

@@ -88,11 +88,12 @@ export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
 
 function shownKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {
   const { authorization } = request.headers;
-  const header = allowApiKeyHeader ? request.headers['x-api-key'] : undefined;
+  const header = request.headers['x-api-key'];
   const apiKey = typeof header === 'string' && header !== '' ? header : undefined;
-  if (authorization === undefined) return apiKey;
+  if (authorization === undefined) return allowApiKeyHeader ? apiKey : undefined;
   const bearer = authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7).trim() : undefined;
   if (!bearer) throw new GatewayError('invalid_api_key', 'The Authorization header must read "Bearer <key>".');
+  // Also where the second header opens nothing: whoever sends two keys does not know whose request this is.
   if (apiKey !== undefined && apiKey !== bearer) {
     throw new GatewayError('invalid_api_key', 'Authorization and X-API-Key name two different keys.');
   }

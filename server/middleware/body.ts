@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
 import { type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
@@ -149,10 +149,8 @@ function orRefuse<Value>(parsed: Parsed<Value>): Value {
 }
 
 function checkType(request: IncomingMessage, mediaType: string): void {
-  const { 'content-type': type = '', 'content-encoding': coding } = request.headers;
-  if (coding !== undefined) {
-    throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
-  }
+  refuseCoding(request.headers);
+  const { 'content-type': type = '' } = request.headers;
   if (type === mediaType) return;
   const [, ...parameters] = type.split(';');
   const charset = parameters.map((one) => one.trim().toLowerCase()).find((one) => one.startsWith('charset='));
@@ -165,8 +163,22 @@ function mediaTypeOf(type = ''): string {
   return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-function tooLarge(maxBytes: number): GatewayError {
+/** @throws GatewayError `unsupported_media_type`. */
+export function refuseCoding({ 'content-encoding': coding }: IncomingHttpHeaders): void {
+  if (coding === undefined) return;
+  throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+}
+
+export function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
+}
+
+export function tooSlow(): GatewayError {
+  return new GatewayError('request_timeout', 'The body arrives too slowly.');
+}
+
+export function brokenOff(cause: Error | undefined): GatewayError {
+  return new GatewayError('bad_request', 'The connection ended before the body did.', { cause });
 }
 
 interface ReadLimits {
@@ -213,7 +225,7 @@ function readBytes(
     const checkPace = () => {
       if (bytes - bytesBefore < PACE_BYTES) {
         stop();
-        reject(new GatewayError('request_timeout', 'The body arrives too slowly.'));
+        reject(tooSlow());
       }
       bytesBefore = bytes;
     };
@@ -225,7 +237,7 @@ function readBytes(
     const fail = (cause?: Error) => {
       if (isOver) return;
       stop();
-      reject(new GatewayError('bad_request', 'The connection ended before the body did.', { cause }));
+      reject(brokenOff(cause));
     };
     request.on('data', take).on('end', finish).on('close', fail).on('error', fail);
   });

@@ -55,7 +55,8 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
 function writeHead(context: RequestContext, error: GatewayError): string {
   const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, renderFailure } = context.state;
   const problem = !anthropic && !oauth && wantsProblem(context.req);
-  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl };
+  const overWindow = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
+  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, overWindow };
   for (const [name, value] of Object.entries(errorHeaders(error, details))) context.res.setHeader(name, value);
   if (renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);

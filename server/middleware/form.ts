@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
-import { PACE_BYTES, PACE_MS } from './body.js';
+import { brokenOff, PACE_BYTES, PACE_MS, refuseCoding, tooLarge, tooSlow } from './body.js';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
 
 const MAX_PARTS = 20;
@@ -68,11 +68,8 @@ export async function useSoundForm<Result>(
 }
 
 function checkType({ headers }: IncomingMessage): void {
-  const { 'content-type': type = '', 'content-encoding': coding } = headers;
-  if (coding !== undefined) {
-    throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
-  }
-  if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
+  refuseCoding(headers);
+  if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '')) {
     throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: multipart/form-data.');
   }
 }
@@ -175,7 +172,7 @@ function watch(request: IncomingMessage, limits: ReadLimits, fail: Fail): () => 
   const pace = isBig ? setInterval(checkPace, paceMs) : undefined;
 
   function checkPace(): void {
-    if (bytes - bytesBefore < PACE_BYTES) fail(new GatewayError('request_timeout', 'The body arrives too slowly.'));
+    if (bytes - bytesBefore < PACE_BYTES) fail(tooSlow());
     bytesBefore = bytes;
   }
   const count = (chunk: Uint8Array) => {
@@ -184,18 +181,13 @@ function watch(request: IncomingMessage, limits: ReadLimits, fail: Fail): () => 
   };
   const arrived = () => clearInterval(pace);
   const broken = (cause?: Error) => {
-    if (request.readableEnded) return;
-    fail(new GatewayError('bad_request', 'The connection ended before the body did.', { cause }));
+    if (!request.readableEnded) fail(brokenOff(cause));
   };
   request.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
   return () => {
     arrived();
     request.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
   };
-}
-
-function tooLarge(bytes: number): GatewayError {
-  return new GatewayError('request_too_large', `The body is larger than ${bytes} bytes.`);
 }
 
 function invalid(param: string, message: string): GatewayError {

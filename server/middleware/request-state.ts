@@ -33,4 +33,6 @@ export interface RequestState {
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;
+/** Of a route with parameters. */
+export type ParamsContext = RequestContext & { params: Readonly<Record<string, string>> };
 export type Next = () => Promise<unknown>;

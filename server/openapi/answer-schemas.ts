@@ -151,6 +151,15 @@ export const ANSWER_SCHEMAS = {
     requested: Type.Literal(1),
     succeeded: Type.Literal(1),
     failed: Type.Literal(0),
+    usage: Type.Optional(
+      Type.Object({
+        input_tokens: Type.Optional(Count),
+        output_tokens: Type.Optional(Count),
+        total_tokens: Type.Optional(Count),
+        input_tokens_details: Type.Optional(Type.Object({})),
+        output_tokens_details: Type.Optional(Type.Object({})),
+      }),
+    ),
   }),
   Model,
   ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),

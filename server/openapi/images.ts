@@ -58,6 +58,17 @@ export const IMAGES: Operations = {
     answers: { 200: job, 304: { description: 'Nothing changed.' } },
     errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],
   },
+  'GET /v1/images/jobs/:id/events': {
+    tag: 'Images',
+    summary: 'An image job as it goes on',
+    access: 'key',
+    headers: { 'Last-Event-ID': 'The latest event that was heard: 204 where it told how the job ended.' },
+    answers: {
+      200: { description: 'Server-sent events; the data of each is the job as it stands.', type: 'text/event-stream' },
+      204: { description: 'There is nothing more to hear.' },
+    },
+    errors: ['job_not_found', 'queue_full'],
+  },
   'DELETE /v1/images/jobs/:id': {
     tag: 'Images',
     summary: 'Cancels an image job that has not ended',

@@ -31,6 +31,11 @@ const looked = {
 const ChatBody = Type.Object({ ...looked, messages: Type.Array(Type.Object({})) });
 const ResponseBody = Type.Object({ ...looked, input: Type.Union([Type.String(), Type.Array(Type.Object({}))]) });
 
+const TaskBody = Type.Object({
+  model: Model,
+  input: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}))])),
+});
+
 function transcription(summary: string): Operation {
   return {
     tag: 'Models',
@@ -91,13 +96,31 @@ export const MODELS: Operations = {
     answers: { 200: { description: 'The response, or with `stream` its events.', schema: answerSchema('Response') } },
     errors: [...FAILURES, 'previous_response_not_found', 'context_length_exceeded'],
   },
+  'POST /v1/responses/compact': {
+    tag: 'Models',
+    summary: 'A long conversation made shorter',
+    access: 'key',
+    body: { schema: TaskBody },
+    answers: { 200: { description: 'What the conversation goes on from.', schema: Type.Object({}) } },
+    errors: [...FAILURES, 'previous_response_not_found', 'context_length_exceeded'],
+  },
+  'POST /v1/responses/input_tokens': {
+    tag: 'Models',
+    summary: 'How many tokens a request would have',
+    access: 'key',
+    body: { schema: TaskBody, example: { model: 'm-5.5', input: 'Name three harbours.' } },
+    answers: {
+      200: { description: 'Its tokens.', schema: Type.Object({ object: Type.String(), input_tokens: Type.Integer() }) },
+    },
+    errors: [...FAILURES, 'previous_response_not_found'],
+  },
   'GET /v1/responses/:id': stored('A stored response', 'Response'),
   'DELETE /v1/responses/:id': stored('Deletes a stored response', undefined),
   'POST /v1/responses/:id/cancel': stored('Ends a response that is made in the background', 'Response'),
   'GET /v1/responses/:id/input_items': stored('What a stored response answers', undefined),
   'GET /v1/models': {
     tag: 'Models',
-    summary: 'Models that are ready and that the key may use',
+    summary: 'Models that are ready and that the plan of the key allows',
     access: 'key',
     answers: { 200: { description: 'The list.', schema: answerSchema('ModelList') } },
   },

@@ -2,7 +2,8 @@ import type Router from '@koa/router';
 import type { Clock, Gateway } from 'mediagate';
 import { clientSignal } from '../client-signal.js';
 import { sendFile, sendGrowing } from '../file-response.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { markLinkData } from '../middleware/error-shapes.js';
+import type { ParamsContext, RequestState } from '../middleware/request-state.js';
 
 export interface AudioRoutes {
   gateway: Gateway;
@@ -18,22 +19,18 @@ const AUDIO_TYPE = 'audio/mpeg';
  * being made; a range has to wait for the whole; HEAD makes nothing.
  */
 export function addAudioRoutes(router: Router<RequestState>, { gateway, clock }: AudioRoutes): void {
-  router.get(
-    '/v1/extract/audio/:name.mp3',
-    async (context: RequestContext & { params: Readonly<Record<string, string>> }) => {
-      const { req: request, res: response, state, params, method } = context;
-      state.link = {};
-      const { range = WHOLE } = request.headers;
-      const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
-      const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
+  router.get('/v1/extract/audio/:name.mp3', markLinkData, async (context: ParamsContext) => {
+    const { req: request, res: response, params, method } = context;
+    const { range = WHOLE } = request.headers;
+    const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
+    const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
 
-      const { downloadName, expiresAt } = audio;
-      const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };
-      if (audio.kind === 'stored') return sendFile(context, audio, terms);
-      if (audio.kind === 'growing') return sendGrowing(context, AUDIO_TYPE, audio.body, terms);
-      // HEAD of what is not made: its length is not known.
-      context.status = 200;
-      response.setHeader('Content-Type', AUDIO_TYPE);
-    },
-  );
+    const { downloadName, expiresAt } = audio;
+    const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };
+    if (audio.kind === 'stored') return sendFile(context, audio, terms);
+    if (audio.kind === 'growing') return sendGrowing(context, AUDIO_TYPE, audio.body, terms);
+    // HEAD of what is not made: its length is not known.
+    context.status = 200;
+    response.setHeader('Content-Type', AUDIO_TYPE);
+  });
 }

@@ -4,7 +4,7 @@ import { clientSignal } from '../client-signal.js';
 import { takeSlot } from '../limits.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJsonBody } from '../middleware/body.js';
-import { markLinkData } from '../middleware/link-data.js';
+import { markLinkData } from '../middleware/error-shapes.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { encodeBatch } from '../wire/extract-batch.js';
 import { checkBatchBody, decodeOptions, ignoredOptions, MAX_BATCH_BYTES } from '../wire/extract-request.js';

@@ -5,8 +5,8 @@ import { acceptSlot, slotRequest, takeSlot } from '../limits.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { readJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import { markLinkData } from '../middleware/link-data.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { markLinkData } from '../middleware/error-shapes.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
 import { encodeCapabilities } from '../wire/capabilities.js';
 import { encodeJob, isOpen, POLL_AFTER_SECONDS } from '../wire/extract-job.js';
@@ -88,14 +88,12 @@ export function addExtractRoutes(
     context.body = encodeJob(job, asked);
   }
 
-  router.get('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: PollContext) => {
+  router.get('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: ParamsContext) => {
     const { id, accountId } = keyOf(context);
     polls.admit(id);
     sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
   });
 }
-
-type PollContext = RequestContext & { params: Readonly<Record<string, string>> };
 
 function isAsync(gateway: Gateway, platform: string): boolean {
   return gateway.platforms().some(({ key, features }) => key === platform && features.async);

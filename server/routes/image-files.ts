@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway } from 'mediagate';
 import { sendFile } from '../file-response.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestState } from '../middleware/request-state.js';
 
 export interface ImageFileRoutes {
   gateway: Gateway;
@@ -10,14 +10,11 @@ export interface ImageFileRoutes {
 
 /** Finished images: public by their unguessable names, and free. */
 export function addImageFileRoutes(router: Router<RequestState>, { gateway, clock }: ImageFileRoutes): void {
-  router.get(
-    '/v1/images/files/:name',
-    async (context: RequestContext & { params: Readonly<Record<string, string>> }) => {
-      const { name = '' } = context.params;
-      const image = await gateway.images.file(name);
-      const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
-      const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
-      await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
-    },
-  );
+  router.get('/v1/images/files/:name', async (context: ParamsContext) => {
+    const { name = '' } = context.params;
+    const image = await gateway.images.file(name);
+    const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
+    const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
+    await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
+  });
 }

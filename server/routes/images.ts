@@ -1,11 +1,13 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, ImageJob } from 'mediagate';
-import { encodeAround } from '../base64-body.js';
+import { encodeAround, type LongBody } from '../base64-body.js';
 import { clientSignal } from '../client-signal.js';
+import { EVENTS, sendEvents } from '../event-stream.js';
 import { hasCurrentCopy, sendBytes } from '../file-response.js';
+import { imageJobEvents } from '../image-job-events.js';
 import type { ImageSubmitter } from '../image-submission.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
 import { readWait } from '../wait-query.js';
 import type { WaitingRoom } from '../waiting.js';
@@ -34,11 +36,9 @@ export interface ImageRoutes {
   baseUrl(): string;
 }
 
-type JobContext = RequestContext & { params: Readonly<Record<string, string>> };
-
 const ROUTE = '/v1/images/jobs';
 
-/** Images as jobs: submitted, looked at, cancelled. */
+/** Images as jobs: submitted, looked at, listened to, cancelled. */
 export function addImageRoutes(router: Router<RequestState>, options: ImageRoutes): void {
   const { gateway, auth, submit, polls, waiting, drain, clock, baseUrl } = options;
   const authenticate = auth({ grant: 'images' });
@@ -53,12 +53,44 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
   });
 
-  router.get(`${ROUTE}/:id`, authenticate, async (context: JobContext) => {
+  router.get(`${ROUTE}/:id`, authenticate, async (context: ParamsContext) => {
     polls.admit(keyOf(context).id);
     await sendJob(context, await look(context, readWait(context) * 1000));
   });
 
-  const cancel = async (context: JobContext) => {
+  router.get(`${ROUTE}/:id/events`, authenticate, async (context: ParamsContext) => {
+    const { id: keyId, accountId } = keyOf(context);
+    polls.admit(keyId);
+    const { images } = gateway;
+    const job = await images.find(context.params.id ?? '', accountId);
+    // A reader that comes back by itself is to stop where it has heard everything.
+    if (!isOpen(job) && context.req.headers['last-event-id'] === tagOf(job)) {
+      context.status = 204;
+      return;
+    }
+    if (context.method === 'HEAD') {
+      context.status = 200;
+      context.type = EVENTS;
+      return;
+    }
+    const leave = waiting.demand(keyId);
+    try {
+      const signal = AbortSignal.any([clientSignal(context.res), drain]);
+      const events = imageJobEvents({
+        job,
+        wait: (timeoutMs) => images.wait(job.id, accountId, { timeoutMs, signal }),
+        tagOf,
+        encode: formOf,
+        signal,
+        request: { requestId: context.state.requestId },
+      });
+      await sendEvents(context, { status: 200, headers: {} }, events);
+    } finally {
+      leave();
+    }
+  });
+
+  const cancel = async (context: ParamsContext) => {
     const { id, accountId } = keyOf(context);
     polls.admit(id);
     await sendJob(context, await gateway.images.cancel(context.params.id ?? '', accountId));
@@ -67,7 +99,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
   router.delete(`${ROUTE}/:id`, authenticate, cancel);
 
   /** At once where there is no room to wait, or the gateway is about to end. */
-  async function look(context: JobContext, timeoutMs: number): Promise<ImageJob> {
+  async function look(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
     const { images } = gateway;
     const { id: keyId, accountId } = keyOf(context);
     const id = context.params.id ?? '';
@@ -84,28 +116,47 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     }
   }
 
+  function answerNow() {
+    return { baseUrl: baseUrl(), now: clock.now() };
+  }
+
+  function tagOf(job: ImageJob): string {
+    return imageJobTag(job, answerNow());
+  }
+
+  /** With the picture in it, where the job delivers it so. */
+  async function encode(job: ImageJob, answer = answerNow()): Promise<string | LongBody> {
+    const { image } = job;
+    const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
+    if (!file) return JSON.stringify(encodeImageJob(job, answer));
+    return encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
+  }
+
+  async function* formOf(job: ImageJob): AsyncGenerator<Uint8Array> {
+    const form = await encode(job);
+    if (typeof form === 'string') yield Buffer.from(form);
+    else yield* form.bytes;
+  }
+
   async function sendJob(context: RequestContext, job: ImageJob): Promise<void> {
     const { res: response } = context;
-    const now = clock.now();
-    const answer = { baseUrl: baseUrl(), now };
-    const etag = imageJobTag(job, answer);
+    const answer = answerNow();
+    const etag = `"${imageJobTag(job, answer)}"`;
     response.setHeader('ETag', etag);
     response.setHeader('Cache-Control', 'private, no-cache');
-    if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, now));
+    if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, answer.now));
     if (hasCurrentCopy(context, etag)) {
       context.status = 304;
       return;
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    const { image } = job;
-    const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
-    if (!file) {
-      context.body = JSON.stringify(encodeImageJob(job, answer));
+    const form = await encode(job, answer);
+    if (typeof form === 'string') {
+      context.body = form;
       return;
     }
-    const { bytes, length } = encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
-    response.setHeader('Content-Length', length);
-    sendBytes(context, bytes);
+    response.setHeader('Content-Length', form.length);
+    sendBytes(context, form.bytes);
   }
 }
 

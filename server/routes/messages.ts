@@ -2,7 +2,8 @@ import type Router from '@koa/router';
 import { GatewayError } from 'mediagate';
 import { GRANTS } from '../keys.js';
 import type { createAuth } from '../middleware/auth.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import { markAnthropic } from '../middleware/error-shapes.js';
+import type { RequestState } from '../middleware/request-state.js';
 
 export interface MessageRoutes {
   auth: ReturnType<typeof createAuth>;
@@ -19,9 +20,4 @@ export function addMessageRoutes(router: Router<RequestState>, { auth }: Message
       throw new GatewayError('route_not_allowed', message);
     });
   }
-}
-
-function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
-  context.state.anthropic = true;
-  return next();
 }

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import { type Gateway, GatewayError } from 'mediagate';
 import { type createAuth, keyOf } from '../middleware/auth.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import { checkModel, isModelAllowed } from '../usage.js';
 import { encodeModel, encodeModelList } from '../wire/model-list.js';
 
@@ -10,9 +10,7 @@ export interface ModelRoutes {
   auth: ReturnType<typeof createAuth>;
 }
 
-type ModelContext = RequestContext & { params: Readonly<Record<string, string>> };
-
-/** Models of all kinds that are ready and that the key may use. */
+/** Models of all kinds that are ready and that the plan of the key allows; which routes it is granted is another matter. */
 export function addModelRoutes(router: Router<RequestState>, { gateway, auth }: ModelRoutes): void {
   const authenticate = auth({ grant: ['text', 'audio'] });
 
@@ -22,7 +20,7 @@ export function addModelRoutes(router: Router<RequestState>, { gateway, auth }: 
     context.body = encodeModelList(ids.filter((id) => isModelAllowed(key, id)));
   });
 
-  router.get('/v1/models/:id', authenticate, async (context: ModelContext) => {
+  router.get('/v1/models/:id', authenticate, async (context: ParamsContext) => {
     const { id = '' } = context.params;
     if (!gateway.models().some((model) => model.id === id)) {
       const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;

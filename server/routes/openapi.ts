@@ -18,7 +18,7 @@ export function addOpenApiRoute(router: Router<RequestState>, { baseUrl }: { bas
 }
 
 /** Where GET is, HEAD is as well, and goes without saying. */
-export function routesOf(router: Router<RequestState>): string[] {
+function routesOf(router: Router<RequestState>): string[] {
   return router.stack.flatMap(({ methods, path }) =>
     methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${path}`),
   );

@@ -5,8 +5,8 @@ import { clientSignal } from '../client-signal.js';
 import { sendEvents, sendStream } from '../event-stream.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJsonBody } from '../middleware/body.js';
+import { markModel } from '../middleware/error-shapes.js';
 import { useSoundForm } from '../middleware/form.js';
-import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { missing } from '../wire/form-fields.js';
 import { decodeSound, decodeVoiceChange } from '../wire/sound-request.js';
@@ -30,11 +30,13 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
 
   router.post(SPEECH, markModel, authenticate, async (context: RequestContext) => {
     const gone = clientSignal(context.res);
-    const { call, events } = decodeSpeech(await readBody(context));
+    const { call, events, ignored } = decodeSpeech(await readBody(context));
     await workOnAudio(context, options, {
       route: SPEECH,
       model: call.model,
       operation: 'speak',
+      input: call.input,
+      ignored,
       ask: () => gateway.audio.speak({ ...call, signal: gone }),
       send: (sounding) => send(context, sounding, events),
     });

@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type { Gateway, StoredResponseAction } from 'mediagate';
 import { type createAuth, keyOf } from '../middleware/auth.js';
-import { markModel } from '../middleware/model.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import { markModel } from '../middleware/error-shapes.js';
+import type { ParamsContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
 import { leaveWithClient, sendText } from '../text-response.js';
 
@@ -12,8 +12,6 @@ export interface StoredResponseRoutes {
   polls: PollGuard;
 }
 
-type ResponseContext = RequestContext & { params: Readonly<Record<string, string>> };
-
 const ROUTE = '/v1/responses/:id';
 
 /** What became of a response: asked for where it was made. It costs no slot and no tokens. */
@@ -21,7 +19,7 @@ export function addStoredResponseRoutes(router: Router<RequestState>, options: S
   const { gateway, auth, polls } = options;
   const authenticate = auth({ grant: 'text' });
 
-  const ask = (action: StoredResponseAction) => async (context: ResponseContext) => {
+  const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);
     const exchange = await gateway.text.stored({

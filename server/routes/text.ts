@@ -1,9 +1,9 @@
 import type Router from '@koa/router';
-import type { Gateway, PreparedText, TextRoute } from 'mediagate';
+import type { Gateway, PreparedText, TextRequest } from 'mediagate';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
-import { markModel } from '../middleware/model.js';
+import { markModel } from '../middleware/error-shapes.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { leaveWithClient, sendText } from '../text-response.js';
 import type { AdmittedWork, UsageDesk } from '../usage.js';
@@ -16,26 +16,28 @@ export interface TextRoutes {
 }
 
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
-const ROUTES: readonly (readonly [path: string, route: TextRoute])[] = [
-  ['/v1/chat/completions', 'chat_completions'],
-  ['/v1/responses', 'responses'],
+const ROUTES: readonly (readonly [path: string, work: Pick<TextRequest, 'route' | 'task'>])[] = [
+  ['/v1/chat/completions', { route: 'chat_completions' }],
+  ['/v1/responses', { route: 'responses' }],
+  ['/v1/responses/compact', { route: 'responses', task: 'compact' }],
+  ['/v1/responses/input_tokens', { route: 'responses', task: 'input_tokens' }],
 ];
 
-/** Chats and responses, whole or streamed. */
+/** Chats and responses, whole or streamed, and what is done with long ones. */
 export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bodies, usage }: TextRoutes): void {
   const authenticate = auth({ grant: 'text' });
 
-  for (const [path, route] of ROUTES) {
+  for (const [path, work] of ROUTES) {
     router.post(path, markModel, authenticate, async (context: RequestContext) => {
       const { id: keyId, accountId } = keyOf(context);
       const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId };
       const { bytes: body, value: parsed, release } = await takeJsonBody(context.req, context.res, limits);
       try {
         const { requestId } = context.state;
-        const prepared = await gateway.text.prepare({ route, body, parsed, accountId, requestId });
+        const prepared = await gateway.text.prepare({ ...work, body, parsed, accountId, requestId });
         const { model, mostTokens: tokens } = prepared;
-        await usage.admitted(context, { route: path, model, tokens }, (work) =>
-          answer(context, prepared, release, work),
+        await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
+          answer(context, prepared, release, admitted),
         );
       } finally {
         release();

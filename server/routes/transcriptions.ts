@@ -2,8 +2,8 @@ import type Router from '@koa/router';
 import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
 import { clientSignal } from '../client-signal.js';
 import { keyOf } from '../middleware/auth.js';
+import { markModel } from '../middleware/error-shapes.js';
 import { useSoundForm } from '../middleware/form.js';
-import { markModel } from '../middleware/model.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { missing } from '../wire/form-fields.js';
 import { encodeTranscript } from '../wire/transcription-answer.js';
@@ -36,6 +36,7 @@ export function addTranscriptionRoutes(router: Router<RequestState>, options: Au
           route: path,
           model: wish.call.model,
           operation,
+          ignored: wish.ignored,
           ask: () => gateway.audio[operation]({ ...wish.call, sound, signal: gone }),
           send(heard) {
             const { contentType, text } = encodeTranscript(heard, wish, operation);

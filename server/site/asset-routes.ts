@@ -1,13 +1,13 @@
 import type Router from '@koa/router';
 import { GatewayError } from 'mediagate';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import { ASSET_ENCODINGS, type AssetEncoding, assets } from './assets.js';
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /** Files of the pages. Their addresses hold a hash of what is in them, so nobody asks twice. */
 export function addAssetRoutes(router: Router<RequestState>): void {
-  router.get('/assets/:version/:name', async (context: RequestContext & { params: Record<string, string> }) => {
+  router.get('/assets/:version/:name', async (context: ParamsContext) => {
     const { version, name = '' } = context.params;
     const asset = assets.find(name);
     if (!asset) throw new GatewayError('file_not_found', 'There is no such file.');

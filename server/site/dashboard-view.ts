@@ -2,6 +2,7 @@ import type { ApiKeyRecord, BudgetState, Jobs, Orders, UsageTotal, UserRecord } 
 import type { AccountOverview, AccountView, OverviewKey } from '../account/account-overview.js';
 import { keyState } from '../account/key-state.js';
 import { leftOf } from '../budget-text.js';
+import { dayOf } from '../calendar-day.js';
 import type { Catalogue } from '../catalogue.js';
 import type { DayRange } from '../usage-days.js';
 import type { AllowanceView, DashboardView, WindowView } from './pages/dashboard.js';
@@ -117,8 +118,4 @@ function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDa
     day.images += total.images;
   }
   return [...days.values()];
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }

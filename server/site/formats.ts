@@ -1,3 +1,4 @@
+import { minorDigits } from '../money.js';
 import { type Html, html } from './html.js';
 
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
@@ -38,8 +39,7 @@ export function minute(at: number): Html {
 
 /** `€12.34`, `₫299,000`. @param amount Minor units of the currency. @param currency ISO 4217. */
 export function money(amount: number, currency: string): string {
-  const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0));
+  return new Intl.NumberFormat('en-US', { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency));
 }
 
 /** `23:59:08` of what is left. @param ms Milliseconds; less than none is none. */

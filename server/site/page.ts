@@ -47,6 +47,13 @@ export function sendPage(context: RequestContext, page: Page): void {
   context.body = renderPage(page);
 }
 
+/** Sends a browser on, by GET, to a path of the site or to an address. */
+export function seeOther(context: RequestContext, location: string): void {
+  context.status = 303;
+  context.set('Location', location);
+  context.body = '';
+}
+
 export function renderPage({ title, content, description, current, viewer, scripts = [] }: Page): string {
   return html`<!doctype html>
 <html lang="en">

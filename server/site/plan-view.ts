@@ -62,7 +62,7 @@ function pointsOf(grants: readonly Grant[]): string[] {
     grants.includes('audio') && 'Speech, transcripts and sounds',
     grants.includes('images') && 'Images',
     grants.includes('extract') && 'Link data',
-    withheld !== '' && `Without ${withheld}`,
+    withheld !== '' && `No ${withheld}`,
   ].filter((point) => point !== false);
 }
 
@@ -77,7 +77,7 @@ function planView(plan: Plan, catalogue: Catalogue): PlanView {
     !plan.imageOnly && (plan.allModels ? 'All text models' : 'The free models'),
     ...pointsOf(planGrants(id, catalogue)),
     `${counted(plan.includedRpm, 'request')} a minute`,
-    durationDays === 0 ? 'Does not run out by time' : `Good for ${counted(durationDays, 'day')}`,
+    durationDays === 0 ? 'Does not expire' : `Valid for ${counted(durationDays, 'day')}`,
   ].filter((point) => point !== false);
   const found = prices.find(({ planId }) => planId === id);
   const price = found && publicPriceTablesVisible ? money(found.amount, found.currency) : null;

@@ -1,5 +1,6 @@
 import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
 import { newestKey } from '../account/play.js';
+import { GRANTS } from '../keys.js';
 import { isModelAllowed } from '../usage.js';
 import { encodeModelList } from '../wire/model-list.js';
 
@@ -22,8 +23,6 @@ export interface PlaygroundSources {
   clock: Clock;
   baseUrl(): string;
 }
-
-const GRANTS: readonly Grant[] = ['extract', 'images', 'text', 'audio'];
 
 /** @throws GatewayError `upstream_unavailable`. */
 export async function lookAtPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {

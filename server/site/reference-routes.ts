@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import { GatewayError, type SignedIn } from 'mediagate';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from './failure-page.js';
 import type { Page } from './page.js';
 import { referencePage } from './pages/reference.js';
@@ -21,7 +21,7 @@ export function addReferenceRoutes(router: Router<RequestState>, { find, send }:
     send(context, referencePage(`/docs/${files.version}`), await find(context));
   });
 
-  router.get('/docs/:version/:name', async (context: RequestContext & { params: Record<string, string> }) => {
+  router.get('/docs/:version/:name', async (context: ParamsContext) => {
     const file = await files.find(context.params.name ?? '');
     if (!file) throw new GatewayError('file_not_found', 'There is no such file.');
     const { res: response } = context;

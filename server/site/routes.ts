@@ -4,11 +4,11 @@ import type { AccountDesks } from '../account/desks.js';
 import { readReturnPath } from '../account/return-path.js';
 import type { AccountDependencies } from '../account/routes.js';
 import { modelsForSetup, setupClients } from '../account/setup-guide.js';
-import type { RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import { addAssetRoutes } from './asset-routes.js';
 import { labelOf, lookAtDashboard } from './dashboard-view.js';
 import { markPage } from './failure-page.js';
-import { type Page, sendPage } from './page.js';
+import { type Page, seeOther, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import { paymentPage } from './pages/payment.js';
@@ -90,7 +90,7 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     send(context, playgroundPage(await lookAtPlayground({ ...options, state }, signedIn.user)), signedIn);
   });
 
-  router.get('/pay/:code', markPage, async (context: RequestContext & { params: Record<string, string> }) => {
+  router.get('/pay/:code', markPage, async (context: ParamsContext) => {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     const order = await payments.find(signedIn.user, context.params.code ?? '');
@@ -108,10 +108,4 @@ function countModels(gateway: Pick<Gateway, 'models'>) {
 
 function signInPath({ path }: RequestContext): string {
   return `/login?return_to=${encodeURIComponent(path)}`;
-}
-
-function seeOther(context: RequestContext, path: string): void {
-  context.status = 303;
-  context.set('Location', path);
-  context.body = '';
 }

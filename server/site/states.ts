@@ -11,13 +11,13 @@ const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]
 };
 
 const ORDER_STATES: Readonly<Record<OrderState, readonly [words: string, tone: Tone]>> = {
-  pending: ['Waiting for money', 'warn'],
-  underpaid: ['Part of it came', 'warn'],
+  pending: ['Awaiting payment', 'warn'],
+  underpaid: ['Partly paid', 'warn'],
   paid: ['Paid', 'good'],
   expired: ['Expired', 'plain'],
   cancelled: ['Cancelled', 'plain'],
   refunded: ['Refunded', 'plain'],
-  needs_review: ['Being looked at', 'warn'],
+  needs_review: ['Under review', 'warn'],
 };
 
 export function jobBadge(state: JobState): Html {

@@ -2,7 +2,7 @@ import { decimal, list, oneOf, webAddress, wholeNumber } from '../setting-values
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 const EXPORTERS = ['otlp', 'none'] as const;
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',

@@ -1,6 +1,7 @@
 import { type ApiKeyRecord, createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { keyState } from '../account/key-state.js';
 import { maskedKey } from '../keys.js';
+import { isVisible } from '../visible-text.js';
 import { isoTime } from './iso-time.js';
 
 const HOUR_MS = 3_600_000;
@@ -42,7 +43,7 @@ export function decodeKeyBody(body: Readonly<Record<string, unknown>>): string {
   const { name: given = DEFAULT_NAME } = check(keyBody, body);
   const name = given.trim();
   // Names end up in terminals and tables.
-  if (name === '' || !/^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(name)) throw unaccepted('name');
+  if (!isVisible(name)) throw unaccepted('name');
   return name;
 }
 

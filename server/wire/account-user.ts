@@ -1,6 +1,6 @@
 import type { AccountPlan, ApiKeyRecord, BudgetState, UserRecord } from 'mediagate';
 import type { AccountOverview, OverviewKey } from '../account/account-overview.js';
-import { keyState } from '../account/key-state.js';
+import { isGood, keyState } from '../account/key-state.js';
 import { leftOf } from '../budget-text.js';
 import type { Catalogue } from '../catalogue.js';
 import type { KeyWindows } from '../key-windows.js';
@@ -68,7 +68,7 @@ export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: Account
 
 /** Keys that can be used. */
 export function countGoodKeys(keys: readonly ApiKeyRecord[], now: number): number {
-  return keys.filter((record) => ['active', 'rotated'].includes(keyState(record, now))).length;
+  return keys.filter((record) => isGood(record, now)).length;
 }
 
 function encodeKey({ record, windows }: OverviewKey, now: number) {

@@ -1,5 +1,6 @@
 import { createValidator, GatewayError, type SpeechFormat } from 'mediagate';
 import Type, { type Static, type TObject } from 'typebox';
+import { knownMembers, memberError } from './body-members.js';
 
 export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const satisfies readonly SpeechFormat[];
 export const MAX_TEXT_LENGTH = 4_096;
@@ -31,18 +32,13 @@ export function createMemberCheck<Schema extends TObject>(schema: Schema) {
 
   /** @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`. */
   return (sent: Readonly<Record<string, unknown>>): { members: Static<Schema>; rest: Record<string, unknown> } => {
-    const given = Object.entries(sent).filter(([, value]) => value !== null);
-    const checked = validator.check(Object.fromEntries(given.filter(([member]) => known.includes(member))));
-    if (checked.ok) {
-      return { members: checked.value, rest: Object.fromEntries(given.filter(([member]) => !known.includes(member))) };
-    }
-    const { path = '', keyword } = checked.issues[0] ?? {};
-    const [param = ''] = path.split('.');
-    if (keyword === 'required') throw missingMember(param);
-    throw new GatewayError('invalid_value', `${param} must be ${ACCEPTED[param]}.`, { param });
+    const checked = validator.check(knownMembers(sent, schema));
+    if (!checked.ok) throw memberError(checked.issues[0], ACCEPTED);
+    const rest = Object.entries(sent).filter(([member, value]) => value !== null && !known.includes(member));
+    return { members: checked.value, rest: Object.fromEntries(rest) };
   };
 }
 
 export function missingMember(param: string): GatewayError {
-  return new GatewayError('missing_required_parameter', `${param} is missing: send ${ACCEPTED[param]}.`, { param });
+  return memberError({ path: param, keyword: 'required' }, ACCEPTED);
 }

@@ -161,6 +161,8 @@ export interface ErrorContext {
   link?: { inputUrl?: string };
   /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
   imageJob?: { id: string; failed: boolean };
+  /** Set where it was the rolling window of the key that refused; a plan's quota or a guard is another policy. */
+  overWindow?: boolean;
   /** Path of the request, for `instance` of a problem body. */
   path?: string;
 }
@@ -179,7 +181,7 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
   if (context.oauth) return encodeOauthError(error, context.requestId);
   const { status, type } = errorClassOf(error.code, context);
   const body = {
-    message: error.message,
+    message: messageOf(error, context),
     type,
     param: error.param ?? null,
     code: error.code,
@@ -197,6 +199,11 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     platform: error.platform,
     input_url: context.link.inputUrl,
   });
+}
+
+/** Clients of models show people the message alone, so that the model's own words are to be in it. */
+function messageOf({ message, reason }: GatewayError, { model }: ErrorContext): string {
+  return model && reason !== undefined ? `${message} It says: ${reason}` : message;
 }
 
 /** Codes of RFC 6749 and RFC 8628 for what those name; our own for the rest. */
@@ -254,12 +261,12 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
     type: overQuota ? 'https://iana.org/assignments/http-problem-types#quota-exceeded' : 'about:blank',
     title: STATUS_CODES[status],
     status,
-    detail: error.message,
+    detail: messageOf(error, context),
     instance: context.path,
     code: error.code,
     param: error.param ?? null,
     request_id: context.requestId,
-    ...(overQuota && { 'violated-policies': ['rpm'] }),
+    ...(context.overWindow && { 'violated-policies': ['rpm'] }),
     ...(context.imageJob && { job_id: context.imageJob.id }),
     ...(context.link && {
       platform: error.platform,

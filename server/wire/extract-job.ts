@@ -1,6 +1,7 @@
 import type { ExtractionJob, JobState } from 'mediagate';
 import { describeFailure } from './errors.js';
 import { encodeExtraction } from './extract-response.js';
+import { isoTime } from './iso-time.js';
 
 /** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
 export const POLL_AFTER_SECONDS = 3;
@@ -35,9 +36,9 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       job_id: job.id,
       status: STATUS[job.state],
       product_id: job.link.id,
-      created_at: timeOf(job.createdAt),
-      started_at: timeOf(job.startedAt),
-      finished_at: timeOf(job.finishedAt),
+      created_at: isoTime(job.createdAt),
+      started_at: isoTime(job.startedAt),
+      finished_at: isoTime(job.finishedAt),
       attempts: job.attempts,
       error,
       status_url: `/v1/extract/jobs/${job.id}`,
@@ -57,8 +58,4 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       limitations: notes,
     }),
   );
-}
-
-function timeOf(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

@@ -8,6 +8,7 @@ import {
   type Validator,
 } from 'mediagate';
 import Type, { type Static } from 'typebox';
+import { knownMembers, memberError } from './body-members.js';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;
@@ -74,25 +75,20 @@ export function checkBatchBody(body: Readonly<Record<string, unknown>>): BatchBo
 
 function check<Body>(
   validator: Validator<Body>,
-  { properties }: { properties: object },
+  schema: { properties: object },
   body: Readonly<Record<string, unknown>>,
 ): Body {
-  const sent: Record<string, unknown> = {};
-  for (const name of Object.keys(properties)) {
-    if (Object.hasOwn(body, name) && body[name] !== null) sent[name] = body[name];
-  }
-  const checked = validator.check(sent);
+  const checked = validator.check(knownMembers(body, schema));
   if (checked.ok) return checked.value;
   throw toError(checked.issues[0]);
 }
 
-function toError({ path = '', keyword }: Partial<Issue> = {}): GatewayError {
-  const [param = '', index] = path.split('.');
-  const accepted = ACCEPTED[param as keyof typeof ACCEPTED];
-  if (keyword === 'required')
-    return new GatewayError('missing_required_parameter', `${param} is missing: send ${accepted}.`, { param });
-  const where = index === undefined ? param : `${param}[${index}] is no string: ${param}`;
-  return new GatewayError('invalid_value', `${where} must be ${accepted}.`, { param });
+function toError(issue: Issue | undefined): GatewayError {
+  const [param = '', index] = issue?.path.split('.') ?? [];
+  if (index === undefined) return memberError(issue, ACCEPTED);
+  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+    param,
+  });
 }
 
 export function decodeExtract(body: ExtractBody, signal?: AbortSignal): ExtractRequest {

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 
 const MAX_LENGTH = 255;
@@ -15,6 +15,12 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | undef
   if (/^[\x21-\x7e]+$/.test(key) && key.length <= MAX_LENGTH) return key;
   const message = `The Idempotency-Key must be 1 to ${MAX_LENGTH} visible ASCII characters.`;
   throw new GatewayError('invalid_idempotency_key', message, { param: 'Idempotency-Key' });
+}
+
+/** Says that the answer is that of an earlier request, by both names that clients know. */
+export function markReplayed(response: ServerResponse): void {
+  response.setHeader('Idempotency-Replayed', 'true');
+  response.setHeader('Idempotent-Replayed', 'true');
 }
 
 /** How often an SDK has sent the same request before, as OpenAI's clients tell; 0 where nothing is said. */

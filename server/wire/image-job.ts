@@ -3,6 +3,7 @@ import type { ImageJob, JobState } from 'mediagate';
 import { PACKAGE_VERSION } from '../version.js';
 import { describeFailure } from './errors.js';
 import { encodeImageEntry } from './image-entry.js';
+import { isoTime } from './iso-time.js';
 
 /** Seconds between two polls of an open job. */
 export const POLL_AFTER_SECONDS = 5;
@@ -91,26 +92,22 @@ export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswe
       : [],
     items: [{ index: 1, status: ITEM_STATUS[state], attempts, ...(error && { error }) }],
     error,
-    created_at: timeOf(job.createdAt),
-    started_at: timeOf(job.startedAt),
-    finished_at: timeOf(job.finishedAt),
-    expires_at: timeOf(job.expiresAt),
+    created_at: isoTime(job.createdAt),
+    started_at: isoTime(job.startedAt),
+    finished_at: isoTime(job.finishedAt),
+    expires_at: isoTime(job.expiresAt),
     ...(queuePosition !== undefined && { queue_position: queuePosition }),
   };
 }
 
 /**
- * ETag of the poll form, made without the form: of all that changes in it while the job lives. Error and picture come with the
- * end and stay as they are.
+ * What an ETag of the poll form has between its quotes, made without the form: of all that changes in it while the job lives.
+ * Error and picture come with the end and stay as they are.
  */
 export function imageJobTag(job: ImageJob, { baseUrl, now }: Pick<JobAnswer, 'baseUrl' | 'now'>): string {
   const { id, state, attempts, queuePosition, startedAt, finishedAt } = job;
   const times = [startedAt, finishedAt, pollAfterSeconds(job, now)];
   // Another version may write the form in another way.
   const changing = [id, state, attempts, queuePosition, ...times, baseUrl, PACKAGE_VERSION];
-  return `"${hash('sha1', changing.join(' '), 'base64url')}"`;
-}
-
-function timeOf(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
+  return hash('sha1', changing.join(' '), 'base64url');
 }

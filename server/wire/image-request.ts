@@ -3,15 +3,15 @@ import {
   GatewayError,
   type ImageRequest,
   type ImageSize,
-  type Issue,
   MAX_REFERENCES,
   type ReferenceInput,
 } from 'mediagate';
 import Type, { type Static } from 'typebox';
+import { knownMembers, memberError } from './body-members.js';
 
 /** Four input images of 10 MiB in base64, and 1 MiB for everything else. */
 export const MAX_IMAGE_BODY_BYTES = 4 * Math.ceil((10 * 1024 * 1024) / 3) * 4 + 1024 * 1024;
-export const MAX_PROMPT_LENGTH = 32_000;
+const MAX_PROMPT_LENGTH = 32_000;
 const MAX_NAME_LENGTH = 64;
 const MAX_USER_LENGTH = 512;
 
@@ -127,34 +127,17 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
 }
 
 function checkBody(sent: Readonly<Record<string, unknown>>): ImageBody {
-  const checked = bodyValidator.check(withoutNulls(sent, ImageBodySchema));
+  const checked = bodyValidator.check(knownMembers(sent, ImageBodySchema));
   if (checked.ok) return checked.value;
-  throw toError(checked.issues[0]);
+  throw memberError(checked.issues[0], ACCEPTED);
 }
 
 function checkItem(sent: object): Item {
-  const checked = itemValidator.check(withoutNulls(sent as Readonly<Record<string, unknown>>, ItemSchema));
+  const checked = itemValidator.check(knownMembers(sent as Readonly<Record<string, unknown>>, ItemSchema));
   if (checked.ok) return checked.value;
   const [param = ''] = checked.issues[0]?.path.split('.') ?? [];
   const accepted = ACCEPTED[param as keyof typeof ACCEPTED];
   throw new GatewayError('invalid_value', `items[0].${param} must be ${accepted}.`, { param: `items[0].${param}` });
-}
-
-/** Own members that the schema knows. */
-function withoutNulls(sent: Readonly<Record<string, unknown>>, { properties }: { properties: object }) {
-  const known: Record<string, unknown> = {};
-  for (const member of Object.keys(properties)) {
-    if (Object.hasOwn(sent, member) && sent[member] !== null) known[member] = sent[member];
-  }
-  return known;
-}
-
-function toError({ path = '', keyword }: Partial<Issue> = {}): GatewayError {
-  const [param = ''] = path.split('.');
-  const accepted = ACCEPTED[param as keyof typeof ACCEPTED];
-  return keyword === 'required'
-    ? new GatewayError('missing_required_parameter', `${param} is missing: send ${accepted}.`, { param })
-    : new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
 }
 
 function readSize(text: string, { anySize }: SizeRule): ImageSize | 'auto' {

@@ -37,11 +37,6 @@ export function paymentPath(code: string): string {
   return `/api/agent/payment/${code}`;
 }
 
-/** The page on which a person pays it. */
-export function payPagePath(code: string): string {
-  return `/pay/${code}`;
-}
-
 /** The code, for an address: whatever else a client sends there is no order's. */
 export function isOrderCode(text: unknown): text is string {
   return typeof text === 'string' && /^[0-9A-Z]{10}$/.test(text);
@@ -82,7 +77,7 @@ export function encodePayment({ order, transfer, svg, siteUrl, support }: Paymen
     paidAt: isoTime(order.paidAt),
     paidAmount: order.paidAmount,
     statusUrl: `${siteUrl}/api/payment/gateway?code=${code}`,
-    payUrl: siteUrl + payPagePath(code),
+    payUrl: `${siteUrl}/pay/${code}`,
     support,
   };
 }

@@ -13,7 +13,7 @@ export function readPreferences({ prefer }: IncomingHttpHeaders): Preferences {
   for (const part of String(prefer ?? '').split(',')) {
     const [name = '', value = ''] = (part.split(';')[0] ?? '').split('=').map((piece) => piece.trim());
     if (name.toLowerCase() === 'respond-async') preferences.respondAsync = true;
-    const [, seconds] = /^"?(\d{1,6})"?$/.exec(value) ?? [];
+    const [, seconds] = /^"?(\d+)"?$/.exec(value) ?? [];
     if (name.toLowerCase() === 'wait' && seconds !== undefined) preferences.wait ??= Number(seconds);
   }
   return preferences;

@@ -13,10 +13,22 @@ export interface TranscriptionWish {
   /** What `verbose_json` shows. */
   granularities: readonly Granularity[];
   stream: boolean;
+  /** Names of fields that were sent and that nobody looks at. */
+  ignored: readonly string[];
 }
 
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'temperature',
+  'response_format',
+  'timestamp_granularities',
+  'timestamp_granularities[]',
+  'stream',
+]);
+
 /**
- * Reads the fields of a transcription or a translation. Those that are not known are ignored.
+ * Reads the fields of a transcription or a translation.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
 export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionWish {
@@ -42,6 +54,7 @@ export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'tr
     format,
     granularities,
     stream: oneOf('stream', ['true', 'false'], fieldOf(fields, 'stream') ?? 'false') === 'true',
+    ignored: [...fields.keys()].filter((name) => !FIELDS.has(name) && !(name === 'language' && task === 'transcribe')),
   };
 }
 
@@ -55,7 +68,8 @@ function readLanguage(text: string | undefined): string | undefined {
 
 function readTemperature(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const value = /^\d(\.\d{1,16})?$/.test(text) ? Number(text) : Number.NaN;
+  // As clients print them: 0.1 + 0.2 has 17 digits.
+  const value = /^\d(\.\d{1,20})?$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw invalid('temperature', 'a number from 0 to 1');
 }

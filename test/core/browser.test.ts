@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -322,6 +322,20 @@ describe('the browser', () => {
     }
   });
 
+  it('is ended as a whole where it hangs up, though some of it runs on', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-wrapper-'));
+    const wrapper = path.join(folder, 'chromium');
+    const [real, ownEnds, wait] = [`'${executable.path}' "$@" & echo $! > "$0.pid"`, '3<&- 4>&-', 'sleep 0.1'];
+    await writeFile(wrapper, `#!/bin/sh\n${real}\nexec ${ownEnds}\nwhile :; do ${wait}; done\n`, { mode: 0o700 });
+    const browser = start({ executable: async () => ({ ...executable, path: wrapper }), idleMs: 600_000 });
+    await browser.run({ visit: open });
+    const [group = 0] = browsersOf(process.pid);
+    process.kill(Number(readFileSync(`${wrapper}.pid`, 'utf8')), 'SIGKILL');
+    await until(() => processesOf([group]).length === 0);
+    await browser.run({ visit: open });
+    await rm(folder, { recursive: true });
+  });
+
   it('says so where it cannot be started, and tries again for the next', async () => {
     let asked = 0;
     const broken: BrowserExecutable[] = [{ path: '/nonexistent/chromium' }, { path: '/bin/false' }, executable];
@@ -375,6 +389,24 @@ describe('the browser', () => {
     await start().run({ visit: open });
     expect([left, used].map((folder) => existsSync(folder ?? ''))).to.deep.equal([false, true]);
     await rm(used ?? '', { recursive: true });
+  });
+
+  it('removes what one of the same process id has left, as the one before has in a container', async () => {
+    const left = path.join(tmpdir(), `mediagate-browser-${process.pid}-x`);
+    await start().run({ visit: open });
+    await mkdir(left);
+    const other = createBrowserService({
+      executable: async () => executable,
+      guard: createAddressGuard(),
+      logger: log,
+    });
+    await faceOf(other).run({ visit: open });
+    expect(existsSync(left)).to.equal(false);
+    const inUse = browsersOf(process.pid);
+    expect(inUse).to.have.length(2);
+    await faceOf(service).run({ visit: open });
+    expect(browsersOf(process.pid)).to.deep.equal(inUse);
+    await other.close();
   });
 });
 

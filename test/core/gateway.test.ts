@@ -54,6 +54,12 @@ describe('createGateway', () => {
             throw new Error('no reason at all');
           }),
         },
+        {
+          use: failing('tells', () => {
+            throw new Error('connect postgres://admin:hunter2@db.example:5432/?key=hunter3 as sk-hunter4hunter4');
+          }),
+        },
+        { use: failing('throws-text', () => Promise.reject('Bearer hunter5')) },
         { id: 'nowhere', use: './no-such-plugin.js' },
         { use: failing('empty', () => ({})) },
         { use: { ...invented(), name: 'future', apiVersion: 2 } as unknown as Plugin },
@@ -65,6 +71,9 @@ describe('createGateway', () => {
     });
     const status = Object.fromEntries(gateway.plugins().map((plugin) => [plugin.id, plugin]));
     expect(status.throws).to.include({ state: 'failed', reason: 'no reason at all' });
+    // Health tells it to whoever asks.
+    expect(status.tells?.reason).to.match(/^connect postgres:.*db\.example:5432/);
+    expect(JSON.stringify(status)).not.to.contain('hunter');
     expect(status.nowhere).to.include({ state: 'failed' });
     expect(status.empty?.reason).to.match(/"provides" names extractor/);
     expect(status.future?.reason).to.match(/version 2/);
@@ -115,6 +124,11 @@ describe('createGateway', () => {
       'cannot do what its model does',
       offering({ audioProviders: [{ models: [{ id: 'x', operations: ['speak'] }] }] }, ['audio']),
       /^audioProviders\.0\.speak must be a function$/,
+    ],
+    [
+      'speaks less than a character',
+      offering({ audioProviders: [{ models: [{ id: 'x', operations: ['speak'], maxCharacters: 0 }] }] }, ['audio']),
+      /^audioProviders\.0\.models\.0\.maxCharacters must be a whole number from 1$/,
     ],
     [
       'has a text model without routes',

@@ -98,7 +98,7 @@ function counted(metrics: Readonly<Record<string, number | null>>, name: string)
 }
 
 function people(count: number | null | undefined): string | undefined {
-  return typeof count === 'number' ? `${count.toLocaleString('en-US')} subscribers` : undefined;
+  return typeof count === 'number' ? `${count.toLocaleString('en-US')} followers` : undefined;
 }
 
 /** Seconds as a player shows them. */

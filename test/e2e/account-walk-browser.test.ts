@@ -74,9 +74,13 @@ describe('somebody new, from the first page to their first picture', () => {
   });
 
   it('makes a key, which is shown once and works at once', async () => {
-    await page.getByLabel('Name of a new key').fill('laptop');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name of the new key').fill('laptop');
+    await page.getByRole('button', { name: 'Create a key' }).click();
     await page.getByText('Your new key').waitFor();
+    expect(await page.getByText('No key yet').isVisible(), 'the page says that there is no key').to.equal(false);
+    expect(await page.getByLabel('Name of the new key').isVisible(), 'the form makes the first key again').to.equal(
+      false,
+    );
     key = (await page.textContent('#new-key-text')) ?? '';
     expect(key).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/);
     const chat = await use('/v1/responses', { model: 'm-5.5', input: 'Ahoy!' });
@@ -97,12 +101,12 @@ describe('somebody new, from the first page to their first picture', () => {
     const code = page.url().slice(-10);
     const short = await gateway.tell(code, gateway.price - 900);
     expect(short.status, short.text).to.equal(200);
-    await page.getByText('€10.00 of €19.00 came').waitFor();
+    await page.getByText('€10.00 of €19.00 has arrived').waitFor();
     expect((await gateway.tell(code, 900)).status).to.equal(200);
     await page.getByText('Thank you, it is paid').waitFor();
     await page.getByRole('link', { name: 'Go to the dashboard' }).click();
     await page.locator('.plan-name', { hasText: gateway.planName }).waitFor();
-    await page.getByText('Your keys open images, link data, text models and sound models.').waitFor();
+    await page.getByText('Your keys can use images, link data, text models and sound models.').waitFor();
   });
 
   it('has a first document and a first picture with the same key', async () => {
@@ -126,7 +130,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.goto(`${gateway.url}/playground`);
     await page.getByRole('tab', { name: 'Images' }).click();
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
-    await page.getByRole('button', { name: 'Make images' }).click();
+    await page.getByRole('button', { name: 'Create images' }).click();
     await page.locator('#image-cards img').first().waitFor();
   });
 

@@ -108,6 +108,15 @@ describe('another SDK before a running gateway', () => {
     });
   }
 
+  it('sends efforts where it is told that the model has some', async () => {
+    const providerOptions = { openai: { forceReasoning: true, reasoningEffort: 'high', reasoningSummary: 'auto' } };
+    await generateText({ model: provider('m-5.5'), system: 'Be brief.', prompt: 'Which tugs?', providerOptions });
+    expect(site.upstream.requests[0]?.members).to.deep.nested.include({
+      reasoning: { effort: 'high', summary: 'auto' },
+      'input[0].role': 'developer',
+    });
+  });
+
   it('hears', async () => {
     const { text } = await transcribe({
       model: provider.transcription('stt-large-v3'),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ObjectProxy, startObjectProxy } from '../support/object-proxy.js';
@@ -52,16 +53,38 @@ describe('a gateway whose files are in an object store', () => {
     }
   });
 
-  it('tells of each picture whether it went to the store or stays here for now', async () => {
-    const { makeKey, request } = await start();
+  async function makePicture({ makeKey, request }: GatewayProcess): Promise<{ source: string; path: string }> {
     const { key } = await makeKey({ grants: ['images'] });
+    const body = JSON.stringify({ model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' });
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const { json, text } = await request('/v1/images/generations', { method: 'POST', headers, body });
+    expect(json.succeeded, text).to.equal(1);
+    const [{ source, url }] = json.data;
+    return { source, path: new URL(url).pathname };
+  }
+
+  it('gives no file of another length than it has announced, where the store gives another one than it told of', async () => {
+    const running = await start();
+    const { path } = await makePicture(running);
+    const length = (await running.request(path)).headers.get('content-length');
+    for (const body of ['short', 'x'.repeat(Number(length) + 1_000)]) {
+      const sha256 = createHash('sha256').update(body).digest('hex');
+      const size = String(body.length);
+      const kept = { 'x-amz-meta-sha256': sha256, 'x-amz-meta-size': size, 'x-amz-meta-modified-at': '1' };
+      const headers = { ...kept, 'content-type': 'image/png', 'content-length': size };
+      proxy.setFault(({ method }) => (method === 'GET' ? { status: 200, headers, body } : undefined));
+      const { status, json } = await running.request(path);
+      expect([status, json.error.code]).to.deep.equal([503, 'upstream_unavailable']);
+      proxy.setFault();
+      expect((await running.request(path)).headers.get('content-length')).to.equal(length);
+    }
+  });
+
+  it('tells of each picture whether it went to the store or stays here for now', async () => {
+    const running = await start();
     const picture = async () => {
-      const body = JSON.stringify({ model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' });
-      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      const { json, text } = await request('/v1/images/generations', { method: 'POST', headers, body });
-      expect(json.succeeded, text).to.equal(1);
-      const [{ source, url }] = json.data;
-      expect((await request(new URL(url).pathname)).status).to.equal(200);
+      const { source, path } = await makePicture(running);
+      expect((await running.request(path)).status).to.equal(200);
       return source;
     };
     expect(await picture()).to.equal('objstore_s3');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod';
-import type { ResponseInput } from 'openai/resources/responses/responses';
+import type { ResponseInput, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import { rejection } from '../support/rejection.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';
@@ -169,6 +169,51 @@ describe("the vendor's client before a running gateway", () => {
       expect(await rejection(client.responses.retrieve(made.id))).to.be.instanceOf(OpenAI.NotFoundError);
       const kept = await client.responses.create({ model: MODEL, input: 'Not this.', store: false });
       expect(await rejection(client.responses.retrieve(kept.id))).to.include({ code: 'response_not_found' });
+    });
+
+    it('that are left on their way, and resumed where they were left', async () => {
+      const stream = await client.responses.create({
+        model: MODEL,
+        input: 'Slowly now.',
+        background: true,
+        stream: true,
+      });
+      const begun: ResponseStreamEvent[] = [];
+      for await (const event of stream) if (begun.push(event) === 3) break;
+      const [created] = begun;
+      if (created?.type !== 'response.created') throw new Error(`began with ${created?.type}`);
+      const after = begun.at(-1)?.sequence_number ?? -1;
+      const resume = async (starting_after: number) => {
+        const events: ResponseStreamEvent[] = [];
+        const rest = await client.responses.retrieve(created.response.id, { stream: true, starting_after });
+        for await (const event of rest) events.push(event);
+        return events;
+      };
+      const all = [...begun, ...(await resume(after))];
+      expect(all.map(({ sequence_number }) => sequence_number)).to.deep.equal([...all.keys()]);
+      const last = all.at(-1);
+      expect(last?.type === 'response.completed' && last.response.model).to.equal(MODEL);
+      expect(await resume(all.length - 1), 'behind the last there is nothing, and nothing went wrong').to.deep.equal(
+        [],
+      );
+    });
+
+    it('that grow long are counted, and made shorter', async () => {
+      const input: ResponseInput = [{ role: 'user', content: 'Which tugs lie here?' }];
+      const { input_tokens } = await client.responses.inputTokens.count({ model: MODEL, input });
+      expect(input_tokens).to.equal(asked()[0]?.usage?.input);
+      const { output } = await client.responses.compact({ model: MODEL, input });
+      expect(output.map(({ type }) => type)).to.include('compaction');
+      await client.responses.create({
+        model: MODEL,
+        input: [...output, { role: 'user', content: 'And now?' }] as ResponseInput,
+      });
+      expect(asked().map(({ path }) => path)).to.deep.equal([
+        '/v1/responses/input_tokens',
+        '/v1/responses/compact',
+        '/v1/responses',
+      ]);
+      expect(asked()[2]?.members.input).to.deep.include(output.at(-1));
     });
 
     it('that break off end as failed, as the client knows it', async () => {

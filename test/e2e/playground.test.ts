@@ -119,21 +119,21 @@ describe('the playground in a real browser', () => {
     await read(LINK);
     await alert('link-form').getByText('no_active_key (409)').waitFor();
     await expectGood('no-key');
-    await alert('link-form').getByRole('link', { name: 'Make a key' }).click();
-    await page.getByLabel('Name of a new key').fill('laptop');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await alert('link-form').getByRole('link', { name: 'Create a key' }).click();
+    await page.getByLabel('Name of the new key').fill('laptop');
+    await page.getByRole('button', { name: 'Create a key' }).click();
     await page.getByText('Your new key').waitFor();
     const key = (await page.locator('#new-key-text').textContent()) ?? '';
     expect(key).to.match(/^sk-mg-/);
     await open('links');
-    await page.getByText('The plan of this account does not hold this.').first().waitFor();
+    await page.getByText('Your plan does not include this.').first().waitFor();
     await read(LINK);
     await alert('link-form').getByText('route_not_allowed (403)').waitFor();
     const user = (await app.state.users.list({ limit: 1 }))[0]!;
     await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'playground')));
     await open('links');
     expect(await page.content()).not.to.contain(key.slice(0, 15));
-    expect(await page.getByText('does not hold this').count()).to.equal(0);
+    expect(await page.getByText('does not include this').count()).to.equal(0);
     complaints.length = 0;
   });
 
@@ -181,11 +181,11 @@ describe('the playground in a real browser', () => {
   it('makes several images at once, each with a job of its own, from words and pictures', async () => {
     await open('images');
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
-    await page.getByLabel('How many').selectOption('3');
+    await page.getByLabel('Number of images').selectOption('3');
     const buffer = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
-    await page.getByLabel('Pictures to begin with').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
+    await page.getByLabel('Input images').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
     await page.getByRole('button', { name: 'Remove tug.png' }).waitFor();
-    await page.getByRole('button', { name: 'Make images' }).click();
+    await page.getByRole('button', { name: 'Create images' }).click();
     const pictures = page.locator('#image-cards img');
     await pictures.nth(2).waitFor();
     await page.waitForFunction(() =>
@@ -206,7 +206,7 @@ describe('the playground in a real browser', () => {
     await page.getByLabel('Prompt').fill('A tug in the fog');
     for (const model of ['slow-image', 'prim-image']) {
       await page.locator('#image-model').selectOption(model);
-      await page.getByRole('button', { name: 'Make images' }).click();
+      await page.getByRole('button', { name: 'Create images' }).click();
     }
     const cards = page.locator('#image-cards').getByRole('listitem');
     await cards.getByText('moderation_blocked').waitFor();
@@ -240,8 +240,10 @@ describe('the playground in a real browser', () => {
     const saved = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download the MP3' }).click();
     const buffer = await readFile(await (await saved).path());
-    await page.getByLabel('Sound', { exact: true }).setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
-    await page.getByRole('button', { name: 'Write it down' }).click();
+    await page
+      .getByLabel('Recording', { exact: true })
+      .setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
+    await page.getByRole('button', { name: 'Transcribe' }).click();
     const transcript = page.locator('.transcript, #hearing-form .problem:not(:empty)');
     await transcript.waitFor({ timeout: 90_000 });
     const heard = (await transcript.textContent()) ?? '';

@@ -143,8 +143,8 @@ describe('pages of the site in a real browser', () => {
 
   it('show a new key once, in no page that the gateway sends, and let it be used, rotated and revoked', async () => {
     await page.goto(`${app.url}/dashboard`);
-    await page.getByLabel('Name of a new key').fill('phone');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name of the new key').fill('phone');
+    await page.getByRole('button', { name: 'Create a key' }).click();
     await page.getByText('Your new key').waitFor();
     const key = (await page.textContent('#new-key-text')) ?? '';
     expect(key).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/);
@@ -169,8 +169,8 @@ describe('pages of the site in a real browser', () => {
 
   it('say beside the form what the gateway refused', async () => {
     await page.goto(`${app.url}/dashboard`);
-    await page.getByLabel('Name of a new key').fill('\u200bhidden');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name of the new key').fill('\u200bhidden');
+    await page.getByRole('button', { name: 'Create a key' }).click();
     const problem = page.getByRole('alert').filter({ hasText: 'name must be' });
     await problem.waitFor();
     expect(await page.getByText('Your new key').isVisible()).to.equal(false);

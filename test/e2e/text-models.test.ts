@@ -77,6 +77,10 @@ describe('text models of a running gateway', () => {
       expect((await openai.responses.inputItems.list(final.id)).data).to.have.length(1);
       const next = await openai.responses.create({ model: 'm-5.4-mini', input, previous_response_id: final.id });
       expect(next.usage?.input_tokens_details.cached_tokens).to.equal(final.usage?.total_tokens);
+      const asked = { model: 'm-5.4-mini', input };
+      expect((await openai.responses.inputTokens.count(asked)).input_tokens).to.equal(final.usage?.input_tokens);
+      const compacting = await openai.responses.compact(asked).catch((error) => error);
+      expect(compacting).to.be.instanceOf(OpenAI.BadRequestError).and.to.include({ code: 'model_not_supported' });
       await openai.responses.delete(final.id);
       expect(await openai.responses.retrieve(final.id).catch((error) => error)).to.be.instanceOf(OpenAI.NotFoundError);
     });

@@ -12,14 +12,13 @@ import type {
   SpeechFormat,
 } from 'mediagate';
 import elevenlabsAudio from 'mediagate/plugins/elevenlabs_audio';
-import { spokenSeconds } from '../support/elevenlabs-format.js';
 import {
   type ElevenlabsAnswer,
   type ElevenlabsUpstream,
   startElevenlabsUpstream,
 } from '../support/elevenlabs-upstream.js';
 import { rejection } from '../support/rejection.js';
-import { makeSound, soundSeconds } from '../support/vendor-sounds.js';
+import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type AudioStage, openAudioStage, readAll } from './audio-provider.js';
 
 const KEY = 'sk_canary-of-the-vendor-0003';

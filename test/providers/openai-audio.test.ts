@@ -7,10 +7,9 @@ import {
   type OpenaiAudioUpstream,
   startOpenaiAudioUpstream,
 } from '../support/openai-audio-upstream.js';
-import { spokenSeconds } from '../support/openai-speech-format.js';
 import { HEARD } from '../support/openai-transcript-format.js';
 import { rejection } from '../support/rejection.js';
-import { makeSound, soundSeconds } from '../support/vendor-sounds.js';
+import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type AudioStage, openAudioStage, readAll } from './audio-provider.js';
 
 const KEY = 'sk-canary-of-the-upstream-0002';

@@ -102,7 +102,7 @@ describe('openai_image over sockets', () => {
     const image = await (await provider([one()])).generate(call({ options: { ...options, ...strays } }));
     expect(image.contentType).to.equal('image/webp');
     expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'webp' });
-    expect(image.usage).to.deep.equal({ inputTokens: 21, outputTokens: 1056, totalTokens: 1077 });
+    expect(image.usage).to.deep.equal({ inputTokens: 21, outputTokens: 1056, totalTokens: 1077, inputTextTokens: 21 });
     expect(first.requests).to.have.length(1);
     expect(first.requests[0]).to.include({ path: '/v1/images/generations', key: 'imgjob_1' });
     expect(first.requests[0]?.members).to.deep.equal({

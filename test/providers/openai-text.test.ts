@@ -7,6 +7,7 @@ import {
   type GatewayError,
   type LogFields,
   type Logger,
+  type ResponsesTask,
   type StoredResponseCall,
   type TextCall,
   type TextProvider,
@@ -231,6 +232,7 @@ describe('openai_text over sockets', () => {
         [400, { code: 'unknown_parameter', param: 'input[0].x' }, 'unsupported_parameter', 'input[0].x'],
         [400, { code: 'content_filter' }, 'content_filter', undefined],
         [404, { param: 'input', message: "Item with id 'rs_1' not found." }, 'invalid_value', 'input'],
+        [404, { message: "Conversation with id 'conv_1' not found." }, 'invalid_value', undefined],
         [413, {}, 'context_length_exceeded', undefined],
         [422, {}, 'invalid_value', undefined],
       ];
@@ -247,6 +249,31 @@ describe('openai_text over sockets', () => {
         expect([first.requests.length, second.requests.length]).to.deep.equal([1, 0]);
       }
       expect(JSON.stringify(lines), 'words of a request are not for the log').not.to.include('says');
+    });
+
+    it('to read what another upstream wrote for the client to keep sends the request there', async () => {
+      const message = 'The encrypted content gAAA...yg== could not be verified.';
+      const unread = refusal(400, { code: 'invalid_encrypted_content', message });
+      first.behave([unread]);
+      const reply = await (await provider([one(), other({ weight: 0 })])).send(call({ route: 'responses' }));
+      expect(await read(reply)).to.deep.equal(second.requests[0]?.content?.bytes);
+      const alone = await provider([one()]);
+      for (let count = 0; count < 11; count++) {
+        first.behave([unread]);
+        expect(await failureOf(alone.send(call()))).to.include({ code: 'invalid_value', message });
+      }
+      expect(JSON.stringify(lines), 'words of a request are not for the log').not.to.include('gAAA');
+      expect(new Set(lines.map(({ level }) => level)), 'nobody can mend it').to.deep.equal(new Set(['info']));
+    });
+
+    it('that callers bring about among themselves lets no upstream rest', async () => {
+      const busy = await provider([one()]);
+      first.behave(() => refusal(409, { code: 'conversation_locked' }));
+      for (let count = 0; count < 4; count++) {
+        expect(await failureOf(busy.send(call()))).to.include({ code: 'upstream_error', retryable: true });
+      }
+      expect(first.requests.length).to.be.at.least(10);
+      expect(busy.upstreams?.()[0]).to.include({ resting: false });
     });
 
     it('in the middle of an answer ends it, and nobody is asked again', async () => {
@@ -334,6 +361,48 @@ describe('openai_text over sockets', () => {
     });
   });
 
+  describe('what is done besides answering', () => {
+    const text = '{ "x":12345678901234567890 , "input":"Ahoy!","model":"m-5.5" }';
+    const asked = (task: ResponsesTask) => call({ route: 'responses', task, text });
+
+    it('has an address of its own, and is sent as it came', async () => {
+      const able = await provider([one()]);
+      for (const task of able.tasks ?? []) {
+        const reply = await able.send(asked(task));
+        expect(first.requests.at(-1)).to.include({ method: 'POST', path: `/v1/responses/${task}` });
+        expect(first.requests.at(-1)?.bytes.toString()).to.equal(text.replace('m-5.5', MODEL));
+        expect(await read(reply)).to.deep.equal(first.requests.at(-1)?.content?.bytes);
+      }
+      expect(able.tasks).to.deep.equal(['compact', 'input_tokens']);
+    });
+
+    it('is asked of an upstream that does it, and said not to be done where none does', async () => {
+      for (const status of [404, 405, 501]) {
+        first.reset();
+        first.behave(() => refusal(status, { message: 'Not Found' }));
+        const two = await provider([one(), other({ weight: 0 })]);
+        const reply = await two.send(asked('compact'));
+        expect(JSON.parse((await read(reply)).toString()).object).to.equal('response.compaction');
+        const alone = await provider([one()]);
+        for (let count = 0; count < 11; count++) {
+          const failure = await failureOf(alone.send(asked('compact')));
+          expect([failure.code, failure.param], String(status)).to.deep.equal(['model_not_supported', 'model']);
+        }
+        expect(first.requests, 'nobody rests for it').to.have.length(12);
+      }
+    });
+
+    it('names what of the request is not there', async () => {
+      first.behave([
+        refusal(404, { message: "Item with id 'rs_1' not found." }),
+        refusal(404, { code: 'model_not_found' }),
+      ]);
+      const able = await provider([one()]);
+      expect(await failureOf(able.send(asked('compact')))).to.include({ code: 'invalid_value' });
+      expect(await failureOf(able.send(asked('compact')))).to.include({ code: 'upstream_error' });
+    });
+  });
+
   describe('a stored response', () => {
     const stored = (more: Partial<StoredResponseCall>): StoredResponseCall => ({
       action: 'retrieve',
@@ -369,6 +438,19 @@ describe('openai_text over sockets', () => {
       expect(first.requests.map(({ path }) => path)).to.include.members([
         '/v1/responses/resp_1781500001/input_items?limit=1',
       ]);
+    });
+
+    it('is resumed as a stream, also behind its last event', async () => {
+      const resuming = await provider([one()]);
+      const made = await resuming.send(call({ route: 'responses', text: '{"model":"m-5.5","input":"one"}' }));
+      const { id: responseId } = JSON.parse((await read(made)).toString());
+      const about = { responseId, upstream: made.upstream };
+      const rest = (after: number) =>
+        resuming.stored?.(stored({ ...about, query: `stream=true&starting_after=${after}` })) as Promise<TextReply>;
+      expect((await read(await rest(3))).toString()).to.match(/^event: .+\ndata: .+"sequence_number":4,/);
+      expect(await read(await rest(999))).to.have.length(0);
+      expect(first.requests).to.have.length(3);
+      expect(resuming.upstreams?.()[0]).to.include({ failures: 0 });
     });
 
     it('is not looked for elsewhere', async () => {

@@ -10,7 +10,7 @@ export interface AccountClient {
   delete(path: string): Promise<Answer>;
 }
 
-export function accountClient(app: SignInApp, browser: BrowserSession): AccountClient {
+function accountClient(app: SignInApp, browser: BrowserSession): AccountClient {
   const headers = { cookie: `mediagate=${browser.cookie(app.url, 'mediagate')}`, origin: app.url };
   return {
     headers,

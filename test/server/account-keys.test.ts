@@ -149,6 +149,48 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ann.get('/api/user')).json.budget.requests.used).to.equal(3);
   });
 
+  it('are ten at the most also where successors are revoked, and twenty new ones in a minute', async () => {
+    const clock = createManualClock(Date.now());
+    const timed = await start(clock);
+    try {
+      const ann = await newcomer(timed, 'ann@example.com');
+      const post = async (path: string, body?: unknown) => {
+        // No faster than one may poll.
+        await clock.advance(100);
+        return ann.post(path, body);
+      };
+      const codes: unknown[] = [];
+      for (let turn = 0; turn < 10; turn += 1) {
+        const { key } = (await post('/api/user/keys')).json;
+        const successor = (await post('/api/user/rotate', { keyId: key.id, overlapHours: 168 })).json.key;
+        codes.push(code(await post(`/api/user/keys/${successor.id}/revoke`)));
+      }
+      expect(codes).to.deep.equal(Array(10).fill([200, undefined]));
+      for (const path of ['/api/user', '/api/user/keys', '/api/user/rotate']) {
+        const further = await post(path);
+        expect(code(further), path).to.deep.equal([429, 'rate_limit_exceeded']);
+        expect(Number(further.headers.get('retry-after')), path).to.be.within(50, 60);
+      }
+      await clock.advance(60_000);
+      expect(code(await post('/api/user/keys'))).to.deep.equal([409, 'too_many_keys']);
+      // What ends keys is never too much.
+      expect((await ann.delete('/api/user')).json.revoked).to.have.length(10);
+    } finally {
+      await timed.close();
+    }
+  });
+
+  it('stand by themselves again where their successor is revoked', async () => {
+    const ann = await somebody();
+    const { key } = (await ann.post('/api/user')).json;
+    const successor = (await ann.post('/api/user/rotate')).json.key;
+    await ann.post(`/api/user/keys/${successor.id}/revoke`);
+    expect(code(await ann.post('/api/user'))).to.deep.equal([409, 'key_exists']);
+    const again = await ann.post('/api/user/rotate', { overlapHours: 168 });
+    expect(again.json.replaced).to.include({ id: key.id, replacedBy: again.json.key.id });
+    expect(Date.parse(again.json.replaced.expiresAt) - Date.now()).to.be.below(24 * HOUR_MS);
+  });
+
   it('are rotated: the old one goes on for a day, or as long as is asked', async () => {
     const ann = await somebody();
     const old = (await ann.post('/api/user', { name: 'server' })).json.apiKey;
@@ -203,6 +245,9 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(code(await ask(keys[0]))).to.deep.equal([401, 'revoked_api_key']);
     const again = await ann.post(`/api/user/keys/${id}/revoke`);
     expect(again.json.key.revokedAt).to.equal(revoked.json.key.revokedAt);
+    for (const other of ['AAAAAAAA', '%00', '..%2F..', 'x'.repeat(3_000)]) {
+      expect(code(await ann.post(`/api/user/keys/${other}/revoke`)), other).to.deep.equal([404, 'key_not_found']);
+    }
 
     const all = await ann.delete('/api/user');
     expect(all.json.revoked.map((key: { id: string }) => key.id)).to.have.members(

@@ -2,12 +2,12 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
 import OpenAI, { toFile } from 'openai';
-import { spokenSeconds } from '../support/elevenlabs-format.js';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../support/elevenlabs-upstream.js';
 import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../support/openai-audio-upstream.js';
 import { HEARD } from '../support/openai-transcript-format.js';
 import { packageRoot } from '../support/package-root.js';
-import { makeSound, soundSeconds } from '../support/vendor-sounds.js';
+import { rejection } from '../support/rejection.js';
+import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
 const KEY = 'sk_canary-of-the-vendor-0004';
@@ -89,6 +89,23 @@ describe('audio routes before upstreams', () => {
       expect(await soundSeconds(bytes)).to.be.closeTo(spokenSeconds(WORDS), 0.15);
     });
   }
+
+  it('what a model says of a request is in the message, which is all that clients show', async () => {
+    const words = 'Audio file is too short. Minimum audio length is 0.1 seconds.';
+    upstream.behave([{ does: 'error', status: 400, code: 'audio_too_short', param: 'file', message: words }]);
+    const heard = await rejection(client.audio.transcriptions.create({ file: await wav(), model: 'stt-large-v3' }));
+    expect(heard).to.be.instanceOf(OpenAI.BadRequestError).and.to.include({ code: 'invalid_value', param: 'file' });
+    expect((heard as Error).message).to.include(words);
+    const refusal = {
+      form: 'new',
+      status: 400,
+      code: 'invalid_voice_settings',
+      message: 'Invalid setting for style.',
+    } as const;
+    vendor.behave([{ does: 'error', ...refusal }]);
+    const said = client.audio.speech.create({ model: 'tts_v3', voice: 'alloy', input: WORDS });
+    expect(((await rejection(said)) as Error).message).to.include('Invalid setting for style.');
+  });
 
   it("a voice is changed, and what is billed is in the key's ledger", async () => {
     const form = new FormData();

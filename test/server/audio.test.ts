@@ -154,6 +154,14 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       [{ 'if-none-match': '"x"' }, 200, bytes, null],
       [{ 'if-modified-since': modified }, 304, Buffer.alloc(0), null],
       [{ 'if-modified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 200, bytes, null],
+      [{ 'if-match': `"x", ${etag}`, range: 'bytes=0-9' }, 206, bytes.subarray(0, 10), `bytes 0-9/${size}`],
+      [{ 'if-match': '*' }, 200, bytes, null],
+      [{ 'if-match': '"x"', range: 'bytes=0-9' }, 412, Buffer.alloc(0), null],
+      [{ 'if-match': `W/${etag}`, 'if-none-match': etag }, 412, Buffer.alloc(0), null],
+      [{ 'if-unmodified-since': modified, range: 'bytes=0-9' }, 206, bytes.subarray(0, 10), `bytes 0-9/${size}`],
+      [{ 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 412, Buffer.alloc(0), null],
+      [{ 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT', 'if-match': etag }, 200, bytes, null],
+      [{ 'if-unmodified-since': 'some day' }, 200, bytes, null],
     ];
     for (const [headers, status, expected, contentRange] of cases) {
       const answer = await bytesOf(target, headers);

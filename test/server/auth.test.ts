@@ -62,6 +62,16 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(signIn.json.error.message).to.contain('token of a sign-in');
   });
 
+  it('refuses two different keys on every route, and takes the second header for nothing else where it opens nothing', async () => {
+    const key = await app.makeKey({ grants: ['text'] });
+    const list = (more: Record<string, string>) => app.request('/v1/models', { headers: more });
+    const authorization = `Bearer ${key}`;
+    const two = await list({ authorization, 'x-api-key': good });
+    expect([two.status, two.json.error.code]).to.deep.equal([401, 'invalid_api_key']);
+    expect((await list({ authorization, 'x-api-key': key })).status).to.equal(200);
+    expect((await list({ 'x-api-key': key })).json.error.code).to.equal('missing_api_key');
+  });
+
   it('answers 403 to a key without the grant and to one that may make no requests, and takes no slot', async () => {
     const images = await app.makeKey({ grants: ['images', 'text', 'audio'] });
     const none = await app.makeKey({ rpm: 0 });

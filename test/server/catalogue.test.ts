@@ -50,7 +50,8 @@ describe('the catalogue of plans', () => {
     const file = await write({
       plans: [
         { id: 'token_30m', includedRpm: 60, maxRpm: 90, price: { amount: 299_000, currency: 'VND' } },
-        { id: 'pictures', imageOnly: true, imageDailyLimit: 20, maxRpm: 60, grants: ['extract'] },
+        { id: 'pictures', imageOnly: true, imageDailyLimit: 20, maxRpm: 60, grants: ['extract'], imageLimit: null },
+        { id: 'words', imageOnly: true, tokenLimit: 1_000, grants: ['text'] },
       ],
       freeTier: { requestLimit: 5, grants: ['images'] },
       publicPriceTablesVisible: true,
@@ -58,7 +59,7 @@ describe('the catalogue of plans', () => {
     });
     const catalogue = await readCatalogue(file);
     const { plans, freeTier, prices, support } = catalogue;
-    expect(plans.map(({ id }) => id)).to.deep.equal(['token_30m', 'token_100m', 'token_300m', 'pictures']);
+    expect(plans.map(({ id }) => id)).to.deep.equal(['token_30m', 'token_100m', 'token_300m', 'pictures', 'words']);
     expect(plans[0]).to.include({ name: '30M tokens', tokenLimit: 30_000_000, includedRpm: 60, maxRpm: 90 });
     expect(plans[3]).to.include({ name: 'pictures', tokenLimit: null, imageOnly: true, imageDailyLimit: 20 });
     // What the service document says of keys for images alone.
@@ -71,6 +72,8 @@ describe('the catalogue of plans', () => {
     const terms = (id: string) => planTerms(id, { catalogue, freeTierPeriod: 'lifetime' });
     expect(terms('pictures')?.grants).to.deep.equal(['images', 'extract']);
     expect(terms('pictures')).to.include({ imageDailyLimit: 20, budget: null, durationMs: 30 * 86_400_000, rpm: 30 });
+    expect(terms('words')).to.deep.include({ grants: ['images', 'text'], models: ['m-5.5'] });
+    expect(terms('words')?.budget).to.include({ tokenLimit: 1_000, requestLimit: null });
     expect(terms('free')?.grants).to.deep.equal(['images', 'text']);
     expect(terms('token_30m')?.grants).to.deep.equal(['text', 'audio']);
   });
@@ -87,6 +90,9 @@ describe('the catalogue of plans', () => {
       [{ plans: [{ id: 'one' }, { id: 'one' }] }, 'plans.1.id one is there twice'],
       [{ plans: [{ id: 'free' }] }, 'plans.0.id is that of the free tier'],
       [{ plans: [{ id: 'one', includedRpm: 31 }] }, 'plans.0.includedRpm is more than maxRpm (30)'],
+      [{ plans: [{ id: 'one', imageMonthlyLimit: 500 }] }, 'plans.0.imageMonthlyLimit is a limit that nothing keeps'],
+      [{ plans: [{ id: 'one' }, { id: 'two', imageLimit: 0 }] }, 'plans.1.imageLimit is a limit that nothing keeps'],
+      [{ plans: [{ id: 'one', opusRequestLimit: 1 }] }, 'plans.0.opusRequestLimit is a limit that nothing keeps'],
       [{ freeTier: { modelAccess: [] } }, 'freeTier.modelAccess'],
       [{ plans: [{ id: 'one', price: { amount: 0, currency: 'EUR' } }] }, 'plans.0.price.amount'],
       [{ plans: [{ id: 'one', price: { amount: 1.5, currency: 'EUR' } }] }, 'plans.0.price.amount'],

@@ -243,6 +243,8 @@ describe('the command line', () => {
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
       [['keys', 'create', '--expires', 'tomorrow'], '--expires'],
       [['keys', 'create', '--expires', '2001-01-01'], 'past'],
+      [['keys', 'create', '--expires', '2030-02-31'], '--expires must be a date'],
+      [['keys', 'create', '--name', 'a\u001b[31m'], '--name must have'],
       [['keys', 'create', '--plan', 'gold'], 'free'],
       [['keys', 'create', '--plan', 'free', '--rpm', '31'], '--rpm'],
       [['keys', 'create', '--plan', 'free', '--rpm', 'unlimited'], '--rpm'],
@@ -360,7 +362,7 @@ describe('the command line', () => {
     expect(fine.get('address'))
       .to.include({ level: 'ok' })
       .and.to.have.property('detail')
-      .that.contains('links name https://gateway.example');
+      .that.contains('links begin with https://gateway.example');
   });
 
   it('names the variable whose value a plugin does not take, and never the value', async () => {
@@ -476,6 +478,7 @@ describe('the process', () => {
     expect(first.said.stdout)
       .to.contain(`-d '{"url":"https://paper.example/7"}'`)
       .and.to.contain('paper')
+      .and.to.contain(`\n  site     ${address}\n`)
       .and.to.contain(environment.DATA_DIR ?? '');
     const answer = await fetch(`${address}/v1/extract`, {
       method: 'POST',
@@ -562,7 +565,9 @@ describe('the process', () => {
       const { child, said, ended, says } = start(...args);
       const address = await says(/mediagate listens on (http:\/\/127\.0\.0\.1:\d+), and on that port of every other/);
       await says(/(sounds +ELEVENLABS_API_KEY\n)/);
-      expect(said.stdout).to.contain(`name ${address}, which callers from elsewhere cannot use: BASE_URL is not set\n`);
+      expect(said.stdout).to.contain(
+        `begin with ${address}, which callers from elsewhere cannot use: BASE_URL is not set\n`,
+      );
       expect(said.stdout).to.contain('PROT is no setting; PORT is.\n');
       expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is.\n');
       expect(said.stdout).to.contain('There is a .env in this folder, which is not read. To set what it has: set -a;');
@@ -583,7 +588,9 @@ describe('the process', () => {
     environment = { DATA_DIR, PORT: '0', BROWSER: 'off', BASE_URL: 'https://gateway.example' };
     const fine = start('serve');
     await fine.says(/(sounds +ELEVENLABS_API_KEY\n)/);
-    expect(fine.said.stdout).to.contain('\nLinks name https://gateway.example\n').and.not.to.contain('no setting');
+    expect(fine.said.stdout)
+      .to.contain('\nLinks begin with https://gateway.example\n')
+      .and.not.to.contain('no setting');
     fine.child.kill('SIGTERM');
     await fine.ended;
   });

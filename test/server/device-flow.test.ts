@@ -89,7 +89,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(waiting.json).to.deep.include({ error: 'authorization_pending', interval: 5 });
     const page = await answer(browser, json.user_code.toLowerCase().replace('-', ' '), 'approve');
     expect(page.status).to.equal(200);
-    expect(page.text).to.contain('It is let in');
+    expect(page.text).to.contain('It is connected');
     const both = await Promise.all([poll(json.device_code), poll(json.device_code)]);
     const tokens = both.flatMap(({ json: body }) => (body.access_token ? [body.access_token] : []));
     expect(tokens).to.have.length(1);
@@ -135,7 +135,7 @@ describeOnStacks('the device flow', (stack) => {
   it('says so where somebody refuses', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
-    expect((await answer(browser, json.user_code, 'deny')).text).to.contain('It was refused');
+    expect((await answer(browser, json.user_code, 'deny')).text).to.contain('It was denied');
     expect((await poll(json.device_code)).json.error).to.equal('access_denied');
   });
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { createHttpServer } from 'mediagate/server';
 import { drain } from '../../server/drain.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { until } from '../support/until.js';
@@ -117,10 +118,21 @@ describe('draining', () => {
     expect((await app.request('/health')).status).to.equal(200);
   });
 
-  it('cuts off what does not finish in time', async () => {
-    const running = app.extract(await app.makeKey(), { url: LINK }).catch(() => 'cut off');
+  it('tells those whose answer does not come in time to ask again', async () => {
+    const running = app.extract(await app.makeKey(), { url: LINK });
     await began;
     expect(await drain(app.server, within(100))).to.equal(false);
-    expect(await running).to.equal('cut off');
+    const { status, headers, json } = await running;
+    expect([status, json.error.code]).to.deep.equal([503, 'shutting_down']);
+    expect([headers.get('retry-after'), headers.get('connection')]).to.deep.equal(['1', 'close']);
+  });
+
+  it('cuts off an answer that does not end in time', async () => {
+    const server = createHttpServer({ handler: (_request, response) => void response.write('begun') });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const reading = answer.text().catch(() => 'cut off');
+    expect(await drain(server, within(100))).to.equal(false);
+    expect(await reading).to.equal('cut off');
   });
 });

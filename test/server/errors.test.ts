@@ -65,6 +65,14 @@ describe('errors over HTTP', () => {
       expect([answer.status, answer.json.error.code], `${method} ${target}`).to.deep.equal([405, 'method_not_allowed']);
       expect(answer.headers.get('allow')).to.equal(allow);
     }
+    for (const [method, target] of [
+      ['GET', '/v1/extract'],
+      ['PUT', '/v1/capabilities'],
+      ['GET', '/v1/extract/nothing'],
+    ] as const) {
+      expect((await app.request(target, { method })).json.ok, `${method} ${target}`).to.equal(false);
+    }
+    expect((await app.request('/v1/extractor')).json).not.to.have.property('ok');
     expect((await app.request('/V1/Extract', { method: 'POST' })).status).to.equal(404);
     expect((await app.request('/v1/extract/', { method: 'POST' })).status).to.equal(404);
   });

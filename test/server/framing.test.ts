@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { createHttpServer } from 'mediagate/server';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
@@ -105,6 +106,32 @@ describe('HTTP framing', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'end')));
     await until(async () => (await connections()) <= before);
     for (const socket of sockets) socket.destroy();
+  });
+
+  it('hangs up on a client that does not take its answer, and on nobody who does', async () => {
+    // More than the buffers of both ends hold.
+    const answer = Buffer.alloc(32 * 1024 * 1024);
+    const server = createHttpServer({ idleMs: 1_000, handler: (_request, response) => void response.end(answer) });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ask = async () => {
+      const socket = connect(port, '127.0.0.1');
+      const [accepted] = (await once(server, 'connection')) as [Socket];
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      return { socket, accepted };
+    };
+    const [silent, taking] = [await ask(), await ask()];
+    let bytes = 0;
+    taking.socket.on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+    await once(silent.accepted, 'close');
+    await until(() => bytes > answer.length);
+    expect(taking.accepted.destroyed).to.equal(false);
+    expect(taking.accepted.timeout).to.be.above(60_000);
+    silent.socket.destroy();
+    taking.socket.destroy();
+    server.close();
   });
 
   for (const target of ['http://[::1/v1/models', 'http://', 'nowhere', 'ftp://a/health']) {

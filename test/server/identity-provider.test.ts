@@ -93,10 +93,16 @@ describe('an identity provider', () => {
   });
 
   it('that vouches for no address of a person leaves them without one', async () => {
-    issuer.script = { userinfo: (honest) => ({ ...honest, email_verified: false, name: '' }) };
+    for (const verified of [false, 'false', 'no', 0, null]) {
+      issuer.script = { userinfo: (honest) => ({ ...honest, email_verified: verified, name: '' }) };
+      await signIn();
+      const [user] = await app.state.users.list({ limit: 1 });
+      expect(user, String(verified)).to.include({ subject: 'subject-1', email: null, name: null });
+    }
+    issuer.script = { userinfo: (honest) => ({ ...honest, email_verified: 'true' }) };
     await signIn();
     const [user] = await app.state.users.list({ limit: 1 });
-    expect(user).to.include({ subject: 'subject-1', email: null, name: null });
+    expect(user).to.include({ email: 'ann@example.com' });
   });
 
   it('is shown the secret of the client in a way that it understands', async () => {

@@ -33,6 +33,22 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await fetch(url)).status).to.equal(200);
   });
 
+  it('tells text from images in what was counted, where the vendor does', async () => {
+    const answer = client.generate();
+    await darkroom.asked(1);
+    const picture = await inventedImage(darkroom.calls[0] as never);
+    const counts = { inputTokens: 344, outputTokens: 1056, totalTokens: 1400, cachedTokens: 0 };
+    const details = { inputTextTokens: 21, inputImageTokens: 323, outputTextTokens: 0, outputImageTokens: 1056 };
+    await darkroom.develop({ ...picture, usage: { ...counts, ...details } });
+    expect((await answer).json.usage).to.deep.equal({
+      input_tokens: 344,
+      output_tokens: 1056,
+      total_tokens: 1400,
+      input_tokens_details: { text_tokens: 21, image_tokens: 323, cached_tokens: 0 },
+      output_tokens_details: { text_tokens: 0, image_tokens: 1056 },
+    });
+  });
+
   it('answers in base64 where that is asked for', async () => {
     const answer = client.generate({ ...PROMPT, response_format: 'b64_json', output_format: 'webp' });
     await darkroom.develop();

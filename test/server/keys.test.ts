@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type ApiKeyRecord, type Logger, systemClock } from 'mediagate';
@@ -123,6 +124,36 @@ describe('the table of keys', () => {
     expect(await verifyAnew()).to.equal('account_suspended');
     records.set(record.id, record);
     expect(await verifyAnew()).to.equal('ok');
+  });
+
+  it('does not forget a revocation for what was read before it and came later', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys } = keysIn(records);
+    const late = Promise.withResolvers<void>();
+    const read = Promise.withResolvers<void>();
+    let asked = 0;
+    const table = await open({
+      ...keys,
+      async changedSince() {
+        asked += 1;
+        const changed = [...records.values()];
+        if (asked > 1) return changed;
+        read.resolve();
+        await late.promise;
+        return changed;
+      },
+    });
+    const earlier = table.refresh();
+    await read.promise;
+    records.set(record.id, { ...record, revokedAt: 1 });
+    const later = table.refresh();
+    // As long as the one before is under way, it may or may not be done.
+    await Promise.race([later, sleep(50)]);
+    late.resolve();
+    await Promise.all([earlier, later]);
+    expect(await codeOf(() => table.verify(key))).to.equal('revoked_api_key');
+    await table.close();
   });
 
   it('looks a new id up once, and asks no more than 50 times a second for ids that nobody has', async () => {

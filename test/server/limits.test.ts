@@ -49,6 +49,18 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect(problem.json['violated-policies']).to.deep.equal(['rpm']);
   });
 
+  it('names no window where another limit refused', async () => {
+    const key = await app.makeKey({ grants: ['extract'] });
+    const poll = () =>
+      app.request('/v1/extract/jobs/exjob_none', {
+        headers: { authorization: `Bearer ${key}`, accept: 'application/problem+json' },
+      });
+    const answers = await Promise.all(Array.from({ length: 60 }, poll));
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.json).to.include({ code: 'rate_limit_exceeded', status: 429 });
+    expect(refused?.json).not.to.have.property('violated-policies');
+  });
+
   it('has no window for a key without a limit', async () => {
     const answer = await app.extract(await app.makeKey({ rpm: null }), { url: LINK });
     expect(answer.status).to.equal(200);

@@ -79,6 +79,12 @@ describe('the list of models', () => {
         });
         expect(answer.headers.get('x-should-retry')).to.equal('false');
       }
+      const otherwise = await app.request(path);
+      expect([otherwise.status, otherwise.headers.get('allow')]).to.deep.equal([405, 'POST']);
+      expect([otherwise.json.type, otherwise.json.error.type]).to.deep.equal(['error', 'invalid_request_error']);
+      const beside = await app.request(`${path}/none`);
+      expect([beside.status, beside.json.error.type]).to.deep.equal([404, 'not_found_error']);
+      expect(beside.json.request_id).to.equal(beside.headers.get('request-id'));
       const unknown = await app.request(path, { method: 'POST', headers: { 'x-api-key': 'sk-wrong' }, body: '{}' });
       expect([unknown.status, unknown.json.type, unknown.json.error.type]).to.deep.equal([
         401,

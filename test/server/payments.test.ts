@@ -15,6 +15,7 @@ import {
   PRICED,
   startPaymentApp,
 } from './payment-app.js';
+import type { SignInAppOptions } from './sign-in-app.js';
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 
@@ -287,6 +288,26 @@ describe('prices', () => {
       createPaymentDesk({ ...plans, receiver: readReceiver(settings).receiver });
     expect(desk(DONG_ACCOUNT)).not.to.throw();
     expect(desk(EURO_ACCOUNT)).to.throw(PlansFileError, /PLANS_FILE: the price of token_30m must be .* EUR/);
+  });
+});
+
+describe('the page of an order', () => {
+  const labelOfAccount = async (options: SignInAppOptions) => {
+    const app = await startPaymentApp(options);
+    try {
+      const ann = await app.customer('ann@example.com');
+      const { text } = await ann.get(`/pay/${await ann.order()}`);
+      return /<dt[^>]*>([^<]+)<\/dt>\s*<dd[^>]*>(?:<[^>]+>)*(?:DE89|1234)/.exec(text)?.[1];
+    } finally {
+      await app.close();
+    }
+  };
+
+  it('calls the account what banking apps of the country call it', async () => {
+    const prices = [{ planId: 'token_30m', amount: 1900, currency: 'EUR' }];
+    const { receiver: paymentReceiver } = readReceiver(EURO_ACCOUNT);
+    expect(await labelOfAccount({ catalogue: { ...PRICED, prices }, paymentReceiver })).to.equal('IBAN');
+    expect(await labelOfAccount({})).to.equal('Account number');
   });
 });
 

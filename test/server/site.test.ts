@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { createPepper } from 'mediagate/server';
 import { assets } from '../../server/site/assets.js';
 import { money, timeLeft } from '../../server/site/formats.js';
-import { html, trustedHtml } from '../../server/site/html.js';
+import { html } from '../../server/site/html.js';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../support/priced-plans.js';
 import { useAccount } from '../support/used-account.js';
@@ -21,7 +21,7 @@ describe('templates of pages', () => {
 
   it('leave what is HTML already, take lists apart, and drop what is not there', () => {
     const items = ['<a>', 2].map((item) => html`<li>${item}</li>`);
-    expect(html`${items}${false}${null}${undefined}${trustedHtml('<hr>')}${0}`.markup).to.equal(
+    expect(html`${items}${false}${null}${undefined}${html`<hr>`}${0}`.markup).to.equal(
       '<li>&lt;a&gt;</li><li>2</li><hr>0',
     );
   });
@@ -127,7 +127,7 @@ describe('pages of the site', () => {
   it('tell a person what is not there in words, and a program in JSON', async () => {
     const page = await visit(ann, '/nowhere');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([404, 'text/html; charset=utf-8']);
-    expect(page.text).to.contain('There is no such page').and.to.contain('route_not_found');
+    expect(page.text).to.contain('Page not found').and.to.contain('route_not_found');
     for (const path of ['/nowhere', '/v1/nowhere']) {
       const headers = { accept: path === '/nowhere' ? 'application/json' : PAGE.accept };
       expect((await app.request(path, { headers })).json.error.code, path).to.equal('route_not_found');
@@ -161,10 +161,21 @@ describe('pages of the site', () => {
       .and.to.contain('DE8937');
     expect(await page(underpaid?.code))
       .to.contain('€10.00')
-      .and.to.contain('€9.00 of €19.00 came');
+      .and.to.contain('€9.00 of €19.00 has arrived');
     expect(await page(paid?.code))
       .to.contain('it is paid')
       .and.not.to.contain('DE8937');
+  });
+
+  it('explain bank transfers only where a plan can be ordered', async () => {
+    expect((await visit(ann, '/plans')).text).to.contain('By bank transfer');
+    const unpriced = await startSignInApp();
+    try {
+      const { text } = await createBrowserSession().send(`${unpriced.url}/plans`, { headers: PAGE });
+      expect(text).to.contain('Ask support').and.not.to.contain('By bank transfer');
+    } finally {
+      await unpriced.close();
+    }
   });
 
   it('show nobody the order of somebody else', async () => {

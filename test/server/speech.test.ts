@@ -9,7 +9,7 @@ import {
   type SpeechFormat,
 } from 'mediagate';
 import { runFfmpeg, tone } from '../support/ffmpeg.js';
-import { CHANGING, EFFECTS, HEARING, SPEAKING, tonePieces } from '../support/invented-audio.js';
+import { CHANGING, EFFECTS, HEARING, SPEAKING, SPEAKING_LONG, tonePieces } from '../support/invented-audio.js';
 import { hearSound, makeSound, tonePcm } from '../support/sounds.js';
 import { type AudioApp, fileOf, startAudioApp } from './audio-client.js';
 
@@ -257,6 +257,23 @@ describe('speech over HTTP', () => {
 
   it('takes 4,096 characters of any kind', async () => {
     expect((await speak({ input: '🦜'.repeat(4_096) })).response.status).to.equal(200);
+  });
+
+  it('names what nobody looks at, in a line that stays short', async () => {
+    const others = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`other_${index}`, 1]));
+    expect((await speak({ seed: 7, lang: 'de' })).response.headers.get('x-ignored-params')).to.equal('seed, lang');
+    const { response } = await speak({ ['x'.repeat(2_000)]: 1, ...others });
+    expect(response.headers.get('x-ignored-params')?.split(', ')).to.have.length(20);
+  });
+
+  it('takes as much as the model that is asked does, and says how much that is', async () => {
+    const model = SPEAKING_LONG;
+    expect((await speak({ model, input: '🦜'.repeat(10_000) })).response.status).to.equal(200);
+    const asked = app.audio.calls.length;
+    const { status, json } = await app.post(SPEECH, { ...HELLO, model, input: 'x'.repeat(10_001) });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'input']);
+    expect(json.error.message).to.contain('1 to 10000 characters');
+    expect(app.audio.calls).to.have.length(asked);
   });
 
   it('names what the model left out', async () => {

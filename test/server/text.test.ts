@@ -277,6 +277,62 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(cancelled.json).to.include({ id: made.id, status: 'cancelled', model: 'm-5.5' });
   });
 
+  it('tells of a resumed stream that breaks off by the id of its response', async () => {
+    const { id } = (await post(app, RESPONSES, key, QUESTION)).json;
+    upstream.behave([{ does: 'answer', cut: { events: 1 } }]);
+    const headers = { authorization: `Bearer ${key}` };
+    const { text } = await app.request(`${RESPONSES}/${id}?stream=true&starting_after=3`, { headers });
+    expect(text.match(/^event: .+/gm)?.slice(1), text).to.deep.equal(['event: response.failed']);
+    expect(text).to.contain(`"response":{"id":"${id}"`);
+  });
+
+  it('makes a conversation shorter, and counts what that uses; counts tokens, which uses none', async () => {
+    const short = await post(app, `${RESPONSES}/compact`, key, QUESTION);
+    expect(short.json).to.include({ object: 'response.compaction' });
+    const used = upstream.requests[0]?.usage;
+    const count = await post(app, `${RESPONSES}/input_tokens`, key, QUESTION);
+    expect(count.json).to.deep.equal({ object: 'response.input_tokens', input_tokens: used?.input });
+    expect(upstream.requests.map(({ path }) => path)).to.deep.equal([
+      `${RESPONSES}/compact`,
+      `${RESPONSES}/input_tokens`,
+    ]);
+    const again = await app.request(`${RESPONSES}/${short.json.id}`, { headers: { authorization: `Bearer ${key}` } });
+    expect(again.json.error.code, 'it is no response').to.equal('response_not_found');
+    const entries = await ledgerOf(app, 2);
+    const counted = entries.map(({ route, inputTokens, outputTokens, estimated }) => [
+      route,
+      inputTokens,
+      outputTokens,
+      estimated,
+    ]);
+    expect(counted).to.have.deep.members([
+      [`${RESPONSES}/compact`, used?.input, used?.output, false],
+      [`${RESPONSES}/input_tokens`, null, null, false],
+    ]);
+    const unknown = await post(app, `${RESPONSES}/compact`, key, { ...QUESTION, previous_response_id: 'resp_nobodys' });
+    expect([unknown.status, unknown.json.error.code]).to.deep.equal([400, 'previous_response_not_found']);
+  });
+
+  it('counts one that is made in the background by the most it may be, where its client leaves the stream', async () => {
+    let counted: (number | null)[] = [];
+    for (const background of [true, false]) {
+      upstream.reset();
+      upstream.behave([{ does: 'answer', stall: { events: 2 } }]);
+      const left = new AbortController();
+      const response = await fetch(app.url + RESPONSES, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...QUESTION, stream: true, background, max_output_tokens: 321 }),
+        signal: left.signal,
+      });
+      await response.body?.getReader().read();
+      left.abort();
+      counted = (await ledgerOf(app, counted.length + 1)).map(({ outputTokens }) => outputTokens);
+      expect(counted).to.include(321);
+    }
+    expect(Math.min(...counted.map(Number))).to.be.below(100);
+  });
+
   it('reads bodies up to 10 MiB', async () => {
     const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(10 * 1024 * 1024 - 200) }] };
     upstream.behave([{ does: 'answer', text: 'Long.' }]);

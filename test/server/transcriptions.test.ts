@@ -128,6 +128,18 @@ describe('transcriptions and translations over HTTP', () => {
     expect(lastCall()).not.to.have.any.keys('hotwords', 'include[]');
   });
 
+  it('takes a temperature as clients print it', async () => {
+    await ask({ temperature: String(0.1 + 0.2) });
+    expect(lastCall().temperature).to.equal(0.1 + 0.2);
+  });
+
+  it('names what nobody looks at, in a line that stays short', async () => {
+    const asked = { 'include[]': 'logprobs', chunking_strategy: 'auto', hotwords: ['x', 'y'] };
+    expect((await ask(asked)).headers.get('x-ignored-params')).to.equal('include[], chunking_strategy, hotwords');
+    expect((await ask({ language: 'de' }, TRANSLATIONS)).headers.get('x-ignored-params')).to.equal('language');
+    expect((await ask({ language: 'de', ['x'.repeat(2_000)]: '' })).headers.get('x-ignored-params')).to.equal(null);
+  });
+
   it('names what the model left out', async () => {
     app.audio.hear = async () => ({ ...HEARD, ignored: ['prompt', 'bad name\r\nx: y'] });
     expect((await ask({ prompt: 'x' })).headers.get('x-ignored-params')).to.equal('prompt');

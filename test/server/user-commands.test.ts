@@ -43,6 +43,19 @@ describe('mediagate users', () => {
     ]);
   });
 
+  it('take the keys of a user with them, which the list of keys says', async () => {
+    const user = await signUp(state);
+    const { id } = await state.keys.issue({ accountId: user.accountId, otherwise: FREE, maxKeys: 10, key: newKey() });
+    const stateOf = async () => {
+      const listed: { id: string; state: string }[] = JSON.parse((await run('keys', 'list', '--json')).stdout);
+      return listed.find((key) => key.id === id)?.state;
+    };
+    await run('users', 'suspend', user.id);
+    expect(await stateOf()).to.equal('suspended');
+    await run('users', 'resume', user.id);
+    expect(await stateOf()).to.equal('good');
+  });
+
   it('show a plan that was taken back as ended, until the next key begins the free tier', async () => {
     const user = await signUp(state);
     const { accountId } = user;

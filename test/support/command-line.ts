@@ -26,7 +26,8 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+// Kept while it exits: npm passes a signal on that the whole group was sent, and the second would cut those handlers off.
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 
 /**
  * Starts `mediagate` with these arguments and only this environment, besides what finding programs, and compiled ones, takes.

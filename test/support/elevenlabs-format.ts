@@ -2,7 +2,7 @@ import type { SpeechFormat } from 'mediagate';
 import { elevenlabsError, issueList } from './elevenlabs-error.js';
 import type { ElevenlabsRequest } from './elevenlabs-upstream.js';
 import type { Delivery } from './vendor-delivery.js';
-import { makeSound, soundSeconds } from './vendor-sounds.js';
+import { makeSound, soundSeconds, spokenSeconds } from './vendor-sounds.js';
 
 const FORMATS: Readonly<Record<string, { format: SpeechFormat; type: string }>> = {
   mp3_44100_128: { format: 'mp3', type: 'audio/mpeg' },
@@ -17,11 +17,6 @@ const LIMITS: Readonly<Record<string, number>> = {
 };
 /** It has every voice but those that begin so. */
 const UNKNOWN_VOICE = /^gone/;
-
-/** Seconds of the tone that stands for words. */
-export function spokenSeconds(text: string): number {
-  return Math.min(5, Math.max(0.5, text.length / 20));
-}
 
 /** What the vendor makes, its checks included. */
 export async function answerElevenlabs(request: ElevenlabsRequest, silent: boolean): Promise<Delivery> {

@@ -9,9 +9,11 @@ export interface ReadEvents {
   broken?: unknown;
 }
 
-/** Reads an answer to its end by the events that are in it. Never rejects. */
-export async function readEvents(answer: Response): Promise<ReadEvents> {
-  const events: EventSourceMessage[] = [];
+/**
+ * Reads an answer to its end by the events that are in it. Never rejects.
+ * @param events Gets them as they come.
+ */
+export async function readEvents(answer: Response, events: EventSourceMessage[] = []): Promise<ReadEvents> {
   const complaints: string[] = [];
   const parser = createParser({
     onEvent: (event) => events.push(event),

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 
 /** Pictures of every kind, sound and broken, made on the spot. */
 
-export const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /** Three stripes of equal width: red, green, blue. */
 export function stripes(width: number, height: number) {

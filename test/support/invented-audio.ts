@@ -15,6 +15,8 @@ import { tonePcm } from './sounds.js';
 export const HEARING = 'stt-large-v3';
 export const HEARING_FAST = 'stt-large-v3-turbo';
 export const SPEAKING = 'tts_v3';
+/** As {@link SPEAKING}, up to 10,000 characters. */
+export const SPEAKING_LONG = 'tts_multilingual_v2';
 export const CHANGING = 'tts_multilingual_sts_v2';
 export const EFFECTS = 'tts_text_to_sound_v2';
 
@@ -63,6 +65,7 @@ export function inventedAudio(): { plugin: Plugin; audio: InventedAudio } {
       { id: HEARING, operations: ['transcribe', 'translate'] },
       { id: HEARING_FAST, operations: ['transcribe'] },
       { id: SPEAKING, operations: ['speak'] },
+      { id: SPEAKING_LONG, operations: ['speak'], maxCharacters: 10_000 },
       { id: CHANGING, operations: ['changeVoice'] },
       { id: EFFECTS, operations: ['generateSound'] },
     ],

@@ -11,6 +11,8 @@ import { isSigned } from './object-signature.js';
 export type ObjectFault =
   /** Answers with this status, and an error in XML. */
   | number
+  /** Answers with this; the last of it never comes where `endless`. */
+  | { status: number; headers?: Readonly<Record<string, string>>; body: string; endless?: boolean }
   /** Says nothing, until another fault, or none, is set. */
   | 'hang'
   /** Closes the connection at once. */
@@ -50,6 +52,8 @@ export interface ObjectProxy {
   readonly requests: readonly ObjectRequest[];
   /** From now on; connections that hang are closed. */
   setFault(fault?: (request: ObjectRequest) => ObjectFault | undefined): void;
+  /** Connections that are open. */
+  readonly open: number;
   /** Requests that were sent where `redirect` points. */
   readonly redirected: number;
   close(): Promise<void>;
@@ -78,6 +82,10 @@ export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy
     requests.push(seen);
     const fault = faultOf(seen);
     if (typeof fault === 'number') return refuse(outgoing, fault, 'Injected');
+    if (typeof fault === 'object') {
+      outgoing.writeHead(fault.status, fault.headers).write(fault.body);
+      return void (fault.endless ? hanging.add(incoming.socket) : outgoing.end());
+    }
     if (fault === 'hang') return void hanging.add(incoming.socket);
     if (fault === 'reset') return void incoming.socket.destroy();
     if (fault === 'forget') return void outgoing.writeHead(200, { etag: '"0"' }).end();
@@ -140,6 +148,9 @@ export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy
     secret: SECRET,
     get requests() {
       return requests;
+    },
+    get open() {
+      return sockets.size;
     },
     get redirected() {
       return redirected;

@@ -2,7 +2,7 @@ import type { SpeechFormat } from 'mediagate';
 import type { AudioVendorRequest } from './audio-vendor.js';
 import { openaiError } from './openai-error.js';
 import type { Delivery } from './vendor-delivery.js';
-import { makeSound } from './vendor-sounds.js';
+import { makeSound, spokenSeconds } from './vendor-sounds.js';
 
 const TYPES: Readonly<Record<SpeechFormat, string>> = {
   mp3: 'audio/mpeg',
@@ -12,11 +12,6 @@ const TYPES: Readonly<Record<SpeechFormat, string>> = {
   wav: 'audio/wav',
   pcm: 'audio/pcm',
 };
-
-/** How long the tone is that stands for words: a twentieth of a second a character, and five at most. */
-export function spokenSeconds(input: string): number {
-  return Math.min(5, Math.max(0.5, input.length / 20));
-}
 
 /** Speech as the vendor makes it, its checks included. */
 export async function answerSpeech(

@@ -81,7 +81,7 @@ export function responsesEvents(answer: ModelAnswer, body: Members, options: Res
   }));
 }
 
-function responsesUsage({ usage }: ModelAnswer): object {
+export function responsesUsage({ usage }: ModelAnswer): object {
   return {
     input_tokens: usage.input,
     input_tokens_details: { cached_tokens: usage.cached },

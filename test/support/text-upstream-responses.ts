@@ -1,5 +1,6 @@
 import { inputOf, type ModelAnswer } from './text-answer.js';
-import { responseId, responseObject } from './text-responses-format.js';
+import type { StreamEvent } from './text-chat-format.js';
+import { responseId, responseObject, responsesEvents, responsesUsage } from './text-responses-format.js';
 import type { TextUpstreamError } from './text-upstream-errors.js';
 import type { TextUpstreamRequest } from './text-upstream-request.js';
 
@@ -10,6 +11,8 @@ export interface StoredResponses {
   readonly size: number;
   /** The answer to `GET`, `DELETE` and `POST …/cancel`; undefined where the path is none of theirs. */
   answer(request: TextUpstreamRequest): object | TextUpstreamError | undefined;
+  /** Those behind `starting_after`, where a stream of a stored response is asked for. */
+  events(request: TextUpstreamRequest): readonly StreamEvent[] | undefined;
   clear(): void;
 }
 
@@ -53,7 +56,32 @@ export function createStoredResponses(): StoredResponses {
       }
       return responseObject(stored.answer, stored.members, stored.status);
     },
+    events({ method, path }) {
+      const query = new URL(path, 'http://upstream').searchParams;
+      const stored = all.get(PATH.exec(path)?.[1] ?? '');
+      if (!stored || method !== 'GET' || query.get('stream') !== 'true') return undefined;
+      const events = responsesEvents(stored.answer, stored.members, {
+        end: 'regular',
+        withUsage: true,
+        obfuscation: false,
+      });
+      return events.slice(Number(query.get('starting_after') ?? -1) + 1);
+    },
     clear: () => all.clear(),
+  };
+}
+
+/** The answer to `POST /v1/responses/compact` and `/input_tokens`. */
+export function taskAnswer(task: 'compact' | 'input_tokens', answer: ModelAnswer, members: Stored['members']): object {
+  if (task === 'input_tokens') return { object: 'response.input_tokens', input_tokens: answer.usage.input };
+  const kept = inputOf(members).filter((item) => (item as { role?: string }).role === 'user');
+  const summary = { id: `cmp_${answer.created}`, type: 'compaction', encrypted_content: 'gAAAA-all-of-it' };
+  return {
+    id: responseId(answer),
+    object: 'response.compaction',
+    created_at: answer.created,
+    output: [...kept, summary],
+    usage: responsesUsage(answer),
   };
 }
 

@@ -6,7 +6,7 @@ import { type Content, type Delivery, deliver, jsonContent, type Oddity, streamC
 import { finalStatus, type ResponsesEnd, responseObject, responsesEvents } from './text-responses-format.js';
 import { errorBody, faultOf, type TextUpstreamError } from './text-upstream-errors.js';
 import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
-import { createStoredResponses } from './text-upstream-responses.js';
+import { createStoredResponses, taskAnswer } from './text-upstream-responses.js';
 
 export type { Content, Delivery, Oddity, Place } from './text-delivery.js';
 export type { RequestEnd, TextUpstreamRequest } from './text-upstream-request.js';
@@ -58,6 +58,7 @@ export interface TextUpstreamOptions {
 }
 
 const ANSWER: TextUpstreamAnswer = { does: 'answer' };
+const TASK = /^\/v1\/responses\/(compact|input_tokens)$/;
 /** As the vendor sends them; some of them are nobody's business. */
 const HEADERS = {
   'x-request-id': 'req_0a1b2c3d4e5f',
@@ -115,7 +116,8 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
       return sendError(response, { status: 400, code: 'previous_response_not_found', param, message });
     }
     const answer = answerTo(members, chosen, ++answers);
-    request.content = contentOf(request, chosen, answer);
+    const task = TASK.exec(request.path)?.[1] as 'compact' | 'input_tokens' | undefined;
+    request.content = task ? jsonContent(taskAnswer(task, answer, members)) : contentOf(request, chosen, answer);
     request.usage = answer.usage;
     if (request.path === '/v1/responses') {
       stored.keep(answer, members, members.background === true ? 'in_progress' : finalStatus(answer));
@@ -126,10 +128,21 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
   async function answerAny(request: TextUpstreamRequest, response: ServerResponse): Promise<void> {
     const fault = faultOf(request, options);
     if (fault) return sendError(response, fault);
-    if (request.method === 'POST' && /^\/v1\/(?:chat\/completions|responses)$/.test(request.path)) {
+    if (
+      request.method === 'POST' &&
+      /^\/v1\/(?:chat\/completions|responses(?:\/compact|\/input_tokens)?)$/.test(request.path)
+    ) {
       return answerText(request, response);
     }
     if (request.path === '/v1/models') return sendJson(response, modelList(options.models ?? []));
+    const resumed = stored.events(request);
+    if (resumed) {
+      const chosen = choose(request);
+      return deliver(response, streamContent(resumed), chosen.does === 'answer' ? chosen : {}, {
+        status: 200,
+        headers: HEADERS,
+      });
+    }
     const other = stored.answer(request) ?? { status: 404, message: `Invalid URL (${request.method} ${request.path})` };
     if (isError(other)) sendError(response, other);
     else sendJson(response, other);

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import Mocha from 'mocha';
 import type { TestTotals } from './test-process.js';
 
-// What the tests have started ends in handlers of `exit`, which a signal alone does not call.
-process.once('SIGTERM', () => process.exit(1));
+// What the tests have started ends in handlers of `exit`, which a signal alone does not call, and a second one would cut off.
+process.on('SIGTERM', () => process.exit(1));
 
 const MAX_REASON = 300;
 

@@ -15,6 +15,11 @@ const ENCODINGS: Readonly<Record<SpeechFormat, readonly string[]>> = {
 
 const made = new Map<string, Promise<Buffer>>();
 
+/** Seconds of the tone that stands for words: a twentieth of one a character, and five at most. */
+export function spokenSeconds(text: string): number {
+  return Math.min(5, Math.max(0.5, text.length / 20));
+}
+
 /** A tone as a file in memory; equal ones are made once. */
 export function makeSound(format: SpeechFormat, seconds: number): Promise<Buffer> {
   const key = `${format} ${seconds}`;

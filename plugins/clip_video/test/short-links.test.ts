@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { GatewayError } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import clipVideo from '../index.js';
 
@@ -13,11 +14,15 @@ async function walk(...stops: readonly (string | FakeReply)[]) {
   const extractor = extractorOf(await setUpPlugin({ plugin: clipVideo, http }));
   const link = extractor.match(new URL('https://vm.tiktok.com/ZSfInv3nt/'));
   if (!link || !extractor.resolve) throw new Error('short links do not match');
+  let wait: number | undefined;
   const end = await extractor.resolve({ link, signal }).then(
     ({ href }) => href,
-    (error: { code: string }) => error.code,
+    (error: GatewayError) => {
+      wait = error.retryAfterSeconds;
+      return error.code;
+    },
   );
-  return { end, asked: http.requests.map(({ url }) => String(url)) };
+  return { end, wait, asked: http.requests.map(({ url }) => String(url)) };
 }
 
 describe('clip_video short links', () => {
@@ -73,5 +78,12 @@ describe('clip_video short links', () => {
   it('name a refusal to say where they lead', async () => {
     expect((await walk({ status: 200, body: '<html>Please wait...</html>' })).end).to.equal('upstream_refused');
     expect((await walk({ status: 429 })).end).to.equal('upstream_rate_limited');
+  });
+
+  it('say how long to wait, whether the refusal gives seconds or a date', async () => {
+    const waits = async (text: string) => (await walk({ status: 429, headers: { 'retry-after': text } })).wait;
+    expect(await waits('30')).to.equal(30);
+    expect(await waits(new Date(Date.now() + 3_600_000).toUTCString())).to.be.greaterThan(1800);
+    expect(await waits('soon')).to.equal(undefined);
   });
 });

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { expect } from 'chai';
-import { EXTRACT_DEFAULTS, type Extractor, type HttpRequest } from 'mediagate';
-import { createReplay, extractorOf, pluginFolder, readFixture, setUpPlugin } from 'mediagate/testing';
+import { EXTRACT_DEFAULTS, type Extractor, type GatewayError, type HttpRequest } from 'mediagate';
+import { createFakeHttp, createReplay, extractorOf, pluginFolder, readFixture, setUpPlugin } from 'mediagate/testing';
 import vidsite from '../index.js';
 
 async function setUp(sample: string, entry?: Readonly<Record<string, unknown>>) {
@@ -49,6 +49,17 @@ describe('vidsite: requests', () => {
     const { extractor, replay } = await setUp('removed');
     await extractor.extract(callFor(extractor, 'Rem0ved__08')).catch(() => {});
     expect(replay.requests.map(({ url }) => new URL(url).pathname)).to.not.include('/watch');
+  });
+
+  it('wait as long as the API says where it limits them, in seconds or as a date', async () => {
+    const waits = async (text: string) => {
+      const http = createFakeHttp(() => ({ status: 429, headers: { 'retry-after': text } }));
+      const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
+      const refused = await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch((error: unknown) => error);
+      return (refused as GatewayError).retryAfterSeconds;
+    };
+    expect(await waits('30')).to.equal(30);
+    expect(await waits(new Date(Date.now() + 40 * 3_600_000).toUTCString())).to.be.greaterThan(20 * 3600);
   });
 
   it('never carry the key in an address', async () => {

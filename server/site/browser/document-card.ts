@@ -43,7 +43,7 @@ function postWords(data: unknown): HTMLElement[] {
   const publishedAt = textAt(data, 'common.published_at');
   const facts = [seconds !== undefined && clock(seconds), publishedAt?.slice(0, 10)].filter((fact) => !!fact);
   return [
-    element('h3', {}, webLink(url, title ?? 'Without a title')),
+    element('h3', {}, webLink(url, title ?? 'Untitled')),
     ...(author === undefined ? [] : [element('p', {}, 'By ', webLink(textAt(data, 'common.author.url'), author))]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
     ...(text === undefined || text === title ? [] : [longText(text)]),

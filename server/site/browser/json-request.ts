@@ -1,3 +1,5 @@
+import { member } from './json-members.js';
+
 /** What the gateway said no with: its own words and code. */
 export class RequestProblem extends Error {
   constructor(
@@ -35,9 +37,6 @@ export async function problemOf(response: Response): Promise<RequestProblem> {
 
 /** Text or number at a path of members: `payment.code`. */
 export function memberOf(json: unknown, path: string): string | undefined {
-  let value = json;
-  for (const name of path.split('.')) {
-    value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-  }
+  const value = member(json, path);
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }

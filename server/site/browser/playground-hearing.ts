@@ -10,16 +10,16 @@ const sounds = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
 
 onSubmit(byId('hearing-form', HTMLFormElement), async (fields) => {
   const [sound] = sounds.files;
-  if (!sound) throw new Error('Choose a sound first.');
+  if (!sound) throw new Error('Choose a recording first.');
   const form = new FormData();
   form.set('model', String(fields.get('model')));
   form.set('file', sound, sound.name);
   result.replaceChildren();
-  const done = showWork(work, 'Listening');
+  const done = showWork(work, 'Transcribing');
   try {
     const text = textAt(await playJson('/v1/audio/transcriptions', { method: 'POST', form }), 'text');
-    result.replaceChildren(element('p', { class: 'transcript', role: 'status' }, text ?? 'Nothing was said.'));
-    done('Written down.');
+    result.replaceChildren(element('p', { class: 'transcript', role: 'status' }, text ?? 'No speech was found.'));
+    done('Transcribed.');
   } catch (error) {
     done();
     throw error;

@@ -17,7 +17,7 @@ export function problemParts(error: unknown): (Node | string)[] {
 }
 
 function wayOut({ code }: RequestProblem): HTMLElement | undefined {
-  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Make a key');
+  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Create a key');
   if (code !== 'not_signed_in') return undefined;
   return element('a', { href: signInPath() }, 'Sign in');
 }

@@ -28,7 +28,7 @@ function productWords(product: unknown): HTMLElement[] {
     stock !== undefined && `${whole(stock)} in stock`,
   ].filter((fact) => !!fact);
   return [
-    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? 'Without a name')),
+    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? 'Unnamed')),
     ...priceLine(product),
     ...(shop === undefined ? [] : [element('p', {}, 'From ', webLink(textAt(product, 'shop.url'), shop))]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
@@ -62,6 +62,6 @@ function reviewEntry(review: unknown): HTMLElement {
     'li',
     {},
     element('span', { class: 'small muted' }, [`${rating} of 5`, ...facts].filter((fact) => fact).join(' · ')),
-    element('p', {}, textAt(review, 'text') ?? 'No words.'),
+    element('p', {}, textAt(review, 'text') ?? 'No text.'),
   );
 }

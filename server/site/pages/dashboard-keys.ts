@@ -1,5 +1,5 @@
 import type { ApiKeyRecord } from 'mediagate';
-import type { KeyState } from '../../account/key-state.js';
+import { isGoodState, type KeyState } from '../../account/key-state.js';
 import { maskedKey } from '../../keys.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';
@@ -13,39 +13,38 @@ export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' 
 const MAX_NAME = 100;
 
 export function renderKeys(keys: readonly KeyView[]): Html {
-  const isFirst = !keys.some(({ state }) => isGood(state));
+  const isFirst = !keys.some(({ state }) => isGoodState(state));
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
 <h3>Your new key</h3>
-<p>It is shown this once. Put it into an environment variable now; here it cannot be found again.</p>
+<p>It is shown only this once. Store it now, for example in an environment variable.</p>
 <div class="row new-key-row"><code id="new-key-text"></code>${copyButton('new-key-text', 'the new key')}</div>
 <div class="row"><a class="button button-small" href="/dashboard">I have stored it</a><a class="button button-quiet button-small" href="/setup">Client setup</a></div>
 </div>
 ${
   keys.length === 0
-    ? emptyState(
-        'No key yet',
-        'A key is what your programs send with each request. The first one brings the free plan.',
-      )
+    ? emptyState('No key yet', 'Your programs send a key with each request. The first one comes with the free plan.')
     : html`<ul class="rows">${keys.map(renderKey)}</ul>`
 }
 <form class="form-row needs-script" data-api="POST ${isFirst ? '/api/user' : '/api/user/keys'}" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
-<div class="field"><label for="key-name">Name of a new key</label>
-<input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What it is for" autocomplete="off"></div>
-${scriptedButton('Make a key')}
+<div class="field"><label for="key-name">Name of the new key</label>
+<input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What is it for?" autocomplete="off"></div>
+${scriptedButton('Create a key')}
 <p class="problem" role="alert" id="problem-new"></p>
 </form>
-<p class="needs-no-script small muted">Making, rotating and revoking keys needs scripts, or the API.</p>
+<p class="needs-no-script small muted">Creating, rotating and revoking keys needs scripts, or the API.</p>
 </section>`;
 }
 
 function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {
   return html`<li class="key"><div><span class="key-name">${name} ${BADGES[state]}</span>
 <span class="small"><code>${maskedKey(id)}</code></span>
-<span class="small muted">Made ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Used ${day(lastUsedAt)}`}${
-    state !== 'revoked' && expiresAt !== null && html` · ${state === 'expired' ? 'Ended' : 'Ends'} ${day(expiresAt)}`
+<span class="small muted">Created ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Last used ${day(lastUsedAt)}`}${
+    state !== 'revoked' &&
+    expiresAt !== null &&
+    html` · ${state === 'expired' ? 'Expired' : 'Expires'} ${day(expiresAt)}`
   }</span></div>
-${isGood(state) && renderActions({ id, name, state })}</li>`;
+${isGoodState(state) && renderActions({ id, name, state })}</li>`;
 }
 
 function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>): Html {
@@ -53,12 +52,12 @@ function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state
 ${
   state === 'active' &&
   html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
-data-confirm="A new key takes over from “${name}”. The old one goes on for 24 hours, so that nothing stops." data-confirm-label="Rotate" data-problem="problem-${id}">
+data-confirm="A new key replaces “${name}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
 <input type="hidden" name="keyId" value="${id}">
 ${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
 }
 <form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
-data-confirm="Programs that use “${name}” are refused within seconds. This cannot be taken back." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
+data-confirm="Programs that use “${name}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
 ${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
 </div>
 <p class="problem" role="alert" id="problem-${id}"></p>`;
@@ -68,10 +67,6 @@ const BADGES: Readonly<Record<KeyState, Html | false>> = {
   active: false,
   rotated: badge('Rotated', 'warn'),
   suspended: badge('Suspended', 'bad'),
-  expired: badge('Ended'),
+  expired: badge('Expired'),
   revoked: badge('Revoked'),
 };
-
-function isGood(state: KeyState): boolean {
-  return state === 'active' || state === 'rotated';
-}

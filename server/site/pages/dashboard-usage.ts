@@ -28,7 +28,7 @@ export function renderUsage(days: readonly UsageDay[]): Html {
 <div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Model requests, ${days.length} days</span></div>
 ${
   total === 0
-    ? emptyState('Nothing was used yet', 'Requests to models show here a few seconds after they were answered.')
+    ? emptyState('No usage yet', 'Model requests appear here a few seconds after they are answered.')
     : html`${renderChart(days)}${renderTable(days)}`
 }</section>`;
 }

@@ -69,13 +69,13 @@ ${renderOrders(view.orders)}
 function renderPlan(plan: DashboardView['plan']): Html {
   if (!plan) {
     return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
-${emptyState('No plan yet', 'Your first key brings the free one. Others come with an order.')}
+${emptyState('No plan yet', 'Your first key comes with the free plan. You can order the others.')}
 <a class="button button-quiet" href="/plans">See the plans</a></section>`;
   }
   const { name, isFree, expiresAt, opened, withheld, allowances } = plan;
   return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
 <p class="plan-name">${name}</p>
-<p class="small">Your keys open ${opened}${withheld !== '' && html`, but not ${withheld}: <a href="/plans">other plans</a> or <a href="/plans#support">support</a> do`}.</p>
+<p class="small">Your keys can use ${opened}${withheld !== '' && html`, but not ${withheld}. For those, see the <a href="/plans">other plans</a> or ask <a href="/plans#support">support</a>`}.</p>
 ${allowances.map(
   ({
     label,
@@ -85,7 +85,7 @@ ${allowances.map(
 <span class="figures">${count(left)} of ${count(limit)} left</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
 )}
 ${allowances.length === 0 && html`<p class="small muted">Nothing is counted.</p>`}
-<p class="small muted">${expiresAt === null ? 'Does not run out by time.' : html`Good until ${day(expiresAt)}.`}</p>
+<p class="small muted">${expiresAt === null ? 'Does not expire.' : html`Valid until ${day(expiresAt)}.`}</p>
 <a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
 }
 
@@ -102,7 +102,7 @@ ${windows.families.map(
 <span class="figures">${remaining} of ${limit} free</span></div>${bar(limit === 0 ? 0 : remaining / limit)}
 ${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(resetMs / 1_000), 'second')}</span>`}</div>`,
 )}
-<p class="small muted">Requests of the key “${windows.keyName}”. Each is free again 60 seconds after it was accepted.</p></section>`;
+<p class="small muted">Requests of the key “${windows.keyName}”. Each counts for 60 seconds.</p></section>`;
 }
 
 function renderJobs(jobs: readonly JobRecord[]): Html {
@@ -129,7 +129,7 @@ function renderOrders(orders: DashboardView['orders']): Html {
   return html`<section class="card stack" aria-labelledby="orders"><h2 id="orders">Orders</h2>
 ${
   orders.length === 0
-    ? emptyState('No orders yet', 'An order is made when you choose a plan.')
+    ? emptyState('No orders yet', 'Choose a plan to place an order.')
     : html`<ul class="rows">${orders.map(
         ({ code, planName, amount, currency, state, createdAt }) => html`<li><div><a href="/pay/${code}">${planName}</a>
 <span class="small muted"><code>${code}</code></span></div>

@@ -4,13 +4,13 @@ import type { Page } from '../page.js';
 /** Where the code is typed that a program shows. @param problem Why the last one led nowhere. */
 export function deviceCodePage(problem?: string): Page {
   return devicePage(
-    'Let a program in',
-    'A program on another device shows a code. Type it here, and see who asks for what.',
+    'Connect a program',
+    'Enter the code that the program shows. You then see what it asks for.',
     html`<form class="card stack" method="get" action="/device">
 <p class="problem" role="alert">${problem}</p>
 <div class="field"><label for="user_code">The code that the program shows</label>
 <input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK" autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
-<button class="button">Go on</button>
+<button class="button">Continue</button>
 </form>`,
   );
 }
@@ -27,17 +27,17 @@ export interface DeviceAnswerView {
 /** Where somebody lets the program in, or does not. */
 export function deviceAnswerPage({ clientName, label, userCode, shownCode }: DeviceAnswerView): Page {
   return devicePage(
-    'Let this program in?',
+    'Connect this program?',
     html`A program that calls itself <strong>${clientName}</strong> asks to act for <strong>${label}</strong>.`,
     html`<div class="card stack">
 <p>It must show this code:</p>
 <p class="user-code">${shownCode}</p>
-<ul class="ticks"><li>See the account</li><li>Make and end its API keys</li><li>Order plans</li><li>For 12 hours</li></ul>
-<p class="notice notice-warn">Only let it in if you have started it yourself just now. Nobody else has a reason to send you here.</p>
+<ul class="ticks"><li>See the account</li><li>Create and revoke its API keys</li><li>Order plans</li><li>For 12 hours</li></ul>
+<p class="notice notice-warn">Allow this only if you have just started it yourself. Nobody else has a reason to send you here.</p>
 <form class="row" method="post" action="/device">
 <input type="hidden" name="user_code" value="${userCode}">
-<button class="button" name="answer" value="approve">Let it in</button>
-<button class="button button-quiet" name="answer" value="deny">Refuse</button>
+<button class="button" name="answer" value="approve">Allow</button>
+<button class="button button-quiet" name="answer" value="deny">Deny</button>
 </form>
 </div>`,
   );
@@ -46,8 +46,8 @@ export function deviceAnswerPage({ clientName, label, userCode, shownCode }: Dev
 export function deviceDonePage(clientName: string, answer: 'approve' | 'deny'): Page {
   const [title, words] =
     answer === 'approve'
-      ? ['It is let in', `${clientName} goes on by itself. You can close this page.`]
-      : ['It was refused', `${clientName} was not let in. You can close this page.`];
+      ? ['It is connected', `${clientName} continues by itself. You can close this page.`]
+      : ['It was denied', `${clientName} was not connected. You can close this page.`];
   return devicePage(
     title,
     words,

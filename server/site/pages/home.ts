@@ -25,8 +25,8 @@ export function homePage(view: HomeView): Omit<Page, 'viewer'> {
     content: html`<div class="frame hero">
 <div class="hero-words">
 <h1>A link goes in.<br>A document comes out.</h1>
-<p>One gateway of your own reads public links, makes images as durable jobs, and speaks to text and sound models the way
-OpenAI’s SDKs expect it. One key for all of it.</p>
+<p>Your own gateway reads public links, creates images as durable jobs, and offers text and sound models in the format of
+OpenAI’s SDKs. One key for all of it.</p>
 <div class="row">
 ${isSignedIn ? html`<a class="button" href="/dashboard">Open the dashboard</a>` : html`<a class="button" href="/login">Sign in and get a key</a>`}
 <a class="button button-quiet" href="/setup">See the setup</a>
@@ -40,15 +40,15 @@ ${codeBlock({ id: 'hero-request', title: 'Request', text: linkRequest(baseUrl) }
 </div>
 ${renderJobs(view)}
 <section class="frame section" aria-labelledby="plans">
-<div class="section-head"><h2 id="plans">Plans</h2><p>Tokens in and out count together. What you buy adds up. A key opens what its plan names.</p></div>
+<div class="section-head"><h2 id="plans">Plans</h2><p>Input and output tokens count together. What you buy adds up. Keys can use what the plan includes.</p></div>
 ${renderPlanCards(plans, isSignedIn)}
 </section>
 <section class="frame section" aria-labelledby="how">
-<div class="section-head"><h2 id="how">From here to the first answer</h2></div>
+<div class="section-head"><h2 id="how">How to start</h2></div>
 <ol class="steps">
-<li><h3>Sign in</h3><p>With the identity provider you have already. No password is asked for here, or kept.</p></li>
-<li><h3>Make a key</h3><p>It is shown once. It goes into an environment variable, and never into a page or an app.</p></li>
-<li><h3>Send a request</h3><p>With curl, an OpenAI SDK or a coding agent: the setup page has a copy for each.</p></li>
+<li><h3>Sign in</h3><p>With the identity provider you already have. This site never sees your password.</p></li>
+<li><h3>Create a key</h3><p>It is shown once. Keep it in an environment variable, never in a page or an app.</p></li>
+<li><h3>Send a request</h3><p>With curl, an OpenAI SDK or a coding agent: the setup page has an example of each.</p></li>
 </ol>
 </section>`,
   };
@@ -59,16 +59,16 @@ function renderJobs({ baseUrl, platforms, models }: HomeView): Html {
 <div class="section-head"><h2 id="jobs">Three jobs, one key</h2></div>
 <article class="job"><div class="stack"><h3>Link data</h3>
 <p class="muted">Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest
-error where a link cannot be read. Videos bring an MP3.</p>
+error where a link cannot be read. Videos come with an MP3.</p>
 ${platforms.length > 0 && html`<ul class="chips" aria-label="Platforms">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
 ${codeBlock({ id: 'job-batch', title: 'Fifty links at once', text: batchRequest(baseUrl) })}</article>
 <article class="job"><div class="stack"><h3>Images</h3>
-<p class="muted">Each image is a job that survives a crash: submit many, poll each, show each as it completes. Sizes come out
-exactly, and up to four pictures may go in.</p></div>
+<p class="muted">Each image is a job that survives a crash: submit many, poll each, show each as it completes. You get exactly
+the size you ask for, and can send up to four input images.</p></div>
 ${codeBlock({ id: 'job-image', title: 'One image as a job', text: imageRequest(baseUrl) })}</article>
 <article class="job"><div class="stack"><h3>Text and sound</h3>
-<p class="muted">${modelWords(models)} Chats and responses stream through untouched; speech, transcripts and sound effects are
-beside them.</p></div>
+<p class="muted">${modelWords(models)} Chats and responses stream through untouched. Speech, transcripts and sound effects
+have routes of their own.</p></div>
 ${codeBlock({ id: 'job-text', title: 'With the OpenAI SDK', text: textRequest(baseUrl) })}</article>
 </section>`;
 }

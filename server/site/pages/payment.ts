@@ -36,24 +36,24 @@ function renderOpen({ order, now }: PaymentView, transfer: PaymentTransfer): Htm
   return html`<div class="pay">
 <div class="card pay-qr">
 <img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="QR code of this transfer for a banking app">
-<p class="small muted">Scan it with your banking app. Everything below is filled in.</p>
+<p class="small muted">Scan it with your banking app. Everything else is filled in.</p>
 </div>
 <div class="card stack">
 <div><p class="small muted">To pay</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
-${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} came. Send the rest with the same words.</p>`}
+${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} has arrived. Send the rest with the same reference.</p>`}
 <dl class="pay-facts">
 ${fact('bank', 'Bank', transfer.bankName)}
 ${fact('account-name', 'Account holder', transfer.accountName)}
-${fact('account', 'Account number', transfer.accountNumber)}
-${fact('content', 'Words on the transfer', transfer.content)}
+${fact('account', transfer.qr.format === 'epc' ? 'IBAN' : 'Account number', transfer.accountNumber)}
+${fact('content', 'Payment reference', transfer.content)}
 </dl>
-<p class="small muted">The words lead the money to your order: leave them as they are.</p>
+<p class="small muted">The reference matches the money to your order: do not change it.</p>
 <p class="notice row row-apart"><span>Waiting for the transfer<span class="pulse" aria-hidden="true"></span></span>
 <span class="figures" role="timer" data-ends-at="${expiresAt}">${timeLeft(expiresAt - now)}</span></p>
-<p class="needs-no-script small">Reload this page to see whether the money has come.</p>
+<p class="needs-no-script small">Reload this page to see whether the money has arrived.</p>
 </div>
 </div>
-<p class="small muted">Money that comes later still counts. Banks book most transfers within minutes; you may close this page.</p>`;
+<p class="small muted">Money that arrives later still counts. Banks book most transfers within minutes; you may close this page.</p>`;
 }
 
 function renderUnpayable(support: Support): Html {
@@ -68,16 +68,17 @@ function fact(id: string, name: string, value: string): Html {
 type ClosedState = Exclude<OrderState, 'pending' | 'underpaid'>;
 
 const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; good?: true }>> = {
-  paid: { title: 'Thank you, it is paid', words: 'The plan is yours, and all your keys have it.', good: true },
+  paid: { title: 'Thank you, it is paid', words: 'All your keys can use the plan now.', good: true },
   expired: {
     title: 'This order has expired',
-    words: 'No money came in time. If you sent it, it still counts once it is booked; otherwise make a new order.',
+    words: 'No money arrived in time. If you sent it, it still counts once it is booked; otherwise place a new order.',
   },
-  cancelled: { title: 'This order was cancelled', words: 'Send no money for it. Make a new order instead.' },
+  cancelled: { title: 'This order was cancelled', words: 'Send no money for it. Place a new order instead.' },
   refunded: { title: 'This order was refunded', words: 'The money went back to the account that it came from.' },
   needs_review: {
-    title: 'Somebody has to look at this',
-    words: 'Money came that does not fit the order exactly. Nothing is lost: support goes by the code.',
+    title: 'This order is under review',
+    words:
+      'The money that arrived does not match the order exactly. Nothing is lost: give support the code of the order.',
   },
 };
 

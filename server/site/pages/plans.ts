@@ -19,19 +19,27 @@ export function plansPage({ plans, support, isSignedIn, currentPlanId }: PlansVi
     current: '/plans',
     scripts: ['api-forms.js'],
     content: html`<div class="frame">
-<div class="page-head"><h1>Plans</h1><p>Tokens in and out count together. What you buy adds to what is left, and all your keys
-follow at once.</p></div>
+<div class="page-head"><h1>Plans</h1><p>Input and output tokens count together. What you buy is added to what is left, and all your keys
+can use it at once.</p></div>
 ${renderPlanCards(plans, isSignedIn, currentPlanId)}
-<section class="section faq" aria-labelledby="paying">
-<h2 id="paying">How paying works</h2>
-<dl>
-<div><dt>By bank transfer</dt><dd>You get a QR code that your banking app reads: amount, account and purpose are filled in.</dd></div>
-<div><dt>The code finds you</dt><dd>Each order has its own code. When the transfer is booked the plan is yours, by itself.</dd></div>
-<div id="support"><dt>Other ways, other terms</dt><dd>Support takes them, by the same code and amount. ${supportWords(support)}</dd></div>
-</dl>
-</section>
+${renderPaying(plans, support)}
 </div>`,
   };
+}
+
+function renderPaying(plans: readonly PlanView[], support: Support): Html {
+  const isSold = plans.some(({ canBeOrdered }) => canBeOrdered);
+  return html`<section class="section faq" aria-labelledby="paying">
+<h2 id="paying">${isSold ? 'How paying works' : 'How to get a plan'}</h2>
+<dl>
+${
+  isSold &&
+  html`<div><dt>By bank transfer</dt><dd>You get a QR code for your banking app, with amount, account and reference filled in.</dd></div>
+<div><dt>Matched by its code</dt><dd>Each order has its own code. Once the transfer is booked, your plan starts automatically.</dd></div>`
+}
+<div id="support"><dt>${isSold ? 'Other ways to pay, other terms' : 'Support'}</dt><dd>${supportWords(support)}</dd></div>
+</dl>
+</section>`;
 }
 
 export function renderPlanCards(plans: readonly PlanView[], isSignedIn: boolean, currentPlanId?: string): Html {
@@ -50,7 +58,7 @@ function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: 
   const title = html`<span class="visually-hidden"> ${name}</span>`;
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">Start${title}</a>`;
-  if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">Ask for it${title}</a>`;
+  if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">Ask support${title}</a>`;
   if (!isSignedIn) return html`<a class="button button-quiet" href="/login?return_to=/plans">Choose${title}</a>`;
   return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
 <input type="hidden" name="planId" value="${id}">

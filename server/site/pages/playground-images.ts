@@ -15,11 +15,11 @@ ${withheldNotice(view, 'images', image)}
 <textarea class="input" id="image-prompt" name="prompt" required maxlength="32000" rows="3" placeholder="A tug in the harbour at dawn"></textarea></div>
 <div class="options">
 ${modelSelect('image-model', image)}
-<div class="field"><label for="image-size">Size</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">As the model likes</option></select></div>
-<div class="field"><label for="image-count">How many</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
+<div class="field"><label for="image-size">Size</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">Let the model decide</option></select></div>
+<div class="field"><label for="image-count">Number of images</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 </div>
-${fileDrop({ id: 'image-references', label: 'Pictures to begin with', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
-<div class="row">${scriptedButton('Make images')}<span class="small muted">Each is a job of its own, and costs like one.</span></div>
+${fileDrop({ id: 'image-references', label: 'Input images', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
+<div class="row">${scriptedButton('Create images')}<span class="small muted">Each image is one job and counts as one request.</span></div>
 <p class="problem" role="alert"></p>
 </form>
 <p class="visually-hidden" id="image-news" role="status"></p>

@@ -11,15 +11,15 @@ ${withheldNotice(view, 'extract')}
 <div class="form-row">
 <div class="field"><label for="link-url">Public link</label>
 <input class="input" id="link-url" name="url" type="url" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
-${scriptedButton('Read the link')}
+${scriptedButton('Extract')}
 </div>
 <details><summary>Options</summary><div class="options">
 <div class="field"><label for="link-reviews">Reviews of a product, at most</label><input class="input" id="link-reviews" name="reviews" type="number" min="1" max="100" value="10"></div>
-<div class="field"><label for="link-sort">Their order</label><select class="input" id="link-sort" name="sort"><option value="recommended">Recommended</option><option value="latest">Latest</option></select></div>
-<label class="check"><input type="checkbox" name="audio" checked> Link an MP3 of a video</label>
+<div class="field"><label for="link-sort">Order of the reviews</label><select class="input" id="link-sort" name="sort"><option value="recommended">Recommended</option><option value="latest">Latest</option></select></div>
+<label class="check"><input type="checkbox" name="audio" checked> Include an MP3 link</label>
 <label class="check"><input type="checkbox" name="background"> Products as a background job</label>
 </div></details>
-<details><summary>What it reads</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>
+<details><summary>Supported links</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>
 <p class="problem" role="alert"></p>
 </form>
 <p class="work" id="link-work" role="status"></p>

@@ -16,7 +16,7 @@ function chat(view: PlaygroundView): Html {
 ${withheldNotice(view, 'text', text)}
 <div class="chat-frame" id="chat-log" role="log" aria-label="Chat" tabindex="0"><ol class="chat" id="chat-entries"></ol></div>
 <form class="stack" id="chat-form">
-<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" maxlength="20000" placeholder="Enter sends, Shift and Enter breaks the line"></textarea></div>
+<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" maxlength="20000" placeholder="Enter sends, Shift+Enter starts a new line"></textarea></div>
 <div class="form-row">${modelSelect('chat-model', text)}${scriptedButton('Send')}<button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>
 <p class="problem" role="alert"></p>
 </form></section>`;
@@ -24,7 +24,7 @@ ${withheldNotice(view, 'text', text)}
 
 function speech(view: PlaygroundView): Html {
   const { speak } = view.models;
-  return html`<section class="card stack" aria-labelledby="speech-title"><h3 id="speech-title">Speak a text</h3>
+  return html`<section class="card stack" aria-labelledby="speech-title"><h3 id="speech-title">Text to speech</h3>
 ${withheldNotice(view, 'audio', speak)}
 <form class="stack" id="speech-form">
 <div class="field"><label for="speech-text">Text</label><textarea class="input" id="speech-text" name="text" rows="2" required maxlength="4096"></textarea></div>
@@ -39,11 +39,11 @@ ${scriptedButton('Speak')}</div>
 
 function hearing(view: PlaygroundView): Html {
   const { transcribe } = view.models;
-  return html`<section class="card stack" aria-labelledby="hearing-title"><h3 id="hearing-title">Write down a sound</h3>
+  return html`<section class="card stack" aria-labelledby="hearing-title"><h3 id="hearing-title">Transcription</h3>
 ${withheldNotice(view, 'audio', transcribe)}
 <form class="stack" id="hearing-form">
-${fileDrop({ id: 'hearing-sound', label: 'Sound', words: 'Drop a sound here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
-<div class="form-row">${modelSelect('hearing-model', transcribe)}${scriptedButton('Write it down')}</div>
+${fileDrop({ id: 'hearing-sound', label: 'Recording', words: 'Drop a recording here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
+<div class="form-row">${modelSelect('hearing-model', transcribe)}${scriptedButton('Transcribe')}</div>
 <p class="problem" role="alert"></p>
 </form>
 <p class="work" id="hearing-work" role="status"></p>

@@ -9,7 +9,7 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 
 /** Where the key may not do this, or nothing is ready that could. */
 export function withheldNotice({ withheld }: PlaygroundView, grant: Grant, models?: readonly string[]): Html | false {
-  if (withheld.includes(grant)) return notice('The plan of this account does not hold this.');
+  if (withheld.includes(grant)) return notice('Your plan does not include this.');
   return models?.length === 0 && notice('No model that this account may use is ready for this.');
 }
 

@@ -24,8 +24,8 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
       'playground-hearing.js',
     ],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}">
-<div class="page-head"><h1>Playground</h1><p>What you try here is a request like any other, and counts like one. ${whoAsks(view)}</p></div>
-${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no API key that is good. Requests from here need one as well.</span><a class="button button-small" href="/dashboard">Make a key</a></div>`}
+<div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others. ${whoAsks(view)}</p></div>
+${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no valid API key, and requests from here need one.</span><a class="button button-small" href="/dashboard">Create a key</a></div>`}
 <p class="needs-no-script notice">The playground needs scripts. <a href="/setup">The setup page</a> shows the same requests with curl.</p>
 <div class="tabs needs-script">
 <div role="tablist" aria-label="What to try" class="tab-list">${TABS.map(
@@ -42,5 +42,5 @@ ${TABS.map(
 }
 
 function whoAsks({ key }: PlaygroundView): Html | false {
-  return key !== undefined && html`It is made with your key <code>${key.name}</code>, which never reaches this page.`;
+  return key !== undefined && html`They use your key <code>${key.name}</code>, which never reaches this page.`;
 }

@@ -10,7 +10,7 @@ export function referencePage(files: string): Omit<Page, 'viewer'> {
     scripts: ['reference.js'],
     content: html`<link rel="stylesheet" href="${files}/swagger-ui.css">
 <div class="frame">
-<div class="page-head"><h1>API reference</h1><p>Made from what checks the requests. Programs read <a href="/openapi.json">openapi.json</a>, agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
+<div class="page-head"><h1>API reference</h1><p>Generated from the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
 <p class="needs-no-script notice">The viewer needs scripts; <a href="/openapi.json">openapi.json</a> says the same.</p>
 <div id="reference" class="reference"></div>
 </div>

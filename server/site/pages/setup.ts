@@ -16,8 +16,8 @@ export function setupPage({ clients, baseUrl, isSignedIn }: SetupView): Omit<Pag
     current: '/setup',
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
-<div class="page-head"><h1>Client setup</h1><p>Everything here reads the key from <code>${KEY_VARIABLE}</code>, so that it is in no file
-that is shared. ${isSignedIn ? html`<a href="/dashboard">The dashboard</a> makes keys.` : html`<a href="/login?return_to=/dashboard">Sign in</a> to make one.`}</p></div>
+<div class="page-head"><h1>Client setup</h1><p>All examples read the key from <code>${KEY_VARIABLE}</code>, so that it never gets into a
+file that is shared. ${isSignedIn ? html`You create keys on <a href="/dashboard">the dashboard</a>.` : html`<a href="/login?return_to=/dashboard">Sign in</a> to create one.`}</p></div>
 <dl class="facts setup-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
 <div class="tabs">
 <div role="tablist" aria-label="Clients" class="tab-list needs-script">${clients.map(

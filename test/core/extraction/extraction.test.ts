@@ -250,6 +250,26 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: 'https://inv.example/loop' }))).to.equal('short_link_dead');
   });
 
+  it('says of a short link that leads nowhere whose it was, and how asking went', async () => {
+    const opened = await open({
+      resolve: async ({ link: { id } }) => {
+        if (id === 'dead') throw new GatewayError('short_link_dead', 'It leads nowhere.', { reason: 'HTTP 404' });
+        return new URL(id === 'loop' ? 'https://inv.example/loop' : 'https://elsewhere.example/@somebody');
+      },
+    });
+    gateway = opened.gateway;
+    for (const [id, code, reason] of [
+      ['dead', 'short_link_dead', 'HTTP 404'],
+      ['loop', 'short_link_dead', undefined],
+      ['profile', 'redirected_to_unsupported', 'elsewhere.example'],
+    ] as const) {
+      const error = await opened.gateway.extract({ url: `https://inv.example/${id}` }).catch((thrown) => thrown);
+      expect([error.code, error.platform, error.reason], id).to.deep.equal([code, 'invented', reason]);
+      expect(error.attempts, id).to.have.length(1);
+      expect(error.attempts[0], id).to.include({ rung: 'short_link', outcome: code });
+    }
+  });
+
   it('stops the work when nobody waits any more, and only then', async () => {
     let begun = 0;
     let aborted = 0;

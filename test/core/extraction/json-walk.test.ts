@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import {
   asArray,
   asBoolean,
+  asCount,
   asNumber,
+  asPositive,
   asRecord,
   asString,
   at,
@@ -26,6 +28,9 @@ describe('walking JSON', () => {
     expect([asNumber(1.5), asNumber('12'), asNumber('-3.5')]).to.deep.equal([1.5, 12, -3.5]);
     for (const value of ['', '1e3', '0x10', ' 1', '12345678901234567', Number.NaN, null])
       expect(asNumber(value)).to.equal(undefined);
+    expect([asCount(0), asCount('12'), asPositive(7)]).to.deep.equal([0, 12, 7]);
+    for (const value of [-1, 1.5, 2 ** 53, null]) expect(asCount(value)).to.equal(undefined);
+    expect([asPositive(0), asPositive('0')]).to.deep.equal([undefined, undefined]);
     expect([asArray([1]), asArray({ length: 0 })]).to.deep.equal([[1], undefined]);
     expect([asRecord({ a: 1 }), asRecord([]), asRecord(null)]).to.deep.equal([{ a: 1 }, undefined, undefined]);
     expect([asBoolean(false), asBoolean('false')]).to.deep.equal([false, undefined]);

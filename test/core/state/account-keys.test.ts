@@ -82,6 +82,17 @@ for (const engine of engines) {
       expect((await state.keys.find(third.id))?.expiresAt).to.equal(clock.now());
     });
 
+    it('counts a key that was rotated again once its successor is revoked', async () => {
+      const old = await issue(1);
+      const successor = await rotate(old.id);
+      expect(await codeOf(issue(1))).to.equal('too_many_keys');
+      await state.keys.revoke(successor.id, clock.now());
+      expect(await codeOf(issue(1))).to.equal('too_many_keys');
+      const again = await rotate(old.id, 2 * HOUR_MS);
+      expect(await state.keys.find(old.id)).to.include({ replacedBy: again.id, expiresAt: clock.now() + HOUR_MS });
+      expect(await codeOf(rotate(old.id))).to.equal('key_replaced');
+    });
+
     it('rotates a key once where several ask at the same moment', async () => {
       const old = await issue();
       const codes = await Promise.all(Array.from({ length: 4 }, () => codeOf(rotate(old.id))));
@@ -107,6 +118,21 @@ for (const engine of engines) {
       clock.advance(90 * DAY_MS + 1);
       const second = await issue();
       expect(await keptWith(second.id)).to.deep.equal([...unused.slice(-20), first.id, false]);
+    });
+
+    it('keeps one that has just ended until every node knows, however old it is', async () => {
+      const old = await issue(30);
+      clock.advance(1);
+      for (let count = 0; count < 21; count += 1) await state.keys.revoke((await issue(30)).id, clock.now());
+      clock.advance(2 * HOUR_MS);
+      const since = clock.now();
+      await state.keys.revoke(old.id, since);
+      await issue(30);
+      const told = (await state.keys.changedSince(since)).find(({ id }) => id === old.id);
+      expect(told).to.include({ revokedAt: since });
+      clock.advance(HOUR_MS);
+      await issue(30);
+      expect(await state.keys.find(old.id)).to.equal(undefined);
     });
 
     it('gives a plan to the account and to all its keys, and says so to every node', async () => {
@@ -184,6 +210,24 @@ for (const engine of engines) {
       expect(await budgetOf(third)).to.include({ tokenLimit: 30_000_000, expiresAt: clock.now() + 5 * DAY_MS });
       expect(await grant(TOKENS)).to.include({ expiresAt: null, budgetId: third.budgetId });
       expect(await grant(short)).to.include({ expiresAt: null, budgetId: third.budgetId });
+    });
+
+    it('neither adds to the free plan nor takes its end from it, and that is taken up again as it stood', async () => {
+      const key = await issue();
+      const { budgetId } = key;
+      const { reservation } = await state.admissions.admit({
+        ...CHAT,
+        reserve: { budgetId: budgetId ?? '', tokens: 1 },
+      });
+      state.admissions.settle(settlement({ reservation, keyId: key.id }));
+      await state.admissions.flush();
+      const requests = { ...TOKENS, planId: 'requests', durationMs: 5 * DAY_MS };
+      const plan = await grant({ ...requests, budget: { ...FREE.budget, requestLimit: 100 } } as PlanTerms);
+      expect(plan).to.include({ planId: 'requests', expiresAt: clock.now() + 5 * DAY_MS });
+      expect(await budgetOf(plan)).to.include({ requestLimit: 100, requestsUsed: 0, expiresAt: plan.expiresAt });
+      clock.advance(5 * DAY_MS);
+      expect(await issue()).to.include({ planId: 'free', budgetId, expiresAt: null });
+      expect(await budgetOf({ budgetId })).to.include({ planId: 'free', requestLimit: 50, requestsUsed: 1 });
     });
 
     it('knows no plan of an account that is not there', async () => {

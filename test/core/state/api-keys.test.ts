@@ -54,7 +54,7 @@ for (const engine of engines) {
         expect(await state.keys.find(record.id)).to.deep.equal(record);
         expect(await state.keys.list()).to.deep.include(record);
       }
-      expect(await state.keys.find('nobody')).to.equal(undefined);
+      for (const id of ['nobody', 'nob\u0000dy']) expect(await state.keys.find(id)).to.equal(undefined);
     });
 
     it('lists in the order of creation and refuses an id that is taken', async () => {

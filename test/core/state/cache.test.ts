@@ -4,6 +4,8 @@ import { expect } from 'chai';
 import type { Cache } from '../../../core/contracts/services.js';
 import { untilConnected } from '../../support/connected-cache.js';
 import { freePort, startRedis, type TestRedis } from '../../support/redis.js';
+import { type ScriptedRedis, startScriptedRedis } from '../../support/scripted-redis.js';
+import { until } from '../../support/until.js';
 import { createPlace, engines, ListLogger, ManualClock, type Place } from './engines.js';
 
 interface Surroundings {
@@ -179,4 +181,84 @@ describe('a cache that is not well', () => {
     expect(count()).to.deep.equal({ rows: 2 });
     file.close();
   });
+});
+
+describe('a Redis that does not do as it should', () => {
+  let place: Place;
+  let logger: ListLogger;
+  let redis: ScriptedRedis;
+  let cache: Cache;
+
+  beforeEach(async () => {
+    place = await createPlace();
+    logger = new ListLogger();
+    redis = await startScriptedRedis();
+    ({ cache } = await place.open({ cacheUrl: redis.url, logger }));
+    await untilConnected(cache);
+    await cache.set('one', 'the first', 60_000);
+    await cache.set('two', 'the second', 60_000);
+    logger.lines.length = 0;
+  });
+
+  afterEach(async () => {
+    await place.remove();
+    await until(() => redis.open === 0);
+    await redis.close();
+  });
+
+  const isGet = ({ name }: { name: string }) => name === 'GET';
+  const isAgainOfUse = () => until(async () => (await cache.get('two')) === 'the second', 50);
+
+  it('is asked for one key and never believed for another, where an answer cannot be understood', async () => {
+    let asked = 0;
+    redis.setFault((command) => {
+      if (isGet(command)) asked += 1;
+      return isGet(command) && asked === 1 ? { raw: 'HTTP/1.1 400 Bad Request\r\n\r\n' } : 'answer';
+    });
+    const first = cache.get('one');
+    await until(() => asked > 0);
+    const second = cache.get('two');
+    expect(await first).to.equal(undefined);
+    expect(await second).to.be.oneOf([undefined, 'the second']);
+    await isAgainOfUse();
+    expect(await cache.get('one')).to.equal('the first');
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
+  });
+
+  it('is used again over a new connection where the one there was has fallen silent', async () => {
+    redis.setFault((command) => (isGet(command) ? 'hang' : 'answer'));
+    const unanswered = await Promise.all(Array.from({ length: 20 }, () => cache.get('one')));
+    expect(new Set(unanswered)).to.deep.equal(new Set([undefined]));
+    redis.setFault();
+    await isAgainOfUse();
+    expect(redis.open).to.equal(1);
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
+  });
+
+  for (const greeting of ['hang', { raw: '\0\0nothing\r\n' }] as const) {
+    it(`is used again where it begins a connection badly (${JSON.stringify(greeting)})`, async () => {
+      redis.setFault((command) => (isGet(command) ? 'reset' : greeting));
+      expect(await cache.get('one')).to.equal(undefined);
+      await until(() => redis.commands.some(({ name }) => name === 'CLIENT'));
+      redis.setFault();
+      await isAgainOfUse();
+      expect(redis.open).to.equal(1);
+    });
+  }
+
+  for (const error of [
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    "READONLY You can't write against a read only replica.",
+  ]) {
+    it(`still gives what it has where it takes no more (${error.split(' ')[0]}), which is said once`, async () => {
+      redis.setFault(({ name }) => (name === 'SET' ? { error } : 'answer'));
+      for (let round = 0; round < 5; round += 1) await cache.set('one', 'another', 60_000);
+      expect(await cache.get('one')).to.equal('the first');
+      expect(redis.commands.filter(({ name }) => name === 'SET')).to.have.length(5);
+      expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
+      redis.setFault();
+      await cache.set('one', 'another', 60_000);
+      expect(await cache.get('one')).to.equal('another');
+    });
+  }
 });

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Clock } from '../../../core/contracts/services.js';
 import { systemClock } from '../../../core/services/clock.js';
+import { describeError } from '../../../core/services/log-error.js';
 import { openS3Files, type S3Files } from '../../../core/state/files-s3.js';
 import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/object-proxy.js';
 import { type ObjectServer, startObjectServer } from '../../support/object-server.js';
+import { until } from '../../support/until.js';
 import { ListLogger } from './engines.js';
 import { content, describeStorage, refusal } from './storage-contract.js';
 
@@ -282,7 +284,7 @@ describe('files in an object store', () => {
       proxy.setFault(() => fault);
       expect(await refusal(node.files.stat('there.png')), `${fault}`).to.equal('upstream_unavailable');
     }
-    for (const fault of [403, 'skew', 'redirect'] as const) {
+    for (const fault of [304, 403, 412, 'skew', 'redirect'] as const) {
       proxy.setFault(() => fault);
       expect(await refusal(node.files.stat('there.png')), `${fault}`).to.equal('upstream_unavailable');
       expect(await refusal(node.files.read('there.png')), `${fault}`).to.equal('upstream_unavailable');
@@ -317,6 +319,44 @@ describe('files in an object store', () => {
     clock.advance(15_000);
     const outcome = await node.files.ping().catch((error: unknown) => error);
     expect(outcome).to.be.an('error').with.property('message', 'The object store answered 403 Injected.');
+  });
+
+  const ERROR_XML = '<?xml version="1.0"?>\n<Error><Code>SlowDown</Code><Message>Secret words</Message></Error>';
+  for (const [what, body, code] of [
+    ['a page', '<!doctype html><title>We are moving house</title>', 'something else than it was asked'],
+    ['an error that says it is none', ERROR_XML, '500 SlowDown'],
+  ] as const) {
+    it(`does not take ${what} for the answer of a store`, async () => {
+      const node = await open();
+      proxy.setFault(() => ({ status: 200, headers: { 'content-type': 'application/xml' }, body }));
+      const outcome = await node.files.ping().catch((error: unknown) => error);
+      expect(outcome).to.be.an('error').with.property('message').that.contains(code);
+      await write(node, 'kept.png');
+      expect(await sourceOf(node, 'kept.png')).to.equal('local_cache');
+      proxy.setFault();
+      await untilStored(node);
+    });
+  }
+
+  it('repeats nothing of what a store says where it should say that an upload is complete', async () => {
+    const node = await open({ patienceMs: 30_000, roundMs: 600_000 });
+    const body = 'Secret words, AWSAccessKeyId=S3RVER';
+    proxy.setFault(({ method, query }) =>
+      method === 'POST' && query.includes('uploadId') ? { status: 200, body } : undefined,
+    );
+    await write(node, 'large.png', randomBytes(9_000_000));
+    expect(await sourceOf(node, 'large.png')).to.equal('local_cache');
+    const said = node.logger.lines.flatMap(({ fields }) => JSON.stringify(describeError(fields?.error, String)));
+    expect(said).to.have.length(2);
+    expect(said.join()).not.to.contain('Secret words').and.not.to.contain('S3RVER');
+  });
+
+  it('keeps no connection on which an answer never ends', async () => {
+    const node = await open({ roundMs: 600_000 });
+    proxy.setFault(() => ({ status: 200, headers: { 'content-length': '100' }, body: '<', endless: true }));
+    const outcomes = await Promise.all(['a.png', 'b.png'].map((name) => refusal(node.files.delete(name))));
+    expect(outcomes).to.deep.equal(['upstream_unavailable', 'upstream_unavailable']);
+    await until(() => proxy.open === 0);
   });
 
   it('removes what is over, and nothing else, also where a sweep breaks off', async () => {

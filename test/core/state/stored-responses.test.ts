@@ -21,6 +21,7 @@ for (const engine of engines) {
       state.storedResponses.remember(made);
       expect(await state.storedResponses.find('resp_1', 'one')).to.deep.equal(made);
       expect(await state.storedResponses.find('resp_1', 'two')).to.equal(undefined);
+      expect(await state.storedResponses.find('resp_\u0000', 'one')).to.equal(undefined);
       await state.close();
       const again = await place.open();
       expect(await again.storedResponses.find('resp_1', 'one')).to.deep.equal(made);

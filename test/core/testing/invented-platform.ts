@@ -26,7 +26,7 @@ export const ID = 'kL9mN2pQ4r';
 export const TOKEN = 'token-that-nobody-may-see';
 const HOST = 'invented.example';
 
-export const options = Type.Object(
+const options = Type.Object(
   { token: Type.Optional(Type.String()), language: Type.String({ default: 'en' }) },
   { additionalProperties: false },
 );

@@ -63,7 +63,7 @@ const asking: Send = async (call, context) => {
 function ask(call: TextCall, { http, options: { key = '' } }: Context): Promise<HttpStream> {
   call.signal.throwIfAborted();
   return http.stream({
-    url: `https://invented.example/${call.route}`,
+    url: `https://invented.example/${call.task ?? call.route}`,
     method: 'POST',
     headers: { authorization: key },
     body: replaceMembers(call.body, { model: MODEL }),
@@ -153,6 +153,9 @@ describe('the testing kit for text providers', () => {
 
     it('passes one that keeps to the rules', async () => expect(await check({})).to.deep.equal([]));
     it('passes one that stores responses', async () => expect(await check({ stored: storing })).to.deep.equal([]));
+
+    it('passes one that does more than answer', async () =>
+      expect(await check({ more: { tasks: ['compact', 'input_tokens'] } })).to.deep.equal([]));
 
     const routes = ['chat_completions', 'responses'] as const;
     const wrong: Readonly<Record<string, Wrong>> = {
@@ -354,6 +357,15 @@ describe('the testing kit for text providers', () => {
         }),
         finds: ['closes the connection of a reader who leaves'],
       },
+      'tokens that are counted by having them answered': {
+        send: ({ task, ...call }, context) => asking(call, context),
+        more: { tasks: ['input_tokens'] },
+        finds: ['does what it says it does besides answering'],
+      },
+      'work that nobody knows': {
+        more: { tasks: ['shorten' as 'compact'] },
+        finds: ['does what it says it does besides answering'],
+      },
       'responses that are looked for anywhere': {
         stored: (call, context) => storing({ ...call, upstream: 'one' }, context),
         finds: ['knows a response that is not there for one'],
@@ -375,8 +387,8 @@ describe('the testing kit for text providers', () => {
   });
 
   describe('without one', () => {
-    const check = (send: Send, only?: readonly string[], stored?: typeof storing) =>
-      failing(textProviderChecks(definition(send, {}, stored)), only);
+    const check = (send: Send, only?: readonly string[], stored?: typeof storing, more?: Partial<TextProvider>) =>
+      failing(textProviderChecks(definition(send, more, stored)), only);
     const said = (call: TextCall) => {
       const { messages, input } = call.parsed as { messages?: { content: string }[]; input?: string };
       return input ?? messages?.[0]?.content ?? '';
@@ -426,7 +438,7 @@ describe('the testing kit for text providers', () => {
 
     it('passes one that keeps to the rules', async () => expect(await check(own)).to.deep.equal([]));
 
-    const wrong: Readonly<Record<string, { send: Send; stored?: typeof storing; finds: readonly string[] }>> = {
+    const wrong: Readonly<Record<string, Wrong & { send: Send }>> = {
       'another text as a stream': {
         send: speaking((call) => said(call) + (call.stream ? '!' : '')),
         finds: ['says the same at once and as a stream, and counts it the same'],
@@ -464,6 +476,11 @@ describe('the testing kit for text providers', () => {
           'ends at once when the caller leaves in the middle',
         ],
       },
+      'an answer in the place of a count': {
+        send: own,
+        more: { tasks: ['input_tokens'] },
+        finds: ['does what it says it does besides answering'],
+      },
       'a response that cannot be deleted': {
         send: own,
         async stored() {
@@ -481,8 +498,8 @@ describe('the testing kit for text providers', () => {
         finds: ['finds a response again where it stores them', 'knows a response that is not there for one'],
       },
     };
-    for (const [name, { send, stored, finds }] of Object.entries(wrong)) {
-      it(`finds ${name}`, async () => expect(await check(send, finds, stored)).to.have.members([...finds]));
+    for (const [name, { send, stored, more, finds }] of Object.entries(wrong)) {
+      it(`finds ${name}`, async () => expect(await check(send, finds, stored, more)).to.have.members([...finds]));
     }
   });
 });

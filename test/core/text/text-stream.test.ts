@@ -314,12 +314,19 @@ describe('streams of text', () => {
     expect(text).to.equal('event: x\nid: 7\ndata: {"id":"1", "model": "m-5.5", "choices":[]}\n\ndata: [DONE]\n\n');
   });
 
-  it('are expected to use no more than can be counted', async () => {
-    for (const more of [{ max_tokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }, { max_tokens: 2e15 }]) {
+  it('are expected to use no more than can be counted, and as much as any upstream may take for the most', async () => {
+    for (const [more, most] of [
+      [{ max_tokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }, 1e12],
+      [{ max_tokens: 2e15 }, 1e12],
+      [{ max_completion_tokens: 1, max_tokens: 5_000 }, 5_000],
+      [{ max_completion_tokens: 5_000, max_tokens: 1, n: 2 }, 10_000],
+      [{ max_completion_tokens: -5, max_tokens: 0.5 }, 1_024],
+    ] as const) {
       const parsed = { ...bodyOf('chat_completions'), ...more };
       const body = Buffer.from(JSON.stringify(parsed));
       const request = { route: 'chat_completions', body, parsed, accountId: 'one', requestId: 'req_1' } as const;
-      expect((await gateway.text.prepare(request)).mostTokens).to.be.within(1e12, 1e12 + body.length);
+      const { mostTokens } = await gateway.text.prepare(request);
+      expect(mostTokens, JSON.stringify(more)).to.be.within(most, most + body.length);
     }
   });
 
