@@ -14,6 +14,7 @@ import type {
 } from 'mediagate';
 import { type KeyWindows, lookAtWindows } from '../key-windows.js';
 import type { DayRange } from '../usage-days.js';
+import { lookAtUsage } from '../usage-view.js';
 import { isGood } from './key-state.js';
 
 /** A key of an account, without its secret. */
@@ -74,14 +75,10 @@ export function createAccountView(options: AccountViewOptions): AccountView {
     keys: newestFirst,
     async overview(user, range) {
       const { accountId } = user;
-      const [account, records, totals] = await Promise.all([
-        find(user),
-        newestFirst(user),
-        ledger.totals({ accountId, ...range }),
-      ]);
+      const [account, records] = await Promise.all([find(user), newestFirst(user)]);
       const budgetId = account.plan?.budgetId ?? null;
-      const [budget, images, looked] = await Promise.all([
-        budgetId === null ? undefined : budgets.find(budgetId),
+      const [{ budget, totals }, images, looked] = await Promise.all([
+        lookAtUsage({ budgets, ledger }, budgetId, { accountId, ...range }),
         imagesOf(account),
         Promise.all(records.map(look)),
       ]);

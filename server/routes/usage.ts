@@ -4,6 +4,7 @@ import { lookAtWindows } from '../key-windows.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
+import { lookAtUsage } from '../usage-view.js';
 import { readRangeQuery } from '../wire/range-query.js';
 import { encodeKeyUsage } from '../wire/usage.js';
 
@@ -24,10 +25,9 @@ export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes
     const key = keyOf(context);
     polls.admit(key.id);
     const range = readRangeQuery(context.query, clock.now());
-    const [looked, budget, totals] = await Promise.all([
+    const [looked, { budget, totals }] = await Promise.all([
       lookAtWindows(windows, key),
-      key.budgetId === null ? undefined : budgets.find(key.budgetId),
-      ledger.totals({ keyId: key.id, ...range }),
+      lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
     ]);
     context.res.setHeader('Cache-Control', 'no-store');
     context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import pg from 'pg';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';
 import { until } from '../support/until.js';
@@ -75,5 +76,35 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     expect(tokens.used).to.equal(used.reduce((sum, one) => sum + one));
     expect(total).to.include({ requests: 3, failed: 0, estimated: 0 });
     expect(total.input_tokens + total.output_tokens).to.equal(tokens.used);
+  });
+
+  // Elsewhere the database is of one process, and nobody else commits.
+  if (stack.name !== 'PostgreSQL, S3 and Redis') return;
+
+  it('never show tokens that no request used', async () => {
+    const { key } = await site.makePlanKey('small');
+    const headers = { authorization: `Bearer ${key}` };
+    await (await site.post(ROUTE, BODY, { headers })).json();
+    const usage = async () => (await site.gateway.request('/v1/usage', { headers })).json;
+    await until(async () => (await usage()).total.requests === 1);
+
+    const other = new pg.Client({ connectionString: place.environment['DATABASE_URL'] });
+    await other.connect();
+    // As a commit of another process that comes while the budget is being read.
+    await other.query('begin; lock table budgets in access exclusive mode');
+    const reading = usage();
+    await until(async () => {
+      const { rowCount } = await other.query(
+        "select 1 from pg_locks where relation = 'budgets'::regclass and not granted",
+      );
+      return rowCount === 1;
+    });
+    await other.query(
+      'update budgets set tokens_used = tokens_used * 2; update usage_totals set requests = requests * 2',
+    );
+    await other.query('commit');
+    await other.end();
+    const { budget, total } = await reading;
+    expect([budget.tokens.used > 0, total.requests]).to.deep.equal([true, 2]);
   });
 });
