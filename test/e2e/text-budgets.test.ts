@@ -88,7 +88,7 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     const usage = async () => (await site.gateway.request('/v1/usage', { headers })).json;
     await until(async () => (await usage()).total.requests === 1);
 
-    const other = new pg.Client({ connectionString: place.environment['DATABASE_URL'] });
+    const other = new pg.Client({ connectionString: place.settings.databaseUrl });
     await other.connect();
     // As a commit of another process that comes while the budget is being read.
     await other.query('begin; lock table budgets in access exclusive mode');
