@@ -6,7 +6,7 @@ const STEP = 5_000;
 const STEPS = 40;
 const STREAMS = 2_000;
 const CONNECTIONS = 32;
-/** Until then buffers, caches and compiled code find their size. */
+/** Of the same mix: until then buffers, caches and compiled code find their size. */
 const WARM_UP = 100_000;
 const MOST_MEGABYTES = 1;
 /** Requests after which what is measured is said once. */
@@ -31,12 +31,14 @@ export async function measureSoak(): Promise<Figure[]> {
       count: perStep,
       body: chatRequest({ stream: true }),
     } as const;
-    const points: [units: number, megabytes: number][] = [];
-    await load({ ...plain, count: WARM_UP });
-    await load(streams);
-    for (let step = 1; step <= STEPS; step += 1) {
+    const takeStep = async () => {
       await load({ ...plain, count: STEP });
       await load(streams);
+    };
+    const points: [units: number, megabytes: number][] = [];
+    for (let step = 0; step < WARM_UP / STEP; step += 1) await takeStep();
+    for (let step = 1; step <= STEPS; step += 1) {
+      await takeStep();
       points.push([(step * STEP) / UNIT, residentMegabytes(gateway.pid)]);
       process.stderr.write(`${step * STEP} requests, ${step * perStep} streams: ${points.at(-1)?.[1].toFixed(1)} MB\n`);
     }
