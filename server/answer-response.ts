@@ -1,4 +1,6 @@
-import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
+
+const { ServerResponse } = process.getBuiltinModule('node:http');
 
 /**
  * A response whose fields are written down one after the other where nobody looks for one of them before. Node keeps those
@@ -78,7 +80,7 @@ function isSameName(one: string, other: string): boolean {
 }
 
 /** Adds a field to an answer that has not begun; to be set where one of that name may be set already. */
-export function addField(response: ServerResponse, name: string, value: string): void {
+export function addField(response: InstanceType<typeof ServerResponse>, name: string, value: string): void {
   if (response instanceof AnswerResponse) response.addField(name, value);
   else response.setHeader(name, value);
 }

@@ -1,4 +1,4 @@
-import Router from '@koa/router';
+import type Router from '@koa/router';
 import type Koa from 'koa';
 import {
   type Budgets,
@@ -30,6 +30,7 @@ import { logRequest } from './middleware/request-log.js';
 import type { Next, RequestContext, RequestState } from './middleware/request-state.js';
 import { setSecurityHeaders } from './middleware/response-headers.js';
 import { createPollGuard } from './poll-guard.js';
+import { newRouter } from './router.js';
 import { addAudioRoutes } from './routes/audio.js';
 import { addExtractRoutes } from './routes/extract.js';
 import { addExtractBatchRoute } from './routes/extract-batch.js';
@@ -106,7 +107,7 @@ export function createMetricsApp({
   metrics,
   ...rest
 }: Required<Omit<ReceiveDependencies, 'tracer'>>): Koa<RequestState> {
-  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  const router = newRouter();
   addMetricsRoute(router, metrics);
   return assemble(router, rest, []);
 }
@@ -114,7 +115,7 @@ export function createMetricsApp({
 /** A node that only runs jobs: how it fares, and figures. */
 export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestState> {
   const { health, metrics } = dependencies;
-  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  const router = newRouter();
   addHealthRoutes(router, health);
   if (metrics) addMetricsRoute(router, metrics);
   return assemble(router, dependencies, []);
@@ -155,7 +156,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
-  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  const router = newRouter();
   const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
   const bodies = createBodyBudget();
   metrics?.watch({ bodies });

@@ -1,11 +1,4 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
@@ -13,6 +6,8 @@ import { AnswerResponse } from './answer-response.js';
 import { newRequestId } from './middleware/request-id.js';
 import { SECURITY_HEADERS } from './middleware/response-headers.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './wire/errors.js';
+
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** A connection that lives for ever keeps its client on one node for ever. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;

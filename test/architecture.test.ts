@@ -200,6 +200,19 @@ describe('architecture', () => {
     const names = new Set(loaded.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]));
     expect(LAZY_PACKAGES.filter((name) => names.has(name))).to.deep.equal([]);
   });
+
+  // `import … from 'node:http'` reads all that it offers, among it a WebSocket that comes with the whole of Node's own fetch:
+  // 14 MB and a twentieth of the start. `process.getBuiltinModule('node:http')` takes what is named alone.
+  it("does not load Node's own fetch with the server", async () => {
+    const script = `
+      await import('mediagate/server');
+      console.log(JSON.stringify(process.moduleLoadList.filter((name) => /deps.undici/.test(name))));
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: packageRoot,
+    });
+    expect(JSON.parse(stdout)).to.deep.equal([]);
+  });
 });
 
 function listFiles(folder: string): string[] {

@@ -1,9 +1,11 @@
-import { type ClientRequest, request as httpRequest } from 'node:http';
+import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { GatewayError } from '../errors.js';
 import type { AddressGuard } from './address-guard.js';
 import type { EgressProxy } from './egress-proxy.js';
+
+const { request: httpRequest } = process.getBuiltinModule('node:http');
 
 /** How connections leave the forward proxy. The guard has judged the URL before. */
 export interface Dial {

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { AddressGuard } from './address-guard.js';
 import type { Dial } from './forward-proxy-dial.js';
 import { type Pass, ProxyRefusal } from './forward-proxy-pass.js';
 import { HOP_FIELDS } from './http-headers.js';
+
+const { request: httpRequest } = process.getBuiltinModule('node:http');
 
 export interface ForwardedRequest {
   request: IncomingMessage;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { AddressGuard } from './address-guard.js';
 import type { EgressProxy } from './egress-proxy.js';
@@ -8,6 +8,8 @@ import { createDial } from './forward-proxy-dial.js';
 import { forwardRequest } from './forward-proxy-http.js';
 import { createPass, type Pass, type PassLimits, ProxyRefusal, statusOf } from './forward-proxy-pass.js';
 import { openTunnel } from './forward-proxy-tunnel.js';
+
+const { createServer } = process.getBuiltinModule('node:http');
 
 export interface ForwardProxyOptions {
   guard: AddressGuard;

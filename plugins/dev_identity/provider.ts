@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isLoopbackHost, type Logger, type OpenIdentityProvider, type OpenIdentityProviderCall } from 'mediagate';
 import { Provider } from 'oidc-provider';
 import { configure } from './configuration.js';
@@ -8,6 +8,7 @@ import { renderFailurePage } from './pages.js';
 import { createPeople } from './people.js';
 import { answerSignInPage } from './sign-in-page.js';
 
+const { createServer } = process.getBuiltinModule('node:http');
 const CLIENT_ID = 'mediagate';
 
 export interface ProviderOptions extends OpenIdentityProviderCall {

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'mediagate';
 
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 const DAY_MS = 86_400_000;
 
 /** For programs that act for somebody. */
