@@ -50,19 +50,26 @@ export function addMessageRoutes(router: Router<RequestState>, options: MessageR
   }
   const { auth, bodies } = options;
   const authenticate = auth({ grant: 'text', allowApiKeyHeader: true });
-  const works = { [MESSAGES]: answerMessage, [COUNT_TOKENS]: countTokens };
-  for (const [path, work] of Object.entries(works)) {
+  const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
+  for (const [path, ready] of Object.entries(works)) {
     router.post(path, markAnthropic, markModel, nameRequest, authenticate, async (context: RequestContext) => {
       const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: keyOf(context).id };
       const { value, release } = await takeJsonBody(context.req, context.res, limits);
       try {
-        await work(context, options, value, release);
+        const work = await ready(context, options, value);
+        await work(release);
       } finally {
         release();
       }
     });
   }
 }
+
+/**
+ * What a request that was found good comes to; nothing of its body is kept in it for as long as the answer takes.
+ * @param release Gives the body's place in the budget back.
+ */
+type Work = (release: () => void) => Promise<void>;
 
 /** Routes that are there and disabled: who has a key is told where to turn, in the shape that these routes have. */
 function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
@@ -81,14 +88,17 @@ function nameRequest(context: RequestContext, next: Next): Promise<unknown> {
   return next();
 }
 
-/** @param release Gives the body's place in the budget back. */
+async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Members): Promise<Work> {
+  const message = await prepareMessage(context, options.gateway, sent);
+  return (release) => answerMessage(context, options, message, release);
+}
+
 async function answerMessage(
   context: RequestContext,
-  { gateway, usage, clock }: MessageRoutes,
-  sent: Members,
+  { usage, clock }: MessageRoutes,
+  { prepared, stream, ignored, ...how }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { prepared, stream, ignored, ...how } = await prepareMessage(context, gateway, sent);
   const { model, mostTokens: tokens } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens }, async (work) => {
     const exchange = prepared.send();
@@ -124,10 +134,12 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: M
   return { prepared, stream, route, stops, showsThinking, ignored: [...ignored, ...ignoredEffort(thinking, efforts)] };
 }
 
-/** Of a model that has both formats, the one that says more. What is no model is told so by who looks for it. */
-function formatOf(gateway: Gateway, { model }: MessageRequest): { route: TextRoute; efforts: readonly string[] } {
-  const { routes = [], efforts = [] } = gateway.text.models().find(({ id }) => id === model) ?? {};
-  return { route: routes.length === 0 || routes.includes('responses') ? 'responses' : 'chat_completions', efforts };
+/** Of a model that has both formats, the one that says more. What is no text model is told so by who looks for it. */
+function formatOf(gateway: Gateway, { model }: MessageRequest) {
+  const found = gateway.text.models().find(({ id }) => id === model);
+  const { routes = ['responses'], efforts = [] } = found ?? {};
+  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  return { isThere: found !== undefined, route, efforts };
 }
 
 function bodyOf(context: RequestContext, parsed: Members) {
@@ -141,27 +153,26 @@ function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
 }
 
 /** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
-async function countTokens(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Members): Promise<void> {
+async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Members): Promise<Work> {
   const request = decodeCounted(sent);
-  const { route, efforts } = formatOf(gateway, request);
+  const { isThere, route, efforts } = formatOf(gateway, request);
   const { model } = request;
   const parsed = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
   const body = bodyOf(context, parsed);
-  const prepared =
-    route === 'responses'
-      ? await whereAble(() => gateway.text.prepare({ route, task: 'input_tokens', ...body }))
-      : undefined;
-  await usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
-    const counted = await whereAble(async () => {
-      const exchange = prepared?.send();
-      if (!exchange) return undefined;
-      work.uses(exchange.ended);
-      leaveWithClient(context.res, exchange);
-      const said = await exchange.answer;
-      return readInputTokens(said);
+  const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
+  const prepared = isThere ? await whereAble(prepare) : await prepare();
+  return () =>
+    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
+      const counted = await whereAble(async () => {
+        const exchange = prepared?.send();
+        if (!exchange) return undefined;
+        work.uses(exchange.ended);
+        leaveWithClient(context.res, exchange);
+        const said = await exchange.answer;
+        return readInputTokens(said);
+      });
+      context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
     });
-    context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
-  });
 }
 
 /** @returns Undefined where the model's upstream does not do this. */

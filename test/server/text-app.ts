@@ -30,7 +30,8 @@ export async function startScriptedApp(
   more: ListeningAppOptions = {},
 ): Promise<ListeningApp & { model: ScriptedText }> {
   const model = scriptedText(script, options);
-  const app = await startApp({ ...more, gateway: { plugins: [{ use: model.plugin, timeoutMs: 5_000 }] } });
+  const plugins = [{ use: model.plugin, timeoutMs: 5_000 }];
+  const app = await startApp({ ...more, gateway: { ...more.gateway, plugins } });
   return Object.assign(app, { model });
 }
 
