@@ -213,11 +213,15 @@ function encodeOauthError(error: GatewayError, requestId: string): string {
   return JSON.stringify({ error: known, error_description: error.message, code: error.code, request_id: requestId });
 }
 
+/** `error.type` as Anthropic's SDK knows it. */
+export function anthropicTypeOf({ code }: GatewayError, context: Pick<ErrorContext, 'model'>): string {
+  const { status } = errorClassOf(code, context);
+  return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+}
+
 /** As Anthropic's SDK understands it; its classes go by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
-  const { status } = errorClassOf(error.code, context);
-  const type = ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
-  const told = { type, message: messageOf(error, context) };
+  const told = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
   return JSON.stringify({ type: 'error', error: told, request_id: context.requestId });
 }
 

@@ -613,6 +613,29 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
+    it('with all of it where the upstream tells it in its last event', async () => {
+      const response = responseOf([{ type: 'message', content: [{ type: 'output_text', text: 'Ahoy' }] }]);
+      const { message } = await streamed('responses', [streamOf([{ type: 'response.completed', response }])]);
+      expect(message.content).to.deep.equal([{ type: 'text', text: 'Ahoy', citations: null }]);
+    });
+
+    it('with an error that passes where the gateway shuts down meanwhile', async () => {
+      for (const route of ROUTES) {
+        const { bytes } = vendorStream(route);
+        script = () => ({ pieces: [bytes.subarray(0, 900), 'stall'] });
+        const events: Parameters<typeof readEvents>[1] = [];
+        const read = send(bodyOn(route, { stream: true })).then((answer) => readEvents(answer, events));
+        await until(() => events.some(({ event }) => event === 'ping'));
+        app.gateway.text.cutOff();
+        await read;
+        const { failure } = gather(events);
+        expect(failure?.error).to.deep.equal({
+          type: 'overloaded_error',
+          message: 'The gateway is shutting down; ask again.',
+        });
+      }
+    });
+
     it('with thoughts only where they were asked for', async () => {
       const thinking = { reasoning_content: 'Hm.', content: 'Ahoy' };
       script = () => wholly(chatOf(thinking));

@@ -1,4 +1,5 @@
 import { createEventTexts, GatewayError, type TextAnswer, type TextExchange, type TextRoute } from 'mediagate';
+import { anthropicTypeOf } from '../errors.js';
 import type { Told } from './answer-reader.js';
 import { type BlockSink, createBlockQueue } from './block-queue.js';
 import { createChatReader } from './chat-answer.js';
@@ -70,7 +71,10 @@ export async function* messageEvents(
   }
   const end = reading.end();
   if ('failure' in end) {
-    tell(encodeEvent('error', { error: end.failure, request_id: requestId }));
+    // Where it was no end of the model's own, the gateway knows more about it than the other format has words for.
+    const { failure } = await exchange.ended;
+    const type = failure ? anthropicTypeOf(failure, { model: true }) : end.failure.type;
+    tell(encodeEvent('error', { error: { type, message: end.failure.message }, request_id: requestId }));
   } else {
     const { usage } = await exchange.ended;
     tell(

@@ -6,6 +6,7 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
   let told: Told | undefined;
   let callsTools = false;
   let refuses = false;
+  let hasItems = false;
 
   const events: Readonly<Record<string, (event: Members) => void>> = {
     'response.output_item.added': ({ output_index: index, item }) => beginItem(item, index),
@@ -49,6 +50,7 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
   }
 
   function beginItem(item: unknown, index: unknown): void {
+    hasItems = true;
     if (!isMembers(item) || item.type !== 'function_call') return;
     callsTools = true;
     queue.open(keyOf(index), { type: 'tool_use', id: String(item.call_id ?? item.id), name: String(item.name) });
@@ -77,8 +79,10 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
   }
 
   function end(response: unknown): void {
-    const { status, incomplete_details: details } = isMembers(response) ? response : {};
+    const { status, incomplete_details: details, output } = isMembers(response) ? response : {};
     const reason = status === 'incomplete' && isMembers(details) ? details.reason : undefined;
+    // Some servers tell all of it at once.
+    if (!hasItems && Array.isArray(output)) output.forEach((item, index) => void endItem(item, index));
     queue.closeAll();
     if (reason === 'max_output_tokens') told = { reason: 'max_tokens' };
     else if (reason === 'content_filter' || refuses) told = { reason: 'refusal' };
@@ -102,7 +106,6 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
         fail(answer.error);
         return;
       }
-      answer.output.forEach((item, index) => void endItem(item, index));
       end(answer);
     },
     get told() {
