@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { TextCall, TextRoute } from 'mediagate';
+import { messageEvents } from '../../server/wire/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
 import { inPieces, type Piece, type Script } from '../support/scripted-text.js';
 import { answerTo } from '../support/text-answer.js';
@@ -633,6 +634,23 @@ describe('messages in the formats of the models', () => {
           type: 'overloaded_error',
           message: 'The gateway is shutting down; ask again.',
         });
+      }
+    });
+
+    it('without the model where nobody reads on behind the first event', async () => {
+      for (const route of ROUTES) {
+        script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
+        const { accountId } = (await app.state.keys.list())[0]!;
+        const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
+        const body = Buffer.from(JSON.stringify(parsed));
+        const prepared = await app.gateway.text.prepare({ route, parsed, body, accountId, requestId: 'req_1' });
+        const exchange = prepared.send();
+        const how = { route, model: MODELS[route], stops: [], showsThinking: false, requestId: 'req_1' };
+        const events = messageEvents(await exchange.answer, { ...how, exchange, monotonic: () => performance.now() });
+        await events.next();
+        await events.return();
+        expect((await exchange.ended).complete).to.equal(false);
+        expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
       }
     });
 

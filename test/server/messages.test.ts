@@ -322,4 +322,13 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     const unknown = await rejection(clientOf().messages.countTokens({ model: 'gpt-5', messages }));
     expect(unknown).to.be.instanceOf(Anthropic.NotFoundError);
   });
+
+  it('are told where an upstream counts in no way that is known, and that is taken down', async () => {
+    const question = { model: 'm-5.5', messages: HI };
+    for (const contentType of ['text/event-stream', 'application/json']) {
+      upstream.behave([{ does: 'bytes', bytes: contentType.endsWith('json') ? '{}' : 'data: {}\n\n', contentType }]);
+      expect(await rejection(clientOf().messages.countTokens(question)), contentType).to.include({ status: 502 });
+    }
+    for (const { status } of await ledgerOf(2)) expect(status).to.equal(502);
+  });
 });

@@ -59,7 +59,6 @@ export async function* messageEvents(
   };
   const empty = { content: [], ...describeEnd(undefined), usage: describeWholeUsage(undefined) };
   tell(encodeEvent('message_start', { message: { ...newMessage(model), ...empty } }));
-  yield take();
 
   const reading = read(body, createEventSink(tell), options);
   let toldAt = monotonic();
@@ -108,6 +107,8 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
     const texts = createEventTexts();
     let patience: NodeJS.Timeout | undefined;
     try {
+      // The first event need not wait for the model; and from here on the body is closed, wherever its reader stops.
+      yield false;
       for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
         const data = texts.push(next.value);
         for (const text of data) {
