@@ -63,5 +63,6 @@ export * from './state/upkeep.js';
 export type * from './state/usage.js';
 export type * from './state/users.js';
 export type * from './state/windows.js';
+export { createEventTexts, type EventTexts } from './text/event-texts.js';
 export { type JsonValue, replaceMembers } from './text/json-members.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

@@ -75,6 +75,8 @@ export interface AppDependencies {
   imageDailyLimit?: number;
   /** Bytes of one sound that is sent. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messagesEnabled?: boolean;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. Default: none. */
   trustedProxies?: readonly string[];
   /** Accounts of people. Default: there are none, and nobody signs in. */
@@ -179,7 +181,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addTextRoutes(router, { gateway, auth, bodies, usage });
   addStoredResponseRoutes(router, { gateway, auth, polls });
   addModelRoutes(router, { gateway, auth });
-  addMessageRoutes(router, { auth });
+  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: dependencies.messagesEnabled ?? false });
   addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account && desks) {

@@ -1,4 +1,5 @@
 import type { AudioExchange, AudioOperation, Gateway } from 'mediagate';
+import { nameIgnored } from './ignored-params.js';
 import type { createAuth } from './middleware/auth.js';
 import type { BodyBudget } from './middleware/body-budget.js';
 import type { RequestContext } from './middleware/request-state.js';
@@ -32,8 +33,6 @@ export interface AudioWork<Answer> {
 
 /** Audio is not counted in tokens; but a budget that is used up is used up. */
 const LEAST_TOKENS = 1;
-/** Of a header field, which is to stay short whatever is sent. */
-const MOST_NAMES = 20;
 
 /** Lets a request in whose fields are good, and takes down what it used. */
 export async function workOnAudio<Answer>(
@@ -51,10 +50,4 @@ export async function workOnAudio<Answer>(
     nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
     await send(answer);
   });
-}
-
-/** Names what was left out; the names are those of the open format, or the caller's own. */
-function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
-  const names = [...new Set(ignored)].filter((name) => /^[\w.[\]-]{1,64}$/.test(name)).slice(0, MOST_NAMES);
-  if (names.length > 0) response.setHeader('x-ignored-params', names.join(', '));
 }

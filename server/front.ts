@@ -72,11 +72,12 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     anyImageSize,
     imageDailyLimit,
     audioMaxBytes,
+    messagesEnabled,
     siteUrl,
     trustedProxies,
     metricsPublic: publicMetrics,
   } = settings;
-  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes };
+  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled };
   const links = { baseUrl, siteUrl, metrics, publicMetrics, trustedProxies };
   return {
     ...(identity && { signIn: () => identity.status() }),

@@ -78,6 +78,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageRestartPolicy: 'requeue' | 'fail';
   /** Bytes of one sound that is sent. */
   audioMaxBytes: number;
+  /** Whether the routes of Anthropic's format do anything. */
+  messagesEnabled: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
@@ -328,6 +330,13 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
   },
   {
+    name: 'MESSAGES_ENABLED',
+    default: 'false',
+    description:
+      "`true` opens `/v1/messages` and `/v1/messages/count_tokens`: the text models in Anthropic's format. Otherwise they answer 403.",
+    read: (text) => ({ messagesEnabled: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
+  },
+  {
     name: 'PLANS_FILE',
     default: 'none',
     description: 'JSON file that changes the built-in plans, adds further ones, and sets prices and support.',
@@ -452,6 +461,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
     audioMaxBytes: 26_214_400,
+    messagesEnabled: false,
     freeTierPeriod: 'lifetime',
     paymentFormat: 'vietqr',
     paymentSecrets: {},

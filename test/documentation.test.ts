@@ -70,8 +70,11 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/responses/:id/input_items': ['`text`', 'What a stored response answers.'],
   'GET /v1/models': ['`text` or `audio`', 'Models that are ready and that the plan of the key allows.'],
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
-  'POST /v1/messages': ['any', 'Disabled: 403 in the error shape of the Anthropic SDKs. Accepts `X-API-Key`.'],
-  'POST /v1/messages/count_tokens': ['any', 'Likewise.'],
+  'POST /v1/messages': [
+    '`text`',
+    "A message, whole or streamed, in Anthropic's format; 403 unless `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
+  ],
+  'POST /v1/messages/count_tokens': ['`text`', 'How many tokens such a request would have; likewise.'],
   'GET /': ['none', 'First page of the site: what the gateway does, plans.'],
   'GET /login': ['none', 'Page that says who signs people in, and what is never asked for.'],
   'GET /plans': ['none', 'Page of the plans; who is signed in chooses one.'],

@@ -90,6 +90,11 @@ export interface Texts {
    */
   prepare(request: TextRequest): Promise<PreparedText>;
   /**
+   * Tokens of what a request gives a model to read, as the gateway estimates them: for models whose upstream does not count.
+   * Pictures and files are not among them. Never rejects.
+   */
+  countTokens(parsed: TextRequest['parsed']): Promise<number>;
+  /**
    * Asks for a stored response where it was made. What it used was counted when it was made.
    * @throws GatewayError `response_not_found` where there is none, or none of this account; `upstream_unavailable` where
    * the database does not answer.

@@ -201,6 +201,7 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     models: () =>
       registry.texts.flatMap(({ entry, contribution }) => contribution.models.map((model) => ({ ...model, entry }))),
     prepare,
+    countTokens: (parsed) => tokens.count(samplePrompt(parsed)),
     async stored({ action, responseId, accountId, query, requestId }) {
       const row = await responses?.find(responseId, accountId);
       const found = row && registry.textProvider(row.model);

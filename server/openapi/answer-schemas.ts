@@ -165,6 +165,27 @@ export const ANSWER_SCHEMAS = {
   ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),
   ChatCompletion: passedOn("A chat completion in OpenAI's format."),
   Response: passedOn("A response in OpenAI's format."),
+  Message: Type.Object(
+    {
+      id: Text,
+      type: Type.Literal('message'),
+      role: Type.Literal('assistant'),
+      model: Text,
+      content: Type.Array(Type.Object({ type: one('text', 'thinking', 'tool_use') })),
+      stop_reason: Nullable(one('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal')),
+      stop_sequence: Nullable(Text),
+      usage: Type.Object({ input_tokens: Count, cache_read_input_tokens: Count, output_tokens: Count }),
+    },
+    { description: "A message in Anthropic's format." },
+  ),
+  MessageError: Type.Object(
+    {
+      type: Type.Literal('error'),
+      error: Type.Object({ type: Text, message: Text }),
+      request_id: Text,
+    },
+    { description: "Why a request in Anthropic's format was refused or failed." },
+  ),
   Transcript: Type.Object({
     text: Text,
     usage: Type.Optional(Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })),

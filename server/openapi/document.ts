@@ -2,7 +2,7 @@ import type { ErrorCode } from 'mediagate';
 import { API_VERSION } from '../version.js';
 import { errorClassOf } from '../wire/errors.js';
 import { ACCOUNTS, PAYMENTS } from './accounts.js';
-import { ANSWER_SCHEMAS } from './answer-schemas.js';
+import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
 import { IMAGES } from './images.js';
 import { LINK_DATA } from './link-data.js';
 import { MODELS } from './models.js';
@@ -88,7 +88,12 @@ export function describeRoutes({ routes, baseUrl }: DocumentOptions) {
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keys stay on servers.' },
-  apiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same, on routes of link data.' },
+  apiKeyHeader: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'The same, on routes of link data and of messages.',
+  },
   session: {
     type: 'apiKey',
     in: 'cookie',
@@ -124,7 +129,7 @@ function describe(operation: Operation, method: string, path: string) {
         Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(answer)]),
       ),
       ...describeErrors(operation),
-      default: problem('Anything else that went wrong.'),
+      default: problem('Anything else that went wrong.', operation),
     },
   };
 }
@@ -174,15 +179,16 @@ function exampleOf({ example }: Pick<Answer, 'example'>) {
 }
 
 /** By status: which codes it may have. */
-function describeErrors({ tag, access, body, errors = [] }: Operation) {
+function describeErrors(operation: Operation) {
+  const { tag, access, body, errors = [] } = operation;
   const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[access], ...(body ? BODY_ERRORS : []), ...errors])];
   const model = tag === 'Models' || undefined;
   const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, { model }).status);
   return Object.fromEntries(
-    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '))]),
+    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), operation)]),
   );
 }
 
-function problem(description: string) {
-  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
+function problem(description: string, { errorSchema = 'Error' }: Operation) {
+  return { description, content: { 'application/json': { schema: answerSchema(errorSchema) } } };
 }

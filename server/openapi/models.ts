@@ -67,12 +67,18 @@ function stored(summary: string, schema: AnswerName | undefined): Operation {
   return { tag: 'Models', summary, access: 'key', answers: { 200: answer }, errors: ['response_not_found'] };
 }
 
-const messages: Operation = {
-  tag: 'Models',
-  summary: 'Disabled: 403 in the error shape of the Anthropic SDKs',
-  access: 'linkKey',
-  answers: {},
+/** What is looked at of a message; README says what becomes of the rest. */
+const MessageBody = {
+  model: Model,
+  messages: Type.Array(Type.Object({}), { minItems: 1 }),
+  system: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}))])),
+  tools: Type.Optional(Type.Array(Type.Object({}))),
 };
+
+function message(what: Pick<Operation, 'summary' | 'body' | 'answers'>): Operation {
+  const errors = [...FAILURES, 'unsupported_value', 'context_length_exceeded'] as const;
+  return { tag: 'Models', access: 'linkKey', errors, errorSchema: 'MessageError', ...what };
+}
 
 export const MODELS: Operations = {
   'POST /v1/chat/completions': {
@@ -165,6 +171,24 @@ export const MODELS: Operations = {
     answers: sound,
     errors: [...FAILURES, 'unsupported_value'],
   },
-  'POST /v1/messages': messages,
-  'POST /v1/messages/count_tokens': messages,
+  'POST /v1/messages': message({
+    summary: "A message, whole or streamed, in Anthropic's format; 403 where the operator has not enabled it",
+    body: {
+      schema: Type.Object({
+        ...MessageBody,
+        max_tokens: Type.Integer({ minimum: 1 }),
+        stream: Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' })),
+      }),
+      example: { model: 'm-5.5', max_tokens: 500, messages: [{ role: 'user', content: 'Name three harbours.' }] },
+    },
+    answers: { 200: { description: 'The message, or with `stream` its events.', schema: answerSchema('Message') } },
+  }),
+  'POST /v1/messages/count_tokens': message({
+    summary: 'How many tokens such a request would have; 403 likewise',
+    body: {
+      schema: Type.Object(MessageBody),
+      example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
+    },
+    answers: { 200: { description: 'Its tokens.', schema: Type.Object({ input_tokens: Type.Integer() }) } },
+  }),
 };

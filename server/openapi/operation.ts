@@ -1,5 +1,6 @@
 import type { ErrorCode } from 'mediagate';
 import type { TSchema } from 'typebox';
+import type { AnswerName } from './answer-schemas.js';
 
 /** `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
 export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
@@ -35,6 +36,8 @@ export interface Operation {
   answers: Readonly<Record<number, Answer>>;
   /** Besides those that follow from access and body. */
   errors?: readonly ErrorCode[];
+  /** Schema of what it answers then. Default `Error`. */
+  errorSchema?: AnswerName;
 }
 
 /** Method and path as the router has them, with a space between. */

@@ -1,23 +1,186 @@
 import type Router from '@koa/router';
-import { GatewayError } from 'mediagate';
+import {
+  type Clock,
+  type Gateway,
+  GatewayError,
+  isGatewayError,
+  type PreparedText,
+  type TextAnswer,
+  type TextRoute,
+} from 'mediagate';
+import { nameIgnored } from '../ignored-params.js';
 import { GRANTS } from '../keys.js';
-import type { createAuth } from '../middleware/auth.js';
-import { markAnthropic } from '../middleware/error-shapes.js';
-import type { RequestState } from '../middleware/request-state.js';
+import { type createAuth, keyOf } from '../middleware/auth.js';
+import { takeJsonBody } from '../middleware/body.js';
+import type { BodyBudget } from '../middleware/body-budget.js';
+import { markAnthropic, markModel } from '../middleware/error-shapes.js';
+import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import { leaveWithClient, sendText } from '../text-response.js';
+import type { UsageDesk } from '../usage.js';
+import { type MessageAnswerOptions, messageEvents, wholeMessage } from '../wire/messages/answer.js';
+import { encodeChat } from '../wire/messages/chat-request.js';
+import { readInputTokens } from '../wire/messages/counted-tokens.js';
+import { ignoredEffort } from '../wire/messages/effort.js';
+import { decodeCounted, decodeMessage, type MessageRequest } from '../wire/messages/request.js';
+import { encodeResponses, encodeResponsesInput } from '../wire/messages/responses-request.js';
 
 export interface MessageRoutes {
+  gateway: Gateway;
   auth: ReturnType<typeof createAuth>;
+  bodies: BodyBudget;
+  usage: UsageDesk;
+  clock: Clock;
+  /** Whether they do anything. */
+  enabled: boolean;
 }
 
-const ROUTES = ['/v1/messages', '/v1/messages/count_tokens'];
+type Members = Readonly<Record<string, unknown>>;
+
+const MESSAGES = '/v1/messages';
+const COUNT_TOKENS = '/v1/messages/count_tokens';
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
+/** Counting uses none; but a budget that is used up is used up. */
+const LEAST_TOKENS = 1;
+
+/** The text models for clients of Anthropic's format: each request is put into a format of the models, and its answer back. */
+export function addMessageRoutes(router: Router<RequestState>, options: MessageRoutes): void {
+  if (!options.enabled) {
+    addDisabledRoutes(router, options);
+    return;
+  }
+  const { auth, bodies } = options;
+  const authenticate = auth({ grant: 'text', allowApiKeyHeader: true });
+  const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
+  for (const [path, ready] of Object.entries(works)) {
+    router.post(path, markAnthropic, markModel, nameRequest, authenticate, async (context: RequestContext) => {
+      const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: keyOf(context).id };
+      const { value, release } = await takeJsonBody(context.req, context.res, limits);
+      try {
+        const work = await ready(context, options, value);
+        await work(release);
+      } finally {
+        release();
+      }
+    });
+  }
+}
+
+/**
+ * What a request that was found good comes to; nothing of its body is kept in it for as long as the answer takes.
+ * @param release Gives the body's place in the budget back.
+ */
+type Work = (release: () => void) => Promise<void>;
 
 /** Routes that are there and disabled: who has a key is told where to turn, in the shape that these routes have. */
-export function addMessageRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
+function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
   const authenticate = auth({ grant: GRANTS, allowApiKeyHeader: true });
-  for (const route of ROUTES) {
-    router.post(route, markAnthropic, authenticate, () => {
+  for (const path of [MESSAGES, COUNT_TOKENS]) {
+    router.post(path, markAnthropic, authenticate, () => {
       const message = 'The messages route is disabled. Use /v1/responses or /v1/chat/completions.';
       throw new GatewayError('route_not_allowed', message);
     });
+  }
+}
+
+/** As clients of the format look for it. */
+function nameRequest(context: RequestContext, next: Next): Promise<unknown> {
+  context.res.setHeader('request-id', context.state.requestId);
+  return next();
+}
+
+async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Members): Promise<Work> {
+  const message = await prepareMessage(context, options.gateway, sent);
+  return (release) => answerMessage(context, options, message, release);
+}
+
+async function answerMessage(
+  context: RequestContext,
+  { usage, clock }: MessageRoutes,
+  { prepared, stream, ignored, ...how }: PreparedMessage,
+  release: () => void,
+): Promise<void> {
+  const { model, mostTokens: tokens } = prepared;
+  await usage.admitted(context, { route: MESSAGES, model, tokens }, async (work) => {
+    const exchange = prepared.send();
+    work.uses(exchange.ended);
+    leaveWithClient(context.res, exchange);
+    const said = await exchange.answer;
+    // The upstream has the body; what it says may take long.
+    release();
+    nameIgnored(context, ignored);
+    const { requestId } = context.state;
+    const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
+    const body = stream ? messageEvents(said, options) : await wholeMessage(said, options);
+    await sendText(context, { ...inJson(said), body });
+  });
+}
+
+type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'showsThinking'>;
+
+/** What is left of a request when it is on its way to the model. */
+interface PreparedMessage extends HowToAnswer {
+  prepared: PreparedText;
+  stream: boolean;
+  ignored: readonly string[];
+}
+
+async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Members): Promise<PreparedMessage> {
+  const request = decodeMessage(sent);
+  const { route, efforts } = formatOf(gateway, request);
+  const parsed = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
+  const prepared = await gateway.text.prepare({ route, ...bodyOf(context, parsed) });
+  const { stream, stopSequences: stops, thinking, ignored } = request;
+  const showsThinking = thinking.shown;
+  return { prepared, stream, route, stops, showsThinking, ignored: [...ignored, ...ignoredEffort(thinking, efforts)] };
+}
+
+/** Of a model that has both formats, the one that says more. What is no text model is told so by who looks for it. */
+function formatOf(gateway: Gateway, { model }: MessageRequest) {
+  const found = gateway.text.models().find(({ id }) => id === model);
+  const { routes = ['responses'], efforts = [] } = found ?? {};
+  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  return { isThere: found !== undefined, route, efforts };
+}
+
+function bodyOf(context: RequestContext, parsed: Members) {
+  const { accountId } = keyOf(context);
+  return { body: Buffer.from(JSON.stringify(parsed)), parsed, accountId, requestId: context.state.requestId };
+}
+
+/** Whatever an upstream says of its own format is not said of this one. */
+function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
+}
+
+/** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
+async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Members): Promise<Work> {
+  const request = decodeCounted(sent);
+  const { isThere, route, efforts } = formatOf(gateway, request);
+  const { model } = request;
+  const parsed = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
+  const body = bodyOf(context, parsed);
+  const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
+  const prepared = isThere ? await whereAble(prepare) : await prepare();
+  return () =>
+    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
+      const counted = await whereAble(async () => {
+        const exchange = prepared?.send();
+        if (!exchange) return undefined;
+        work.uses(exchange.ended);
+        leaveWithClient(context.res, exchange);
+        const said = await exchange.answer;
+        return readInputTokens(said);
+      });
+      context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
+    });
+}
+
+/** @returns Undefined where the model's upstream does not do this. */
+async function whereAble<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isGatewayError(error) && error.code === 'model_not_supported') return undefined;
+    throw error;
   }
 }

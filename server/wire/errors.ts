@@ -177,7 +177,7 @@ export function toGatewayError(error: unknown): GatewayError {
 
 /** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
 export function encodeError(error: GatewayError, context: ErrorContext): string {
-  if (context.anthropic) return encodeAnthropicError(error, context.requestId);
+  if (context.anthropic) return encodeAnthropicError(error, context);
   if (context.oauth) return encodeOauthError(error, context.requestId);
   const { status, type } = errorClassOf(error.code, context);
   const body = {
@@ -213,11 +213,16 @@ function encodeOauthError(error: GatewayError, requestId: string): string {
   return JSON.stringify({ error: known, error_description: error.message, code: error.code, request_id: requestId });
 }
 
+/** `error.type` as Anthropic's SDK knows it. */
+export function anthropicTypeOf({ code }: GatewayError, context: Pick<ErrorContext, 'model'>): string {
+  const { status } = errorClassOf(code, context);
+  return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+}
+
 /** As Anthropic's SDK understands it; its classes go by the status. */
-function encodeAnthropicError(error: GatewayError, requestId: string): string {
-  const { status } = ERROR_CLASSES[error.code];
-  const type = ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
-  return JSON.stringify({ type: 'error', error: { type, message: error.message }, request_id: requestId });
+function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
+  const told = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
+  return JSON.stringify({ type: 'error', error: told, request_id: context.requestId });
 }
 
 const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([

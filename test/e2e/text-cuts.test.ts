@@ -6,7 +6,8 @@ import type { Delivery, Place } from '../support/text-delivery.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';
 import type { TextUpstreamRequest } from '../support/text-upstream.js';
 
-const ROUTES = ['/v1/chat/completions', '/v1/responses'] as const;
+const ROUTES = ['/v1/chat/completions', '/v1/responses', '/v1/messages'] as const;
+const MESSAGES = '/v1/messages';
 const QUESTION = 'Which tugs lie at the pier of Ostend this morning?';
 const RANDOM_PLACES = 200;
 /** Requests at the same time. */
@@ -21,6 +22,11 @@ interface Seen {
   end: 'whole' | 'told' | 'refused' | 'left';
 }
 
+interface Refusal {
+  error: { type: string; code?: string; request_id?: string };
+  request_id?: string;
+}
+
 describe('answers that are cut off', () => {
   let site: TextSite;
   const seen: Seen[] = [];
@@ -28,7 +34,7 @@ describe('answers that are cut off', () => {
 
   before(async function () {
     this.timeout(180_000);
-    site = await startTextSite();
+    site = await startTextSite({ environment: { MESSAGES_ENABLED: 'true' } });
     // Each request says by its own words where it is cut.
     site.upstream.behave((request) => ({ does: 'answer', ...cutOf(request) }));
     for (const route of ROUTES) {
@@ -62,14 +68,16 @@ describe('answers that are cut off', () => {
     const body = { model: 'm-5.5', stream, ...saidOn(route, content) };
     const answer = await site.post(route, body, { headers: { 'x-request-id': id } });
     if (answer.status !== 200) {
-      const { error } = (await answer.json()) as { error: { code: string; request_id: string } };
-      expect([answer.status, error.code, error.request_id], id).to.deep.equal([502, 'upstream_error', id]);
+      const { error, request_id: named = error.request_id } = (await answer.json()) as Refusal;
+      const kind = route === MESSAGES ? error.type : error.code;
+      const expected = route === MESSAGES ? 'api_error' : 'upstream_error';
+      expect([answer.status, kind, named], id).to.deep.equal([502, expected, id]);
       return { id, text: '', end: 'refused' };
     }
     if (!stream) return { id, text: await answer.text(), end: 'whole' };
     const { events, complaints, broken } = await readEvents(answer);
     expect([complaints, broken], id).to.deep.equal([[], undefined]);
-    return { id, ...(route.endsWith('completions') ? readChat(events, id) : readResponse(events, id)) };
+    return { id, ...readerOf(route)(events, id) };
   }
 
   /** Hangs up in the middle of what the model says. */
@@ -156,8 +164,27 @@ function readResponse(events: Events, id: string): Omit<Seen, 'id'> {
   return { text, end: 'told' };
 }
 
+/** As {@link readChat}. */
+function readMessage(events: Events, id: string): Omit<Seen, 'id'> {
+  const all = events.map(({ event, data }) => ({ event, ...JSON.parse(data) }));
+  const terminal = all.filter(({ event }) => event === 'message_stop' || event === 'error');
+  expect(terminal, id).to.have.length(1);
+  expect(all.at(-1), id).to.equal(terminal[0]);
+  const text = all.map(({ event, delta }) => (event === 'content_block_delta' ? delta.text : '')).join('');
+  if (terminal[0].event === 'message_stop') return { text, end: 'whole' };
+  expect(terminal[0], id).to.deep.include({ type: 'error', request_id: id });
+  expect(terminal[0].error.type, id).to.equal('api_error');
+  return { text, end: 'told' };
+}
+
+function readerOf(route: string): typeof readChat {
+  if (route === MESSAGES) return readMessage;
+  return route === '/v1/responses' ? readResponse : readChat;
+}
+
 function saidOn(route: string, content: string): object {
-  return route.endsWith('completions') ? { messages: [{ role: 'user', content }] } : { input: content };
+  if (route === '/v1/responses') return { input: content };
+  return { messages: [{ role: 'user', content }], ...(route === MESSAGES && { max_tokens: 1_000 }) };
 }
 
 function cutOf({ bytes }: TextUpstreamRequest): Delivery {

@@ -65,6 +65,8 @@ export interface ListeningAppOptions {
   tracer?: Tracer;
   /** Default 25 MiB. */
   audioMaxBytes?: number;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messages?: boolean;
   clock?: Clock;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite and a folder. */
@@ -164,6 +166,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
     trustedProxies: options.trustedProxies,
+    messagesEnabled: options.messages,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });

@@ -27,9 +27,11 @@ export function startUpstreamApp(upstream: TextUpstream, options: ListeningAppOp
 export async function startScriptedApp(
   script: (call: TextCall) => Script | Promise<Script>,
   options: ScriptedTextOptions = {},
+  more: ListeningAppOptions = {},
 ): Promise<ListeningApp & { model: ScriptedText }> {
   const model = scriptedText(script, options);
-  const app = await startApp({ gateway: { plugins: [{ use: model.plugin, timeoutMs: 5_000 }] } });
+  const plugins = [{ use: model.plugin, timeoutMs: 5_000 }];
+  const app = await startApp({ ...more, gateway: { ...more.gateway, plugins } });
   return Object.assign(app, { model });
 }
 

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { GatewayError } from 'mediagate';
+import { readConversation, readTexts, type Turn } from './conversation.js';
+import { readThinking, type Thinking } from './effort.js';
+import { isMembers, listAt, type Members, membersAt, optional, refuse, refuseUnable, textAt } from './sent.js';
+import { readToolUse, type ToolUse } from './tools.js';
+
+/** What a message asks for, in no format yet. */
+export interface MessageRequest {
+  /** Public model id. */
+  model: string;
+  stream: boolean;
+  /** Absent where tokens are only to be counted. */
+  maxTokens?: number;
+  system?: string;
+  turns: readonly Turn[];
+  toolUse: ToolUse;
+  thinking: Thinking;
+  /** JSON Schema of the answer. */
+  schema?: Members;
+  temperature?: number;
+  topP?: number;
+  /** At most 64 characters. */
+  user?: string;
+  tier?: 'auto' | 'default';
+  stopSequences: readonly string[];
+  /** Names of members that were sent, are known, and that these models have nothing for. */
+  ignored: readonly string[];
+}
+
+const IGNORED = ['top_k', 'container', 'context_management', 'diagnostics', 'inference_geo', 'speed'];
+/** What the other format takes. */
+const MAX_USER_LENGTH = 64;
+/** Each piece of an answer is looked through for all of them. */
+const MAX_STOPS = 16;
+const MAX_STOP_LENGTH = 256;
+
+/**
+ * Reads a body of `POST /v1/messages`. Members that nobody knows are ignored.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value` with `param`.
+ */
+export function decodeMessage(sent: Members): MessageRequest & { maxTokens: number } {
+  const counted = decodeCounted(sent);
+  const last = counted.turns.at(-1);
+  if (!last || last.type === 'call' || (last.type === 'said' && last.role === 'assistant')) {
+    const why = 'the last message must be of the user, since these models do not go on from the middle of an answer';
+    refuseUnable('messages', why);
+  }
+  const { max_tokens: maxTokens, temperature, top_p: topP, service_tier: tier } = sent;
+  required('max_tokens', maxTokens);
+  if (typeof maxTokens !== 'number' || !Number.isSafeInteger(maxTokens) || maxTokens < 1) {
+    refuse('max_tokens', 'a whole number, 1 or more');
+  }
+  const user = userOf(optional(sent.metadata, 'metadata', membersAt)?.user_id);
+  // One is what is meant without it, and some models take no other word of it.
+  const share = (value: unknown, place: string) => optional(value, place, shareAt);
+  const [heat, nucleus] = [share(temperature, 'temperature'), share(topP, 'top_p')];
+  return {
+    ...counted,
+    maxTokens,
+    ...(heat !== undefined && heat !== 1 && { temperature: heat }),
+    ...(nucleus !== undefined && nucleus !== 1 && { topP: nucleus }),
+    ...(user !== undefined && { user }),
+    ...(tier !== undefined && tier !== null && { tier: tierAt(tier) }),
+    stopSequences: optional(sent.stop_sequences, 'stop_sequences', stopsAt) ?? [],
+    ignored: IGNORED.filter((name) => sent[name] !== undefined && sent[name] !== null),
+  };
+}
+
+/** Reads a body of `POST /v1/messages/count_tokens`, as {@link decodeMessage}. */
+export function decodeCounted(sent: Members): MessageRequest {
+  const { model, messages, stream, system, mcp_servers: servers } = sent;
+  required('model', model);
+  required('messages', messages);
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') refuse('stream', 'true or false');
+  if (Array.isArray(servers) && servers.length > 0) refuseUnable('mcp_servers', 'no servers are asked from here');
+  const instructions = optional(system, 'system', readTexts)?.map(({ text }) => text);
+  const schema = schemaOf(optional(sent.output_config, 'output_config', membersAt)?.format);
+  return {
+    model: textAt(model, 'model'),
+    stream: stream === true,
+    ...(instructions && instructions.length > 0 && { system: instructions.join('\n\n') }),
+    turns: readConversation(messages),
+    toolUse: readToolUse(sent),
+    thinking: readThinking(sent),
+    ...(schema && { schema }),
+    stopSequences: [],
+    ignored: [],
+  };
+}
+
+function required(param: string, value: unknown): void {
+  if (value !== undefined && value !== null) return;
+  throw new GatewayError('missing_required_parameter', `${param} is missing.`, { param });
+}
+
+function shareAt(value: unknown, place: string): number {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? value : refuse(place, 'a number from 0 to 1');
+}
+
+function tierAt(value: unknown): 'auto' | 'default' {
+  if (value === 'auto') return 'auto';
+  return value === 'standard_only' ? 'default' : refuse('service_tier', 'auto or standard_only');
+}
+
+function stopsAt(value: unknown, place: string): readonly string[] {
+  const accepted = `a list of at most ${MAX_STOPS} texts of 1 to ${MAX_STOP_LENGTH} characters`;
+  const stops = listAt(value, place).map((one) => {
+    const fits = typeof one === 'string' && one !== '' && one.length <= MAX_STOP_LENGTH;
+    return fits ? one : refuse(place, accepted);
+  });
+  return stops.length <= MAX_STOPS ? stops : refuse(place, accepted);
+}
+
+/** A longer one is made short; the same one always in the same way. */
+function userOf(id: unknown): string | undefined {
+  const user = optional(id, 'metadata.user_id', textAt);
+  if (user === undefined || user.length <= MAX_USER_LENGTH) return user;
+  return createHash('sha256').update(user).digest('hex');
+}
+
+function schemaOf(format: unknown): Members | undefined {
+  const { type, schema } = optional(format, 'output_config.format', membersAt) ?? {};
+  if (format === undefined || format === null) return undefined;
+  if (type !== 'json_schema') refuse('output_config.format.type', 'json_schema');
+  return isMembers(schema) ? schema : refuse('output_config.format.schema', 'a JSON Schema');
+}

@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
+import { expect } from 'chai';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { packageRoot } from '../support/package-root.js';
+import { readmeSnippets } from '../support/readme-snippets.js';
+import { rejection } from '../support/rejection.js';
+import { startTextSite, type TextSite } from '../support/text-site.js';
+import { until } from '../support/until.js';
+
+const run = promisify(execFile);
+const MODEL = 'm-5.4';
+const HI = [{ role: 'user' as const, content: 'Which tugs lie here?' }];
+const ASKED = { model: MODEL, max_tokens: 500, messages: HI };
+
+describe("Anthropic's client before a running gateway", () => {
+  let site: TextSite;
+
+  before(async () => {
+    site = await startTextSite({ environment: { MESSAGES_ENABLED: 'true', METRICS_PUBLIC: 'on' } });
+  });
+  beforeEach(() => site.upstream.reset());
+  after(() => site.close());
+
+  const clientOf = (options: ClientOptions = {}) =>
+    new Anthropic({ apiKey: site.key, baseURL: site.gateway.url, maxRetries: 0, ...options });
+
+  it('runs tools as an agent does, and every turn of it is counted once', async () => {
+    const { key } = await site.makePlanKey('token_30m');
+    const places: string[] = [];
+    const weather = betaTool({
+      name: 'weather',
+      description: 'Weather of a place.',
+      inputSchema: { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] },
+      run({ place }) {
+        places.push(place);
+        return 'gulls and drizzle';
+      },
+    });
+    const final = await clientOf({ apiKey: key }).beta.messages.toolRunner({
+      ...ASKED,
+      stream: false,
+      system: [{ type: 'text', text: 'You are an agent.', cache_control: { type: 'ephemeral' } }],
+      thinking: { type: 'adaptive' },
+      metadata: { user_id: JSON.stringify({ device: 'd'.repeat(64), session: 's' }) },
+      betas: ['context-management-2025-06-27'],
+      tools: [weather],
+    });
+    expect(places).to.deep.equal(['Ostend at dawn']);
+    expect(final.content[0]).to.include({ type: 'text', text: 'You said: gulls and drizzle' });
+    const asked = site.upstream.requests;
+    expect(asked.map(({ path: address }) => address)).to.deep.equal(['/v1/responses', '/v1/responses']);
+    const used = asked.map(({ usage }) => (usage?.input ?? 0) + (usage?.output ?? 0)).reduce((sum, one) => sum + one);
+    const { budget, total, days } = await until(async () => {
+      const { json } = await site.gateway.request('/v1/usage', { headers: { authorization: `Bearer ${key}` } });
+      return json.total.requests === 2 && json.budget.tokens.reserved === 0 && json;
+    });
+    expect(budget.tokens.used).to.equal(used);
+    expect(total).to.include({ requests: 2, failed: 0, estimated: 0 });
+    expect(days[0].models.map(({ route }: { route: string }) => route)).to.deep.equal(['/v1/messages']);
+    const { text: figures } = await site.gateway.request('/metrics');
+    expect(figures).to.match(/^mediagate_http_requests_total\{[^}]*route="\/v1\/messages"[^}]*\} 2$/m);
+  });
+
+  it('tries again by itself what may pass, after the time that it is told to wait', async () => {
+    const statuses: number[] = [];
+    const counting: typeof fetch = async (...given) => {
+      const answer = await fetch(...given);
+      statuses.push(answer.status);
+      return answer;
+    };
+    const patient = clientOf({ maxRetries: 2, fetch: counting });
+    // More tries than the gateway has of its own.
+    const limited = { does: 'error', status: 429, headers: { 'retry-after-ms': '300' } } as const;
+    site.upstream.behave([limited, limited, limited]);
+    expect((await patient.messages.create(ASKED)).stop_reason).to.equal('end_turn');
+    expect(await rejection(patient.messages.create({ ...ASKED, model: 'stt-large-v3' }))).to.include({
+      status: 400,
+      type: 'invalid_request_error',
+    });
+    expect(statuses).to.deep.equal([429, 200, 400]);
+    const counted = rejection(patient.messages.countTokens({ model: 'stt-large-v3', messages: HI }));
+    expect(await counted).to.be.instanceOf(Anthropic.BadRequestError);
+  });
+
+  it("takes models and routes to be those of the key's plan", async () => {
+    const { key } = await site.makePlanKey('free');
+    const free = clientOf({ apiKey: key });
+    expect(await rejection(free.messages.create(ASKED))).to.be.instanceOf(Anthropic.PermissionDeniedError);
+    expect((await free.messages.create({ ...ASKED, model: 'm-5.5' })).model).to.equal('m-5.5');
+  });
+
+  describe('where nothing is set', () => {
+    let gateway: GatewayProcess;
+    let folder: string;
+
+    before(async () => {
+      folder = await mkdtemp(path.join(tmpdir(), 'mediagate-snippets-'));
+    });
+    afterEach(() => gateway.stop());
+    after(() => rm(folder, { recursive: true, force: true }));
+
+    it('is told that the routes are disabled, and does not ask again', async () => {
+      gateway = await startGatewayProcess();
+      const { key } = await gateway.makeKey({ grants: ['text'] });
+      const client = new Anthropic({ apiKey: key, baseURL: gateway.url });
+      for (const work of [client.messages.create(ASKED), client.messages.countTokens({ model: MODEL, messages: HI })]) {
+        const refusal = (await rejection(work)) as InstanceType<typeof Anthropic.APIError>;
+        expect(refusal).to.be.instanceOf(Anthropic.PermissionDeniedError);
+        expect(refusal.apiMessage).to.equal(
+          'The messages route is disabled. Use /v1/responses or /v1/chat/completions.',
+        );
+      }
+    });
+
+    it("gets echoes by README's lines", async () => {
+      gateway = await startGatewayProcess({ environment: { MESSAGES_ENABLED: 'on' } });
+      const { key } = await gateway.makeKey({ grants: ['text'] });
+      const [code = '', ...others] = readmeSnippets("### Anthropic's format", 'ts');
+      expect(others).to.deep.equal([]);
+      const script = path.join(folder, 'message.mts');
+      await writeFile(script, code.replaceAll('http://127.0.0.1:8787', gateway.url));
+      await symlink(path.join(packageRoot, 'node_modules'), path.join(folder, 'node_modules'));
+      const env = { ...process.env, MEDIAGATE_API_KEY: key };
+      const { stdout } = await run(process.execPath, [script], { cwd: folder, env });
+      expect(stdout).to.contain('You said: Ahoy!');
+      const client = new Anthropic({ apiKey: key, baseURL: gateway.url });
+      const { data, response } = await client.messages.create({ ...ASKED, max_tokens: 3 }).withResponse();
+      expect(response.headers.get('x-mediagate-stand-in')).to.equal('echo_text');
+      expect(data.usage.output_tokens).to.be.greaterThan(0);
+      const streamed = await client.messages.stream({ ...ASKED, max_tokens: 16 }).finalMessage();
+      expect(streamed.stop_reason).to.equal('max_tokens');
+      const { input_tokens: tokens } = await client.messages.countTokens({ model: MODEL, messages: HI });
+      expect(tokens).to.equal(streamed.usage.input_tokens);
+    });
+  });
+});
