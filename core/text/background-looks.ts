@@ -1,0 +1,76 @@
+import type { Logger } from '../contracts/services.js';
+import { isGatewayError } from '../errors.js';
+import type { BackgroundResponse, BackgroundResponses } from '../state/background-responses.js';
+import { createRareWarning } from '../state/rare-warning.js';
+import { type Rounds, startRounds } from '../state/rounds.js';
+import type { TextExchange } from './requests.js';
+
+const ROUND_MS = 5_000;
+const LAST_WAIT_MS = 300_000;
+/** An upstream that has not come to an end by then is not asked again. */
+const LONGEST_MS = 24 * 60 * 60 * 1000;
+/** Asked for at the same time; each answer may be large. */
+const AT_ONCE = 4;
+
+export interface BackgroundLooksOptions {
+  background: BackgroundResponses;
+  /** Asks for a response where it is made; what it tells of usage is counted by then. Undefined where nobody here knows the model. */
+  ask(response: BackgroundResponse): TextExchange | undefined;
+  logger: Logger;
+  /** Milliseconds between rounds, and to the second look at a response. Default 5,000. */
+  roundMs?: number;
+}
+
+/**
+ * Asks again and again for responses that are made in the background, each by one process at a time and ever less often,
+ * until the upstream tells what they used, or knows them no more, or a day has gone by.
+ */
+export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Rounds, 'stop'> {
+  const { background, ask, logger, roundMs = ROUND_MS } = options;
+  const stopped = new AbortController();
+
+  async function look(response: BackgroundResponse): Promise<void> {
+    const { id: responseId, accountId, model, ageMs } = response;
+    const exchange = ask(response);
+    const isGone = exchange !== undefined && (await isUnknown(exchange));
+    if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
+    background.correct({ responseId, accountId, final: true });
+    const why = isGone ? 'is not there any more' : 'has not ended for a day';
+    logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
+  }
+
+  async function isUnknown(exchange: TextExchange): Promise<boolean> {
+    const leave = () => exchange.leave();
+    stopped.signal.addEventListener('abort', leave);
+    try {
+      const { body } = await exchange.answer;
+      if (!(body instanceof Uint8Array)) exchange.leave();
+      await exchange.ended;
+      return false;
+    } catch (error) {
+      return isGatewayError(error) && error.code === 'response_not_found';
+    } finally {
+      stopped.signal.removeEventListener('abort', leave);
+    }
+  }
+
+  const rounds = startRounds({
+    intervalMs: roundMs,
+    async work() {
+      let taken = AT_ONCE;
+      while (taken === AT_ONCE && !stopped.signal.aborted) {
+        const due = await background.takeDue(AT_ONCE, { firstMs: roundMs, lastMs: LAST_WAIT_MS });
+        taken = due.length;
+        await Promise.all(due.map(look));
+      }
+    },
+    report: createRareWarning(logger, 'responses in the background wait for the database'),
+  });
+
+  return {
+    stop() {
+      stopped.abort();
+      return rounds.stop();
+    },
+  };
+}
