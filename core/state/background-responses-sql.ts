@@ -53,12 +53,13 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
           )
           .returningAll()
           .execute();
-        return rows.map(({ id, account_id: accountId, model, upstream, at }) => ({
+        return rows.map(({ id, account_id: accountId, model, upstream, at, wait_ms: waitMs }) => ({
           id,
           accountId,
           model,
           upstream,
           ageMs: now - at,
+          waitMs,
         }));
       });
     },

@@ -11,6 +11,8 @@ export interface BackgroundResponse {
   upstream: string;
   /** Milliseconds since its request was counted. */
   ageMs: number;
+  /** Milliseconds until it is given to anybody again. */
+  waitMs: number;
 }
 
 /** What became known of such a response. */

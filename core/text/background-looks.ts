@@ -31,39 +31,51 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Roun
 
   async function look(response: BackgroundResponse): Promise<void> {
     const { id: responseId, accountId, model, ageMs } = response;
-    const exchange = ask(response);
-    const isGone = exchange !== undefined && (await isUnknown(exchange));
+    const isGone = await isUnknown(response);
     if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
     background.correct({ responseId, accountId, final: true });
     const why = isGone ? 'is not there any more' : 'has not ended for a day';
     logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
   }
 
-  async function isUnknown(exchange: TextExchange): Promise<boolean> {
+  async function isUnknown(response: BackgroundResponse): Promise<boolean> {
+    const exchange = ask(response);
+    if (!exchange) return false;
     const leave = () => exchange.leave();
+    // From then on others may ask for it.
+    const tooLong = setTimeout(leave, response.waitMs);
     stopped.signal.addEventListener('abort', leave);
     try {
       const { body } = await exchange.answer;
-      if (!(body instanceof Uint8Array)) exchange.leave();
+      if (!(body instanceof Uint8Array)) leave();
       await exchange.ended;
       return false;
     } catch (error) {
       return isGatewayError(error) && error.code === 'response_not_found';
     } finally {
+      clearTimeout(tooLong);
       stopped.signal.removeEventListener('abort', leave);
     }
   }
 
+  const takeDue = (most: number) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS });
+
+  async function round(): Promise<void> {
+    const first = await takeDue(AT_ONCE);
+    const mayBeMore = first.length === AT_ONCE;
+    const lookOn = async (response: BackgroundResponse) => {
+      let next: BackgroundResponse | undefined = response;
+      while (next && !stopped.signal.aborted) {
+        await look(next);
+        next = mayBeMore ? (await takeDue(1))[0] : undefined;
+      }
+    };
+    await Promise.all(first.map(lookOn));
+  }
+
   const rounds = startRounds({
     intervalMs: roundMs,
-    async work() {
-      let taken = AT_ONCE;
-      while (taken === AT_ONCE && !stopped.signal.aborted) {
-        const due = await background.takeDue(AT_ONCE, { firstMs: roundMs, lastMs: LAST_WAIT_MS });
-        taken = due.length;
-        await Promise.all(due.map(look));
-      }
-    },
+    work: round,
     report: createRareWarning(logger, 'responses in the background wait for the database'),
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { UsageEntry } from 'mediagate';
+import { type Clock, systemClock, type UsageEntry } from 'mediagate';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
@@ -26,10 +26,10 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
   afterEach(() => app.close());
   after(() => upstream.close());
 
-  async function start(backgroundMs = NEVER_MS): Promise<void> {
+  async function start(backgroundMs = NEVER_MS, clock?: Clock): Promise<void> {
     upstream.reset();
     upstream.behave(() => LONG);
-    app = await startUpstreamApp(upstream, { stack, backgroundMs });
+    app = await startUpstreamApp(upstream, { stack, backgroundMs, ...(clock && { clock }) });
     key = await app.makeKey({ grants: ['text'] });
   }
 
@@ -105,6 +105,34 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect((await ask(`${made.id}/cancel`, 'POST')).json.status).to.equal('cancelled');
     await until(async () => !(await app.state.backgroundResponses.isOpen(made.id, ACCOUNT)));
     expect(await entry(() => true)).to.include({ estimated: true, outputTokens: 1_024 });
+  });
+
+  it('stay counted by an estimate where they do not end for a day', async () => {
+    let elapsed = 0;
+    await start(50, { ...systemClock, now: () => systemClock.now() + elapsed });
+    const { json: made } = await post(app, RESPONSES, key, QUESTION);
+    elapsed = 23 * 3_600_000;
+    const asked = asksFor();
+    await until(() => asksFor() >= asked + 2);
+    expect(await app.state.backgroundResponses.isOpen(made.id, ACCOUNT)).to.equal(true);
+    elapsed = 25 * 3_600_000;
+    await until(async () => !(await app.state.backgroundResponses.isOpen(made.id, ACCOUNT)));
+    expect(await entry(() => true)).to.include({ estimated: true, outputTokens: 1_024 });
+    expect(app.log.some(({ message }) => message.includes('has not ended for a day'))).to.equal(true);
+  });
+
+  it('are counted however many there are at once', async () => {
+    await start(50);
+    const count = 40;
+    await Promise.all(Array.from({ length: count }, () => post(app, RESPONSES, key, QUESTION)));
+    upstream.endBackground('completed');
+    const total = await until(async () => {
+      await app.state.admissions.flush();
+      const [only] = await app.state.usage.totals({ from: today(), to: today() });
+      return only?.requests === count && only.estimated === 0 && only;
+    });
+    const output = upstream.requests.reduce((sum, { usage }) => sum + (usage?.output ?? 0), 0);
+    expect(total).to.include({ outputTokens: output });
   });
 
   it('are counted by their stream, and by looks where that was left or broke off', async () => {
