@@ -377,7 +377,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     // Before the plugins go: a job that is cut off here is given back, not failed.
     await stopJobs();
     clientsEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
-    await audioFiles?.close();
+    await Promise.all([text.stop(), audioFiles?.close()]);
     await host.dispose();
     await Promise.all([browser.close(), http.close(), text.close()]);
   }
@@ -393,6 +393,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     await close();
     throw error;
   }
+  text.start();
   jobs?.start();
   images?.start();
 

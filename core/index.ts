@@ -41,6 +41,7 @@ export { FREE_PLAN_ID } from './state/accounts.js';
 export type * from './state/admissions.js';
 export type * from './state/api-keys.js';
 export type * from './state/audit.js';
+export type * from './state/background-responses.js';
 export type * from './state/budgets.js';
 export type * from './state/device-grants.js';
 export {
@@ -63,6 +64,7 @@ export * from './state/upkeep.js';
 export type * from './state/usage.js';
 export type * from './state/users.js';
 export type * from './state/windows.js';
+export { correctionOf } from './text/background-correction.js';
 export { createEventTexts, type EventTexts } from './text/event-texts.js';
 export { type JsonValue, replaceMembers } from './text/json-members.js';
 export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

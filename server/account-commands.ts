@@ -5,7 +5,9 @@ const USER = 'id of a user or of an account, or the address of one user';
 
 /** Commands of operators about the people who have accounts. */
 export function addUserCommands(program: Command): void {
-  const users = program.command('users').description('list, show, suspend and resume people who have signed in');
+  const users = program
+    .command('users')
+    .description('list, show, sign out, suspend and resume people who have signed in');
   users
     .command('list')
     .description('list users, newest first')
@@ -33,6 +35,15 @@ export function addUserCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./commands/users.js')).suspendUserCommand(settings, id, options)),
+    );
+  users
+    .command('sign-out')
+    .description('end all sessions of a user; their keys go on')
+    .argument('<user>', USER)
+    .option('--note <text>', 'why; kept with your name')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./commands/users.js')).signOutUserCommand(settings, id, options)),
     );
   users
     .command('resume')

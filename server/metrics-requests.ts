@@ -189,7 +189,9 @@ export function createRequestFigures(
         settled(settlement);
         admissions.settle(settlement);
       },
+      correct: (correction) => admissions.correct(correction),
       flush: () => admissions.flush(),
+      flushInTime: () => admissions.flushInTime(),
     }),
     count() {
       countRequests();

@@ -8,7 +8,7 @@ import {
   type Jobs,
   type Logger,
   readPluginConfig,
-  type StoredResponses,
+  type State,
   systemClock,
 } from 'mediagate';
 import { findChromium, findFfmpeg } from './executables.js';
@@ -23,8 +23,8 @@ export interface OpenGatewayOptions {
   services?: Pick<GatewayServices, 'cache' | 'storage' | 'meter'>;
   /** Where background jobs are kept. Default: none are offered. */
   jobs?: Jobs;
-  /** Where responses are found again. Default: none is. */
-  responses?: StoredResponses;
+  /** Where responses are found again, and those that are made in the background. Default: none is. */
+  responses?: Pick<State, 'storedResponses' | 'backgroundResponses'>;
   /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
   baseUrl(): string;
   /** For looking at it: no link that it makes is good for longer than this process, and no secret is made for it. Default false. */
@@ -73,7 +73,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       restartPolicy: settings.imageRestartPolicy,
       graceMs: settings.shutdownSeconds * 1_000,
     },
-    text: { responses },
+    text: { responses: responses?.storedResponses, background: responses?.backgroundResponses },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
     ...(chromium && { browser: { executable: chromium.prepare } }),
     audioLinks: {

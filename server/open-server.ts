@@ -77,8 +77,8 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
 
   const services = { cache: state.cache, storage: state.files, meter };
   const baseUrl = () => settings.baseUrl ?? options.address();
-  const { jobs, storedResponses: responses } = state;
-  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses, baseUrl });
+  const { jobs } = state;
+  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
   const front = isWorker
     ? undefined

@@ -1,4 +1,15 @@
-import { type Admissions, type ApiKeyRecord, type Clock, GatewayError, type Usage } from 'mediagate';
+import {
+  type Admissions,
+  type ApiKeyRecord,
+  type BackgroundStart,
+  type Clock,
+  correctionOf,
+  GatewayError,
+  type Settlement,
+  type TextExchange,
+  type TextOutcome,
+  type Usage,
+} from 'mediagate';
 import { acceptSlot, slotRequest } from './limits.js';
 import { keyOf } from './middleware/auth.js';
 import { newRequestId } from './middleware/request-id.js';
@@ -20,8 +31,12 @@ export interface ModelRequest {
 /** Work that was let in. */
 export interface AdmittedWork {
   /** Says, once and before it may throw, where what it uses will be known; that never rejects. Never said: nothing is used. */
-  uses(outcome: Promise<{ usage?: Usage }>): void;
+  uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
+  /** Resolves when what goes on in the background is written down, so that nobody is told of what a crash would forget. */
+  kept(): Promise<void>;
 }
+
+type Used = Pick<TextOutcome, 'usage' | 'final'>;
 
 /** Lets requests of model routes in and takes down what they used. */
 export interface UsageDesk {
@@ -61,8 +76,15 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
       const admission = await admissions.admit({ keyId, accountId, route, model, slot, reserve });
       if (slot && admission.slot) acceptSlot(response, slot, admission.slot);
 
-      let outcome: Promise<{ usage?: Usage }> | undefined;
-      const settle = (status: number, latencyMs: number, usage: Usage | undefined) =>
+      let outcome: Promise<Used> | undefined;
+      /** Resolves with what goes on without the request, once it is counted by an estimate. */
+      let started: Promise<BackgroundStart | undefined> = Promise.resolve(undefined);
+      const settle = (
+        status: number,
+        latencyMs: number,
+        usage: Usage | undefined,
+        background?: Settlement['background'],
+      ) =>
         admissions.settle({
           requestId: ledgerIdOf(context),
           keyId,
@@ -74,12 +96,25 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
           latencyMs,
           usage,
           at: clock.now(),
+          background,
         });
+
+      function settleStart(start: BackgroundStart | undefined): BackgroundStart | undefined {
+        if (!start) return undefined;
+        const { responseId, upstream, status, usage } = start;
+        settle(status, clock.monotonic() - state.startedAt, usage, { responseId, upstream, budgetId });
+        return start;
+      }
+
       let thrown: unknown;
       try {
         return await work({
-          uses(promised) {
+          uses(promised, background) {
             outcome = promised;
+            if (background) started = background.then(settleStart);
+          },
+          async kept() {
+            if (await started) await admissions.flushInTime();
           },
         });
       } catch (error) {
@@ -90,8 +125,9 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
           unsettled += 1;
-          outcome.then(({ usage }) => {
-            settle(status, latencyMs, usage);
+          Promise.all([outcome, started]).then(([used, start]) => {
+            if (start) admissions.correct(correctionOf({ responseId: start.responseId, accountId }, used));
+            else settle(status, latencyMs, used.usage);
             unsettled -= 1;
             if (unsettled === 0) allSettled?.resolve();
           });

@@ -89,6 +89,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /signin': ['none', 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.'],
   'GET /signin/callback': ['none', 'Where the identity provider sends people back to.'],
   'POST /signout': ['session', 'Ends the session; for forms of the site.'],
+  'POST /signout/everywhere': ['session', 'Ends all sessions of the user; for forms of the site.'],
   'DELETE /api/agent/session': ['session', 'Ends the session.'],
   'POST /api/agent/session': ['session', 'The same for clients that cannot send DELETE; a JSON body.'],
   'POST /api/agent/device': [
@@ -105,6 +106,7 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'POST /v1/extract/batch': ['`extract`', 'Up to 50 links at once: a document, a job or an error for each.'],
   'GET /api/agent/manifest': ['none', 'What the service is: addresses, plans, models, client setup, rules.'],
   'GET /api/agent/plans': ['none', 'The plans, the free tier, where terms are to be had.'],
+  'DELETE /api/agent/sessions': ['session', 'Ends all sessions of the user; API keys go on.'],
   'GET /api/agent/session': ['none', 'Who is signed in, and whether they have a plan and keys.'],
   'GET /api/agent/setup': ['none', 'How clients are set up, as JSON or Markdown; `?client=` for one of them.'],
   'GET /api/user': ['session', 'Profile, plan, what is left of it, keys (masked) and usage; `?from=&to=` name days.'],

@@ -153,7 +153,10 @@ export interface Cache {
   delete(key: string): Promise<void>;
 }
 
-/** Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. */
+/**
+ * Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. A file that is not
+ * whole any more is told by GatewayError `internal_error` when it is looked at, until it is written again.
+ */
 export interface Storage {
   /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. Tells where it is then. */
   write(file: StoredFile): Promise<FileSource>;

@@ -1,5 +1,6 @@
 import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/extractor.js';
-import type { ByteRange, Clock, Logger, Storage } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Logger, Storage } from '../contracts/services.js';
+import { isDamagedFile } from '../damaged-file.js';
 import type { HttpFaces } from '../entry-services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
@@ -57,16 +58,30 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     }
   }
 
-  async function find({ fileName }: Item) {
-    const file = await storage.stat(fileName);
+  /** One that is damaged is as good as none: it can be made again, and then takes the place of this one. */
+  async function statOf({ fileName, extractor, link }: Item): Promise<FileStat | undefined> {
+    try {
+      return await storage.stat(fileName);
+    } catch (error) {
+      if (!isDamagedFile(error)) throw error;
+      const { platform } = extractor.contribution;
+      logger.warn('a stored MP3 is damaged; its next download makes it again', { platform, id: link.id, error });
+      return undefined;
+    }
+  }
+
+  async function find(item: Item) {
+    const { fileName } = item;
+    const file = await statOf(item);
     return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
   }
 
-  async function produce({ extractor, link, fileName }: Item, ...[signal, onFirstBytes]: Parameters<Make>) {
+  async function produce(item: Item, ...[signal, onFirstBytes]: Parameters<Make>) {
+    const { extractor, link, fileName } = item;
     const { contribution, entry } = extractor;
     const { ffmpeg } = options;
     // Somebody else may have stored it between the question and now.
-    if (await storage.stat(fileName)) return undefined;
+    if (await statOf(item)) return undefined;
     if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
     const source = await host.call(entry, signal, async (callSignal) => {
       if (!contribution.resolveAudio) {

@@ -31,6 +31,18 @@ export async function lockAccount(transaction: Transaction<Tables>, engine: Engi
   return row;
 }
 
+/** The account of a user. @throws GatewayError `user_not_found`. */
+export async function lockAccountOf(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  userId: string,
+): Promise<AccountRow> {
+  const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
+  const user = isKept(userId) ? await users.executeTakeFirst() : undefined;
+  if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
+  return lockAccount(transaction, engine, user.account_id);
+}
+
 /** @throws GatewayError `account_suspended`. */
 export function refuseSuspended({ suspended_at }: Pick<AccountRow, 'suspended_at'>): void {
   if (suspended_at !== null) throw new GatewayError('account_suspended', 'This account is suspended.');

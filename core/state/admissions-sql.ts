@@ -4,6 +4,7 @@ import { isGatewayError } from '../errors.js';
 import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';
 import { createAdmissionLeases } from './admission-leases.js';
 import type { Admission, AdmissionRequest, Admissions } from './admissions.js';
+import { createBackgroundTable } from './background-table.js';
 import { createBudgetTable } from './budget-table.js';
 import type { Database } from './database.js';
 import { createJobClock } from './job-clock.js';
@@ -48,7 +49,7 @@ export function createAdmissions({
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable };
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
   const held = new Set<string>();
   const report = createRareWarning(logger, 'reservations and old usage wait for the database');
 
@@ -112,7 +113,11 @@ export function createAdmissions({
       return slot ? lanes.submit(keyId, { ...request, reserve }) : Promise.resolve({});
     },
     settle: (settlement) => writing.push(settlement),
+    correct(correction) {
+      if (correction.usage || correction.final) writing.push(correction);
+    },
     flush: () => writing.flush(),
+    flushInTime: () => writing.flushInTime(),
     async close() {
       await writing.close();
       await leases.stop();

@@ -1,4 +1,5 @@
 import type { Usage } from '../contracts/media.js';
+import type { BackgroundCorrection } from './background-responses.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
 /** One request of a model route that asks to be let in. */
@@ -42,6 +43,8 @@ export interface Settlement {
   latencyMs: number;
   /** Absent: nothing was used, as where the upstream refused. `estimated` travels in it. */
   usage?: Usage;
+  /** What the upstream goes on making: `usage` is an estimate until {@link BackgroundResponses} hear more. */
+  background?: { responseId: string; upstream: string; budgetId: string | null };
   /** Milliseconds since 1970, when it ended. */
   at: number;
 }
@@ -64,6 +67,13 @@ export interface Admissions {
    * away; beyond 100,000 the oldest without a reservation are counted together.
    */
   settle(settlement: Settlement): void;
+  /**
+   * Corrects what {@link Settlement.background} was counted by; never throws and never waits, as `settle`. Where it was
+   * corrected for good before, or never was such, nothing changes.
+   */
+  correct(correction: BackgroundCorrection): void;
   /** Resolves when everything settled so far is durable. */
   flush(): Promise<void>;
+  /** The same, or when the database has been away for 2.4 s. */
+  flushInTime(): Promise<void>;
 }

@@ -27,7 +27,8 @@ export type AuditAction =
   | 'plan.granted'
   | 'plan.taken-back'
   | 'user.suspended'
-  | 'user.resumed';
+  | 'user.resumed'
+  | 'user.signed-out';
 
 export interface AuditPage {
   /** Default: everything. */

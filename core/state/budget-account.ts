@@ -73,6 +73,24 @@ export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Rel
   };
 }
 
+export interface Correction {
+  /** Tokens used beyond those that were counted; less than 0 where it was fewer. */
+  more: number;
+  /** Milliseconds since 1970, when they were counted. */
+  countedAt: number;
+}
+
+/** Counts what was really used in the place of an estimate. What is over is given back to the period and day that it was counted in alone. */
+export function correct(row: BudgetRow, { more, countedAt }: Correction): BudgetRow {
+  const ofPeriod = more > 0 || periodOf(row.resets, countedAt) >= row.period;
+  const ofDay = more > 0 || dayOf(countedAt) >= row.day;
+  return {
+    ...row,
+    tokens_used: Math.max(0, row.tokens_used + (ofPeriod ? more : 0)),
+    tokens_used_today: Math.max(0, row.tokens_used_today + (ofDay ? more : 0)),
+  };
+}
+
 export function toBudgetRow(budget: Budget): BudgetRow {
   return {
     id: budget.id,

@@ -1,5 +1,3 @@
-import { sql } from 'kysely';
-import { GatewayError } from '../errors.js';
 import { atTime, toBudgetRow, toBudgetState } from './budget-account.js';
 import type { Budgets } from './budgets.js';
 import type { Database } from './database.js';
@@ -17,25 +15,6 @@ export function createBudgets(database: Database, clock: JobClock): Budgets {
         const row = await queries.selectFrom('budgets').selectAll().where('id', '=', id).executeTakeFirst();
         return row && toBudgetState(atTime(row, await clock.read(queries)));
       });
-    },
-
-    async extend(id, { tokens, requests, expiresAt }) {
-      const { numUpdatedRows } = await database.run((queries) =>
-        queries
-          .updateTable('budgets')
-          .set({
-            // Null plus anything is null: what is unlimited stays so.
-            token_limit: sql<number>`token_limit + ${tokens}`,
-            request_limit: sql<number>`request_limit + ${requests}`,
-            expires_at:
-              expiresAt === null
-                ? null
-                : sql<number>`case when expires_at < ${expiresAt} then ${expiresAt} else expires_at end`,
-          })
-          .where('id', '=', id)
-          .executeTakeFirstOrThrow(),
-      );
-      if (numUpdatedRows === 0n) throw new GatewayError('invalid_value', 'There is no such budget.', { param: 'id' });
     },
   };
 }

@@ -29,6 +29,4 @@ export interface BudgetState extends Budget {
 export interface Budgets {
   create(budget: Budget): Promise<void>;
   find(id: string): Promise<BudgetState | undefined>;
-  /** Adds to the limits, as a further purchase does, and lengthens; unlimited stays unlimited. */
-  extend(id: string, more: { tokens: number; requests: number; expiresAt: number | null }): Promise<void>;
 }

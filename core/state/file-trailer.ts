@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { GatewayError } from '../errors.js';
+import { damagedFile } from '../damaged-file.js';
 
 /** What is known about a stored file. */
 export interface Trailer {
@@ -32,7 +32,7 @@ export function writeTrailer(trailer: Trailer): Buffer {
 /** @throws GatewayError `internal_error` where the file was not written by this storage, or was damaged. */
 export async function readTrailer(handle: FileHandle): Promise<Trailer> {
   const stats = await handle.stat();
-  if (!stats.isFile()) throw damaged();
+  if (!stats.isFile()) throw damagedFile();
   const window = Math.min(stats.size, MAX_TRAILER_BYTES + FOOT_BYTES);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, stats.size - window);
   const foot = bytesRead - FOOT_BYTES;
@@ -41,11 +41,7 @@ export async function readTrailer(handle: FileHandle): Promise<Trailer> {
     const trailer = begin >= 0 ? parse(buffer.toString('utf8', begin, foot)) : undefined;
     if (trailer && trailer.size === stats.size - (bytesRead - begin)) return trailer;
   }
-  throw damaged();
-}
-
-function damaged(): GatewayError {
-  return new GatewayError('internal_error', 'A stored file is damaged.');
+  throw damagedFile();
 }
 
 function parse(text: string): Trailer | undefined {

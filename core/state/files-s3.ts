@@ -1,4 +1,5 @@
 import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/services.js';
+import { isDamagedFile } from '../damaged-file.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import { createUploads } from './file-uploads.js';
 import { openDiskFiles } from './files-disk.js';
@@ -71,6 +72,12 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const unlessOver = <File extends FileStat>(file: File | undefined): File | undefined =>
     file?.expiresAt && file.expiresAt.getTime() <= clock.now() ? undefined : file;
 
+  /** What is damaged on the disk may be whole in the store; where it is not, the damage is told. */
+  function wholeOf<File>(damage: Error | undefined, far: File | undefined): File | undefined {
+    if (!far && damage) throw damage;
+    return far;
+  }
+
   /** The upload may remove a file from the disk before its reader has opened it: the store has it then. */
   async function* follow(near: StoredBody, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
     let begun = false;
@@ -95,12 +102,14 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
       return (await local.stat(file.name)) ? 'local_cache' : address.source;
     },
     async read(name, range) {
-      const near = await local.read(name, range);
-      if (near) return { ...near, body: follow(near, range) };
-      return unlessOver(await store.read(name, range));
+      const near = await local.read(name, range).catch(damageOf);
+      if (near && !(near instanceof Error)) return { ...near, body: follow(near, range) };
+      return wholeOf(near, unlessOver(await store.read(name, range)));
     },
     async stat(name) {
-      return (await local.stat(name)) ?? unlessOver(await store.stat(name));
+      const near = await local.stat(name).catch(damageOf);
+      if (near && !(near instanceof Error)) return near;
+      return wholeOf(near, unlessOver(await store.stat(name)));
     },
     async delete(name) {
       await uploads.alone(name, () => local.delete(name));
@@ -125,4 +134,9 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
       local.close();
     },
   };
+}
+
+function damageOf(error: Error): Error {
+  if (isDamagedFile(error)) return error;
+  throw error;
 }

@@ -4,6 +4,7 @@ import type { Cache, Clock, Logger, Storage, Tracer } from '../contracts/service
 import type { AccountState } from './account-state.js';
 import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
+import type { BackgroundResponses } from './background-responses.js';
 import type { Budgets } from './budgets.js';
 import type { Jobs } from './jobs.js';
 import type { StoredResponses } from './stored-responses.js';
@@ -65,6 +66,7 @@ export interface State extends AccountState {
   readonly budgets: Budgets;
   readonly usage: UsageLedger;
   readonly storedResponses: StoredResponses;
+  readonly backgroundResponses: BackgroundResponses;
   readonly jobs: Jobs;
   readonly cache: Cache;
   readonly files: Storage;

@@ -1,5 +1,5 @@
 import type { FileSource, FileStat } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { damagedFile } from '../damaged-file.js';
 
 const SHA256 = 'x-amz-meta-sha256';
 const SIZE = 'x-amz-meta-size';
@@ -27,7 +27,7 @@ export function statOf(name: string, headers: Headers, size: number, source: Fil
   const expiresAt = numberIn(headers, EXPIRES_AT);
   // A store that takes half a file for a whole one has the metadata of the whole.
   if (!contentType || !/^[0-9a-f]{64}$/.test(sha256) || modifiedAt === undefined || numberIn(headers, SIZE) !== size) {
-    throw new GatewayError('internal_error', 'A stored file is damaged.');
+    throw damagedFile();
   }
   const stat: FileStat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt), source };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };

@@ -1,5 +1,6 @@
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
-import { GatewayError, isGatewayError } from '../errors.js';
+import { isDamagedFile } from '../damaged-file.js';
+import { GatewayError } from '../errors.js';
 import { bodyOf } from './object-body.js';
 import {
   connectToObjects,
@@ -76,7 +77,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
       const target: Target = { connection, key: keyOf(file.name), file, bytes };
       await (file.size <= PART_BYTES ? putWhole(target) : putInParts(target));
       const kept = await stat(file.name).catch((error: unknown) => {
-        if (isGatewayError(error) && error.code === 'internal_error') return undefined;
+        if (isDamagedFile(error)) return undefined;
         throw error;
       });
       if (kept?.etag !== file.etag || kept.modifiedAt.getTime() !== file.modifiedAt.getTime()) {

@@ -1,6 +1,7 @@
 import { createAccountState } from './account-state-sql.js';
 import { createAdmissions } from './admissions-sql.js';
 import { createApiKeys } from './api-keys-sql.js';
+import { createBackgroundResponses } from './background-responses-sql.js';
 import { createBudgets } from './budgets-sql.js';
 import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
@@ -62,6 +63,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       budgets: createBudgets(database, times),
       usage: createUsageLedger(database),
       storedResponses,
+      backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       jobs,
       cache,
       ping: () => database.ping(),

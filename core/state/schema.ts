@@ -22,6 +22,7 @@ export interface Tables {
   usage_totals: UsageTotalsTable;
   usage_sums: UsageSumsTable;
   stored_responses: StoredResponsesTable;
+  background_responses: BackgroundResponsesTable;
   accounts: AccountsTable;
   users: UsersTable;
   audit_entries: AuditEntriesTable;
@@ -266,6 +267,24 @@ export interface StoredResponsesTable {
   model: string;
   upstream: string;
   created_at: number;
+}
+
+/** Responses that their upstream goes on making. Deleted by whatever corrects their entry for good, so that happens once. */
+export interface BackgroundResponsesTable {
+  id: string;
+  account_id: string;
+  model: string;
+  upstream: string;
+  /** These three name the entry that counts it by an estimate. */
+  key_id: string;
+  at: number;
+  request_id: string;
+  /** What the estimate was charged to. */
+  budget_id: string | null;
+  /** When the upstream is to be asked next. */
+  due_at: number;
+  /** From the last time that it was asked to the next; 0 where it never was. */
+  wait_ms: number;
 }
 
 /** Whoever changes anything of an account locks its row first: keys, orders and plans of one account change one by one. */

@@ -1,6 +1,7 @@
 import type { Selectable, Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
-import { lockAccount, refuseSuspended } from './account-table.js';
+import { lockAccount, lockAccountOf, refuseSuspended } from './account-table.js';
+import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import { deleteExpired } from './expired-rows.js';
 import type { JobClock } from './job-clock.js';
@@ -65,12 +66,17 @@ export function createSessions(database: Database, times: JobClock): Sessions {
       return numDeletedRows > 0n;
     },
 
-    async endAllOf(userId) {
-      const { numDeletedRows } = await database.run((queries) =>
-        queries.deleteFrom('sessions').where('user_id', '=', userId).executeTakeFirstOrThrow(),
-      );
-      return Number(numDeletedRows);
-    },
+    endAllOf: ({ userId, actor, note }) =>
+      database.transaction(async (transaction) => {
+        await lockAccountOf(transaction, engine, userId);
+        await transaction.deleteFrom('device_grants').where('user_id', '=', userId).execute();
+        const ended = transaction.deleteFrom('sessions').where('user_id', '=', userId);
+        const count = Number((await ended.executeTakeFirstOrThrow()).numDeletedRows);
+        if (count === 0) return 0;
+        const at = await times.read(transaction);
+        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.signed-out', note });
+        return count;
+      }),
   };
 }
 
@@ -97,7 +103,6 @@ function toSession(row: SessionRow): SessionRecord {
     userId: row.user_id,
     kind: row.kind,
     createdAt: row.created_at,
-    lastSeenAt: row.last_seen_at,
     expiresAt: row.expires_at,
   };
 }

@@ -1,4 +1,4 @@
-import type { UserRecord } from './users.js';
+import type { UserChange, UserRecord } from './users.js';
 
 /** `browser`: sent as a cookie by itself. `device`: a bearer token that a program sends on purpose. */
 export type SessionKind = 'browser' | 'device';
@@ -10,7 +10,6 @@ export interface SessionRecord {
   userId: string;
   kind: SessionKind;
   createdAt: number;
-  lastSeenAt: number;
   /** When it ends as things stand: by its idle time or its lifetime, whichever is sooner. */
   expiresAt: number;
 }
@@ -45,6 +44,10 @@ export interface Sessions {
   find(hash: string): Promise<SignedIn | undefined>;
   /** False where there was none any more. */
   end(hash: string): Promise<boolean>;
-  /** How many there were. */
-  endAllOf(userId: string): Promise<number>;
+  /**
+   * Ends those of a user, and what their devices wait for; their keys go on. How many sessions there were; where there were
+   * any, it writes the audit row `user.signed-out`.
+   * @throws GatewayError `user_not_found`.
+   */
+  endAllOf(end: UserChange): Promise<number>;
 }

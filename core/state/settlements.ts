@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Settlement } from './admissions.js';
-import { release } from './budget-account.js';
+import type { BackgroundCorrection } from './background-responses.js';
+import type { BackgroundTable, BudgetCorrection } from './background-table.js';
+import { correct, release } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
 import type { ReservationsTable, UsageEntriesTable } from './schema.js';
 import type { Script } from './script.js';
@@ -23,14 +25,18 @@ export interface CountedTogether {
   totals: Totals;
 }
 
-export type Settled = Settlement | CountedTogether;
+export type Settled = Settlement | CountedTogether | BackgroundCorrection;
 
 function isCountedTogether(settled: Settled): settled is CountedTogether {
   return 'totals' in settled;
 }
 
 function isSettlement(settled: Settled): settled is Settlement {
-  return !isCountedTogether(settled);
+  return 'route' in settled;
+}
+
+function isCorrection(settled: Settled): settled is BackgroundCorrection {
+  return 'responseId' in settled;
 }
 
 /** Makes room: counts the oldest together, except what holds a reservation, whose number is bounded by that of the requests. */
@@ -38,7 +44,7 @@ export function countOldestTogether(waiting: readonly Settled[], most: number): 
   const before = waiting.find(isCountedTogether);
   const settlements = waiting.filter(isSettlement);
   const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
-  const rest: Settled[] = [];
+  const rest: Settled[] = waiting.filter(isCorrection);
   let left = most;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
@@ -52,50 +58,63 @@ export function countOldestTogether(waiting: readonly Settled[], most: number): 
 export interface SettlementTables {
   budgetTable: BudgetTable;
   usageTable: UsageTable;
+  backgroundTable: BackgroundTable;
 }
 
 /**
  * Writes down what requests used: their entries, the totals of their day and what they leave of their budgets. Whatever was
- * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once.
+ * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once. What corrects
+ * an entry comes behind it, also within the list.
  */
 export function* writeSettlements(
   items: readonly Settled[],
-  { budgetTable, usageTable }: SettlementTables,
+  { budgetTable, usageTable, backgroundTable }: SettlementTables,
 ): Script<void> {
-  const ids = items.flatMap((item) =>
-    'reservation' in item && item.reservation !== undefined ? [item.reservation] : [],
-  );
+  const settlements = items.filter(isSettlement);
+  const ids = settlements.flatMap(({ reservation }) => (reservation === undefined ? [] : [reservation]));
   const reservations = yield* usageTable.takeReservations(ids);
   const ends: Ended[] = [];
-  const entries: UsageEntriesTable[] = [];
-  const sums: CountedTogether[] = [];
-  for (const item of items) {
-    if (isCountedTogether(item)) sums.push(item);
-    else if (item.reservation === undefined) entries.push(toEntryRow(item));
+  const entries = new Map<UsageEntriesTable, Settlement>();
+  for (const item of settlements) {
+    if (item.reservation === undefined) entries.set(toEntryRow(item), item);
     else {
       const reserved = reservations.get(item.reservation);
       if (!reserved) continue;
       reservations.delete(item.reservation);
-      entries.push(toEntryRow(item));
+      entries.set(toEntryRow(item), item);
       ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
     }
   }
-  yield* releaseAll(ends, budgetTable);
   const totals = createTotals();
-  for (const entry of yield* usageTable.insertEntries(entries)) totals.addEntry(entry);
-  for (const sum of yield* usageTable.insertSums(sums)) {
+  const written = yield* usageTable.insertEntries([...entries.keys()]);
+  for (const entry of written) totals.addEntry(entry);
+  yield* backgroundTable.open(written.map((entry) => entries.get(entry) as Settlement));
+  const corrections: BudgetCorrection[] = [];
+  for (const correction of items.filter(isCorrection).sort(byResponse)) {
+    const corrected = yield* backgroundTable.correct(correction, totals);
+    if (corrected) corrections.push(corrected);
+  }
+  yield* changeBudgets({ ends, corrections }, budgetTable);
+  for (const sum of yield* usageTable.insertSums(items.filter(isCountedTogether))) {
     for (const row of sum.totals.rows()) totals.addTotal(row);
   }
   yield* usageTable.addTotals(totals);
 }
 
+/** In one order, so that two transactions that correct the same do not wait for each other in a ring. Those of one response keep theirs. */
+function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): number {
+  if (left.responseId === right.responseId)
+    return left.accountId < right.accountId ? -1 : Number(left.accountId > right.accountId);
+  return left.responseId < right.responseId ? -1 : 1;
+}
+
 /** Settles what requests of a dead process held: as used to the last token, since nobody knows. */
 export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
-  { budgetTable, usageTable }: SettlementTables,
+  { budgetTable, usageTable }: Omit<SettlementTables, 'backgroundTable'>,
 ): Script<void> {
   const ends = reservations.map((reserved) => ({ reserved, tokensUsed: reserved.tokens, givesBack: false }));
-  yield* releaseAll(ends, budgetTable);
+  yield* changeBudgets({ ends }, budgetTable);
   const totals = createTotals();
   for (const entry of yield* usageTable.insertEntries(reservations.map(toCutOffRow))) totals.addEntry(entry);
   yield* usageTable.addTotals(totals);
@@ -104,10 +123,10 @@ export function* writeCutOffs(
 /** Gives back what admissions held that nobody knows to have happened. */
 export function* writeUnheard(
   reservations: readonly ReservationsTable[],
-  { budgetTable }: SettlementTables,
+  { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
 ): Script<void> {
   const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, givesBack: true }));
-  yield* releaseAll(ends, budgetTable);
+  yield* changeBudgets({ ends }, budgetTable);
 }
 
 interface Ended {
@@ -116,12 +135,23 @@ interface Ended {
   givesBack: boolean;
 }
 
-function* releaseAll(ends: readonly Ended[], budgetTable: BudgetTable): Script<void> {
-  if (ends.length === 0) return;
-  const budgets = yield* budgetTable.lock(ends.map(({ reserved }) => reserved.budget_id));
+interface BudgetChanges {
+  ends: readonly Ended[];
+  /** Default: none. */
+  corrections?: readonly BudgetCorrection[];
+}
+
+function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
+  const ids = [...ends.map(({ reserved }) => reserved.budget_id), ...corrections.map(({ budgetId }) => budgetId)];
+  if (ids.length === 0) return;
+  const budgets = yield* budgetTable.lock(ids);
   for (const end of ends) {
     const budget = budgets.find(end.reserved.budget_id);
     if (budget) budgets.change(release(budget, end));
+  }
+  for (const correction of corrections) {
+    const budget = budgets.find(correction.budgetId);
+    if (budget) budgets.change(correct(budget, correction));
   }
   yield* budgets.save();
 }

@@ -53,6 +53,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       fresh.set(nameOf(response), response);
       writing.push(response);
     },
+    flushInTime: () => writing.flushInTime(),
     async find(id, accountId) {
       const known = fresh.get(nameOf({ id, accountId }));
       if (known) return known;

@@ -10,10 +10,12 @@ export interface StoredResponse {
   createdAt: number;
 }
 
-/** Every call but `remember` throws GatewayError `upstream_unavailable` where the database does not answer. */
+/** Every call but `remember` and `flushInTime` throws GatewayError `upstream_unavailable` where the database does not answer. */
 export interface StoredResponses {
   /** Never throws and never waits; written with others within 100 ms. `find` of this process sees it at once. */
   remember(response: StoredResponse): void;
+  /** Resolves when all that is to be remembered is durable, or the database has been away for 2.4 s. */
+  flushInTime(): Promise<void>;
   /** Undefined where there is none, or none of this account. */
   find(id: string, accountId: string): Promise<StoredResponse | undefined>;
   forget(id: string): Promise<void>;

@@ -26,6 +26,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_totals: true,
   usage_sums: true,
   stored_responses: true,
+  background_responses: true,
   cache_entries: false,
 };
 

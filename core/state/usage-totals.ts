@@ -31,6 +31,12 @@ export function createTotals() {
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
       total.latency_ms_sum += entry.latency_ms;
     },
+    /** Of an entry that was added before, what it says now beyond what it said then. */
+    addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
+      const total = open({ ...now, day: dayOf(now.at) });
+      total.estimated += now.estimated - before.estimated;
+      for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
+    },
     addTotal(row: UsageTotalsTable): void {
       const total = open(row);
       for (const count of TOTAL_COUNTS) total[count] += row[count];

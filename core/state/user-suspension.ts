@@ -1,23 +1,14 @@
 import type { Transaction } from 'kysely';
-import { GatewayError } from '../errors.js';
-import { type AccountRow, lockAccount } from './account-table.js';
+import { lockAccountOf } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
 import { lockKeys } from './plan-change.js';
 import type { Tables } from './schema.js';
-import { isKept } from './storable-text.js';
-import type { Suspension, Users } from './users.js';
+import type { UserChange, Users } from './users.js';
 
 /** Takes from users what they are signed in with and their keys for a time. */
 export function createSuspensions({ database, times }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
   const { engine } = database;
-
-  async function lockAccountOf(transaction: Transaction<Tables>, userId: string): Promise<AccountRow> {
-    const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
-    const user = isKept(userId) ? await users.executeTakeFirst() : undefined;
-    if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
-    return lockAccount(transaction, engine, user.account_id);
-  }
 
   async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
     const change = { suspended_at: suspendedAt };
@@ -29,9 +20,9 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
   }
 
   return {
-    suspend: ({ userId, actor, note }: Suspension) =>
+    suspend: ({ userId, actor, note }: UserChange) =>
       database.transaction(async (transaction) => {
-        const account = await lockAccountOf(transaction, userId);
+        const account = await lockAccountOf(transaction, engine, userId);
         if (account.suspended_at !== null) return false;
         const at = await times.read(transaction);
         await set(transaction, account.id, at);
@@ -41,9 +32,9 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
         return true;
       }),
 
-    resume: ({ userId, actor, note }: Suspension) =>
+    resume: ({ userId, actor, note }: UserChange) =>
       database.transaction(async (transaction) => {
-        const account = await lockAccountOf(transaction, userId);
+        const account = await lockAccountOf(transaction, engine, userId);
         if (account.suspended_at === null) return false;
         const at = await times.read(transaction);
         await set(transaction, account.id, null);

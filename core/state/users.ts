@@ -32,7 +32,8 @@ export interface UserPage {
   before?: string;
 }
 
-export interface Suspension {
+/** Something that is done to a user. */
+export interface UserChange {
   userId: string;
   /** Who does it, for the audit: `operator:ann`. */
   actor: string;
@@ -59,7 +60,7 @@ export interface Users {
    * False where they were suspended before. Writes the audit row `user.suspended`.
    * @throws GatewayError `user_not_found`.
    */
-  suspend(suspension: Suspension): Promise<boolean>;
+  suspend(suspension: UserChange): Promise<boolean>;
   /** Their keys work again; they sign in anew. False where they were not suspended. Audit row `user.resumed`. */
-  resume(suspension: Suspension): Promise<boolean>;
+  resume(suspension: UserChange): Promise<boolean>;
 }

@@ -16,6 +16,8 @@ export interface WriteBehind<Item> {
   push(item: Item): void;
   /** Resolves when everything pushed so far is written or given up, however long the database is away. */
   flush(): Promise<void>;
+  /** The same, or when the database has been away for 2.4 s: what was pushed is tried on. */
+  flushInTime(): Promise<void>;
   /** Resolves when what is being tried at this moment has come to an end, good or bad. */
   tried(): Promise<void>;
   /** Writes what is left where the database answers in time, and gives the rest up. Idempotent. */
@@ -123,11 +125,15 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
     hurried -= 1;
   }
 
-  async function finish(): Promise<void> {
+  async function flushInTime(): Promise<void> {
     const patience = new AbortController();
     const tooLong = sleep(DATABASE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined);
     await Promise.race([flush(), tooLong]);
     patience.abort();
+  }
+
+  async function finish(): Promise<void> {
+    await flushInTime();
     closing.abort();
     clearTimeout(timer);
     await running;
@@ -148,6 +154,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
       else if (!running) timer ??= setTimeout(begin, DELAY_MS);
     },
     flush,
+    flushInTime,
     tried: () => attempt,
     close() {
       finished ??= finish();

@@ -51,8 +51,9 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Whether it is of the responses route. */
   isResponse: boolean;
-  /** Called with the id of a response that is no stream. */
-  onWhole(id: string, reply: TextReply): void;
+  /** Called with the id of a response that is no stream; `open` where it is still to be made. */
+  onWhole(id: string, reply: TextReply, open: boolean): void;
+  background?: TextExchange['background'];
   /** Called where a stream did not come to its own end, although its caller is still there. */
   onCut(failure: GatewayError): void;
   /** Whether the upstream makes the answer to its end although nobody listens any more: it can be had later. */
@@ -71,6 +72,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   place = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
+  readonly background: TextExchange['background'];
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
@@ -94,6 +96,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
+    this.background = options.background;
     this.#startedAt = options.monotonic();
     this.#heardAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
@@ -229,7 +232,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const rest = { complete: !failure, ...(responseId !== undefined && { responseId }), ...(failure && { failure }) };
     const usage = reader.usage();
     if (usage) {
-      this.#end({ usage, ...rest });
+      this.#end(failure ? { usage, ...rest } : { usage, ...rest, final: true });
       return;
     }
     const said = reader.said();
@@ -247,8 +250,9 @@ class Exchange implements TextExchange, Watched, BodyReader {
       throw refusal;
     }
     this.#stop();
-    if (id !== undefined) this.#options.onWhole(id, reply);
+    if (id !== undefined) this.#options.onWhole(id, reply, whole.open);
     const rest: TextOutcome = id === undefined ? { complete: true } : { complete: true, responseId: id };
+    if (whole.ended) rest.final = true;
     if (usage) {
       rest.usage = usage;
       this.#end(rest);

@@ -38,6 +38,11 @@ export interface TextExchange {
   readonly answer: Promise<TextAnswer>;
   /** Resolves when the body has ended or was left, also where there was no answer. Never rejects. */
   readonly ended: Promise<TextOutcome>;
+  /**
+   * Of what may go on without it: resolves when the upstream has named the response, and it can be found again; undefined
+   * where it never gets so far, or ends at once. Never rejects. Default: it is none such.
+   */
+  readonly background?: Promise<BackgroundStart | undefined>;
   /** The caller has gone: closes the upstream request within 100 ms. Of no effect once the answer has ended. */
   leave(): void;
 }
@@ -63,6 +68,18 @@ export interface TextOutcome {
   complete: boolean;
   /** Why it did not, or why there was none. */
   failure?: GatewayError;
+  /** Whether the upstream said of a response that it has come to an end. Default: it may go on making it. */
+  final?: boolean;
+}
+
+/** A response that the upstream makes to its end whatever becomes of the exchange. */
+export interface BackgroundStart {
+  responseId: string;
+  /** `TextReply.upstream` and status of the answer that named it. */
+  upstream: string;
+  status: number;
+  /** The most it may come to, estimated. */
+  usage: Usage;
 }
 
 export interface StoredTextRequest {
@@ -90,12 +107,17 @@ export interface Texts {
    */
   prepare(request: TextRequest): Promise<PreparedText>;
   /**
+<<<<<<< HEAD
    * Tokens of what a request gives a model to read, as the gateway estimates them: for models whose upstream does not count.
    * Pictures and files are not among them. Never rejects.
    */
   countTokens(parsed: TextRequest['parsed']): Promise<number>;
   /**
    * Asks for a stored response where it was made. What it used was counted when it was made.
+=======
+   * Asks for a stored response where it was made. What it used was counted when it was made, or is counted by what this
+   * tells, where it is made in the background; what is deleted is asked for once more before.
+>>>>>>> 2329e79 (Responses in the background are counted by what they used)
    * @throws GatewayError `response_not_found` where there is none, or none of this account; `upstream_unavailable` where
    * the database does not answer.
    */

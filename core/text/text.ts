@@ -1,15 +1,26 @@
+import type { Usage } from '../contracts/media.js';
 import type { Clock, Logger, Span } from '../contracts/services.js';
-import type { ResponsesTask, TextCall, TextProvider, TextReply, TextRoute } from '../contracts/text-provider.js';
+import type {
+  ResponsesTask,
+  StoredResponseAction,
+  TextCall,
+  TextProvider,
+  TextReply,
+  TextRoute,
+} from '../contracts/text-provider.js';
 import { GatewayError } from '../errors.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
 import { modelSpan, usageAttributes } from '../services/model-span.js';
 import { openSpan } from '../services/work-scope.js';
+import type { BackgroundResponse, BackgroundResponses } from '../state/background-responses.js';
 import type { StoredResponse, StoredResponses } from '../state/stored-responses.js';
+import { correctionOf } from './background-correction.js';
+import { startBackgroundLooks } from './background-looks.js';
 import { createChatReader } from './chat-events.js';
 import type { EventReader } from './event-reader.js';
 import { type ExchangeTimes, startExchange } from './exchange.js';
-import type { PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
+import type { BackgroundStart, PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
 import { createResponsesReader } from './responses-events.js';
 import {
   askForUsage,
@@ -20,7 +31,7 @@ import {
   previousResponseOf,
   streamOf,
 } from './text-request.js';
-import { KEPT_BYTES, samplePrompt, type TextSample } from './text-sample.js';
+import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample } from './text-sample.js';
 import { createTokenCounter } from './token-counter.js';
 import { createWatch } from './watch.js';
 
@@ -31,6 +42,10 @@ const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_
 export interface TextsOptions {
   /** Where responses are found again. Default: none is, and no request can go on from one. */
   responses?: StoredResponses;
+  /** Where those are kept that are made in the background. Default: they are counted by an estimate. */
+  background?: BackgroundResponses;
+  /** Milliseconds between looks at those; ever more for each of them. Default 5,000. */
+  backgroundMs?: number;
   /** Milliseconds of silence after which a stream gets a comment. Default 15,000. */
   keepAliveMs?: number;
   /** Milliseconds without a byte after which an upstream is given up. Default 300,000. */
@@ -46,8 +61,16 @@ export interface TextsParts extends TextsOptions {
   logger: Logger;
 }
 
-export function createTexts(parts: TextsParts): Texts & { close(): Promise<void> } {
-  const { registry, host, clock, logger, responses, ...given } = parts;
+export interface ClosableTexts extends Texts {
+  /** Begins to look at what is made in the background; once models are ready. */
+  start(): void;
+  /** Ends that. */
+  stop(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createTexts(parts: TextsParts): ClosableTexts {
+  const { registry, host, clock, logger, responses, background, backgroundMs, ...given } = parts;
   const times: ExchangeTimes = {
     keepAliveMs: given.keepAliveMs ?? TIMES.keepAliveMs,
     idleMs: given.idleMs ?? TIMES.idleMs,
@@ -159,8 +182,38 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
       body.length > KEPT_BYTES ? { sample: samplePrompt(parsed) } : { parsed };
 
+    const goesOnAlone = isStored && parsed.background === true;
+    const started = isStored && background ? Promise.withResolvers<BackgroundStart | undefined>() : undefined;
+    let isStarting = false;
+
     function remember(id: string, { upstream }: TextReply): void {
       if (isStored) responses?.remember({ id, accountId, model, upstream, createdAt: clock.now() });
+    }
+
+    async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
+      isStarting = true;
+      const [usage] = await Promise.all([estimate(NO_TEXT, true), responses?.flushInTime()]);
+      started?.resolve(usage && { responseId, upstream, status, usage });
+    }
+
+    async function estimate(said: TextSample, goesOn: boolean): Promise<Usage | undefined> {
+      if (task === 'input_tokens') return undefined;
+      const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
+      const outputTokens = Math.max(goesOn ? mostOutput : 0, await tokens.count(said));
+      return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+    }
+
+    function readerOf(reply: TextReply): EventReader {
+      const reader: EventReader = readerFor(route, {
+        requestId,
+        dropUsage,
+        model,
+        onResponseId(id) {
+          remember(id, reply);
+          if (goesOnAlone && !reader.ended) startAlone(id, reply);
+        },
+      });
+      return reader;
     }
     const terms = host.terms(entry);
     const opened = openSpan(modelSpan('chat', model, entry));
@@ -182,20 +235,77 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
         }
       },
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
-      readerOf: (reply) => readerFor(route, { requestId, dropUsage, model, onResponseId: (id) => remember(id, reply) }),
+      readerOf,
       isResponse: route === 'responses',
-      onWhole: remember,
-      goesOnAlone: isStored && parsed.background === true,
-      async estimate(said, goesOn) {
-        if (task === 'input_tokens') return undefined;
-        const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
-        const outputTokens = Math.max(goesOn ? mostOutput : 0, await tokens.count(said));
-        return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+      onWhole(id, reply, open) {
+        remember(id, reply);
+        if (isStored && open) startAlone(id, reply);
       },
+      background: started?.promise,
+      goesOnAlone,
+      estimate,
     });
+    if (started) {
+      exchange.ended.then(() => {
+        if (!isStarting) started.resolve(undefined);
+      });
+    }
     if (opened) endWith(exchange, opened.span);
     return exchange;
   }
+
+  /** @param follows Whether what it tells of usage is to be counted. */
+  function askStored(response: StoredAsked, follows: boolean): TextExchange | undefined {
+    const { action, id: responseId, accountId, model, upstream, query, requestId } = response;
+    const found = registry.textProvider(model);
+    const provider = found?.contribution;
+    if (!found || !provider?.stored) return undefined;
+    const terms = host.terms(found.entry);
+    const exchange = startExchange({
+      ...clockwork,
+      askMs: terms.timeoutMs,
+      modelText: modelTextOf(model),
+      standIn: terms.standIn,
+      stream: false,
+      async ask(flow) {
+        try {
+          const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
+          if (!reply) throw new Error('a provider lost a method');
+          if (action === 'delete') await responses?.forget(responseId);
+          return reply;
+        } catch (error) {
+          throw terms.failureOf(error);
+        }
+      },
+      readerOf: () =>
+        readerFor('responses', { requestId, dropUsage: false, model, resumed: responseId, onResponseId: () => {} }),
+      isResponse: true,
+      onWhole: () => {},
+      onCut: () => {},
+      goesOnAlone: false,
+      async estimate(said) {
+        return follows && said.text !== '' ? { outputTokens: await tokens.count(said), estimated: true } : undefined;
+      },
+    });
+    if (follows) {
+      exchange.ended.then(({ usage, final }) => {
+        // An upstream that was just told to stop may not have added up yet.
+        const isLast = action === 'cancel' && usage === undefined ? false : final;
+        background?.correct(correctionOf({ responseId, accountId }, { usage, final: isLast }));
+      });
+    }
+    return exchange;
+  }
+
+  /** Of what the caller is about to delete, as much as can be known by then. */
+  async function hearLast(response: StoredAsked): Promise<void> {
+    const exchange = askStored({ ...response, action: 'retrieve', query: '' }, true);
+    await exchange?.answer.catch(() => undefined);
+    await exchange?.ended;
+    await background?.flushInTime();
+  }
+
+  let looks: ReturnType<typeof startBackgroundLooks> | undefined;
 
   return {
     models: () =>
@@ -204,38 +314,26 @@ export function createTexts(parts: TextsParts): Texts & { close(): Promise<void>
     countTokens: (parsed) => tokens.count(samplePrompt(parsed)),
     async stored({ action, responseId, accountId, query, requestId }) {
       const row = await responses?.find(responseId, accountId);
-      const found = row && registry.textProvider(row.model);
-      if (!responses || !row || !found?.contribution.stored) {
-        throw new GatewayError('response_not_found', 'There is no such response.');
-      }
-      const { entry, contribution: provider } = found;
-      const { model, upstream } = row;
-      const terms = host.terms(entry);
-      return startExchange({
-        ...clockwork,
-        askMs: terms.timeoutMs,
-        modelText: modelTextOf(model),
-        standIn: terms.standIn,
-        stream: false,
-        async ask(flow) {
-          try {
-            const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
-            if (!reply) throw new Error('a provider lost a method');
-            if (action === 'delete') await responses.forget(responseId);
-            return reply;
-          } catch (error) {
-            throw terms.failureOf(error);
-          }
-        },
-        readerOf: () =>
-          readerFor('responses', { requestId, dropUsage: false, model, resumed: responseId, onResponseId: () => {} }),
-        isResponse: true,
-        onWhole: () => {},
-        onCut: () => {},
-        goesOnAlone: false,
-        estimate: async () => undefined,
+      const follows =
+        row !== undefined && action !== 'input_items' && (await background?.isOpen(responseId, accountId));
+      const asked = row && { ...row, action, query, requestId };
+      if (asked && follows && action === 'delete') await hearLast(asked);
+      const exchange = asked && askStored(asked, follows === true && action !== 'delete');
+      if (!exchange) throw new GatewayError('response_not_found', 'There is no such response.');
+      return exchange;
+    },
+    start() {
+      if (!background) return;
+      const ask = (response: BackgroundResponse) =>
+        askStored({ ...response, action: 'retrieve', query: '', requestId: response.id }, true);
+      looks = startBackgroundLooks({
+        background,
+        ask,
+        logger,
+        ...(backgroundMs !== undefined && { roundMs: backgroundMs }),
       });
     },
+    stop: async () => looks?.stop(),
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
@@ -264,6 +362,13 @@ interface Sending {
   isStored: boolean;
   dropUsage: boolean;
   mostOutput: number;
+}
+
+/** A response that is asked for where it was made. */
+interface StoredAsked extends Pick<StoredResponse, 'id' | 'accountId' | 'model' | 'upstream'> {
+  action: StoredResponseAction;
+  query: string;
+  requestId: string;
 }
 
 interface ReaderOptions {

@@ -10,6 +10,7 @@ const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 /** States of a response that is still to be made. */
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
+const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /** An answer that came in one piece. */
 export interface WholeAnswer {
@@ -20,6 +21,8 @@ export interface WholeAnswer {
   id?: string;
   /** Whether it is a response that is made in the background, and what it uses is not known yet. */
   open: boolean;
+  /** Whether it is a response that the upstream says has come to an end, of whatever sort. */
+  ended: boolean;
   /** `upstream_error` where it only tells why there is no answer. */
   refusal?: GatewayError;
   /** What the model says in it. */
@@ -32,7 +35,7 @@ export interface WholeAnswer {
  * @throws GatewayError `upstream_error` where it is no JSON object.
  */
 export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boolean): WholeAnswer {
-  const answer: WholeAnswer = { body: bytes, open: false, said: () => saidIn(bytes) };
+  const answer: WholeAnswer = { body: bytes, open: false, ended: false, said: () => saidIn(bytes) };
   let modelStart = 0;
   let modelEnd = 0;
   let failed = false;
@@ -47,7 +50,9 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
         } else if (!isResponse) return;
         else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'status')) {
-          answer.open = OPEN_STATES.has(readValue(bytes, valueStart, valueEnd));
+          const state = readValue(bytes, valueStart, valueEnd);
+          answer.open = OPEN_STATES.has(state);
+          answer.ended = LAST_STATES.has(state);
         }
       } else if (first === OPEN_BRACE) {
         if (isText(bytes, nameStart, nameEnd, 'usage'))

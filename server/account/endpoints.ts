@@ -46,6 +46,7 @@ export const SITE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'manifest', methods: ['GET'], path: '/api/agent/manifest' },
   { name: 'plans', methods: ['GET'], path: '/api/agent/plans' },
   { name: 'session', methods: ['GET', 'POST', 'DELETE'], path: '/api/agent/session' },
+  { name: 'sessions', methods: ['DELETE'], path: '/api/agent/sessions' },
   { name: 'setup', methods: ['GET'], path: '/api/agent/setup' },
   { name: 'deviceAuthorization', methods: ['POST'], path: '/api/agent/device' },
   { name: 'deviceToken', methods: ['POST'], path: '/api/agent/device/token' },

@@ -25,6 +25,8 @@ export interface SessionDesk {
   startDevice(userId: string): Promise<NewDeviceSession>;
   /** Ends the session of the request, and takes the cookie back. No error where there is none. */
   end(context: RequestContext): Promise<void>;
+  /** The same with all sessions of whoever is signed in, wherever they are. */
+  endAll(context: RequestContext): Promise<void>;
 }
 
 export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): SessionDesk {
@@ -32,6 +34,10 @@ export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): 
     const shown = shownToken(context, site());
     const found = shown && (await sessions.find(hashToken(shown.token)));
     return found && found.session.kind === shown.kind ? found : undefined;
+  }
+
+  function takeCookieBack(context: RequestContext): void {
+    if (bearerOf(context) === undefined) removeCookie(context, site(), site().cookies.session);
   }
 
   return {
@@ -62,7 +68,12 @@ export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): 
     async end(context) {
       const shown = shownToken(context, site());
       if (shown) await sessions.end(hashToken(shown.token));
-      if (bearerOf(context) === undefined) removeCookie(context, site(), site().cookies.session);
+      takeCookieBack(context);
+    },
+    async endAll(context) {
+      const userId = (await this.find(context))?.user.id;
+      if (userId !== undefined) await sessions.endAllOf({ userId, actor: `user:${userId}` });
+      takeCookieBack(context);
     },
   };
 }

@@ -19,13 +19,23 @@ export interface SignOutRoutes {
   site(): SiteAddress;
 }
 
-/** Ends the session that a request is made with. Whoever has none is as signed out as can be. */
+/** Ends the session that a request is made with, or all of its user. Whoever has none is as signed out as can be. */
 export function addSignOutRoutes(router: Router<RequestState>, options: SignOutRoutes): void {
   const { sessions, bodies, addressOf, sameOrigin, site } = options;
 
   router.post('/signout', markPage, sameOrigin, async (context: RequestContext) => {
     await sessions.end(context);
     seeOther(context, `${site().url}/`);
+  });
+
+  router.post('/signout/everywhere', markPage, sameOrigin, async (context: RequestContext) => {
+    await sessions.endAll(context);
+    seeOther(context, `${site().url}/`);
+  });
+
+  router.delete('/api/agent/sessions', sameOrigin, async (context: RequestContext) => {
+    await sessions.endAll(context);
+    context.body = signedOut();
   });
 
   router.delete('/api/agent/session', sameOrigin, async (context: RequestContext) => {

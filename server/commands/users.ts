@@ -37,22 +37,35 @@ export async function listUsersCommand(settings: Settings, options: ListUsersOpt
   return 0;
 }
 
-export interface SuspendOptions {
+export interface UserChangeOptions {
   note?: string;
   json?: boolean;
 }
 
 /** Ends the sessions of a user and stops their keys; servers follow within seconds. */
-export function suspendUserCommand(settings: Settings, id: string, options: SuspendOptions): Promise<number> {
+export function suspendUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
   return change(settings, { id, verb: 'suspend', state: 'suspended', ...options });
 }
 
 /** Takes a suspension back. */
-export function resumeUserCommand(settings: Settings, id: string, options: SuspendOptions): Promise<number> {
+export function resumeUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
   return change(settings, { id, verb: 'resume', state: 'active', ...options });
 }
 
-interface Change extends SuspendOptions {
+/** Ends the sessions of a user on all servers at once; their keys go on. */
+export async function signOutUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
+  const why = noteOf(options.note);
+  const { userId, count } = await withState(settings, async (state) => {
+    const { id: userId } = await findUser(state, id);
+    return { userId, count: await state.sessions.endAllOf({ userId, actor: operatorActor(), ...why }) };
+  });
+  if (options.json) printJson({ id: userId, ended: count });
+  else if (count === 0) print(`User ${userId} was signed in nowhere.\n`);
+  else print(`User ${userId} is signed out: ${count} ${count === 1 ? 'session has' : 'sessions have'} ended.\n`);
+  return 0;
+}
+
+interface Change extends UserChangeOptions {
   id: string;
   verb: 'suspend' | 'resume';
   state: 'suspended' | 'active';

@@ -60,6 +60,7 @@ export const ACCOUNTS: Operations = {
   ),
   'GET /api/agent/session': account('Who is signed in', Session, { access: 'none' }),
   'DELETE /api/agent/session': account('Ends the session', Session),
+  'DELETE /api/agent/sessions': account('Ends all sessions of the user', Session),
   'POST /api/agent/session': account('The same for clients that cannot send DELETE', Session, {
     body: { schema: Type.Object({}) },
   }),

@@ -74,6 +74,7 @@ export const SITE: Operations = {
   'GET /signin': leads('Leads to the identity provider'),
   'GET /signin/callback': leads('Where the identity provider sends people back to'),
   'POST /signout': form('Ends the session', {}),
+  'POST /signout/everywhere': form('Ends all sessions of the user', {}),
   'POST /device': form('Lets a program in or refuses it', {
     user_code: 'The code that the program shows.',
     answer: '`approve` or `deny`.',

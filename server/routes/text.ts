@@ -54,10 +54,11 @@ async function answer(
   work: AdmittedWork,
 ): Promise<void> {
   const exchange = prepared.send();
-  work.uses(exchange.ended);
+  work.uses(exchange.ended, exchange.background);
   leaveWithClient(context.res, exchange);
   const said = await exchange.answer;
   // The upstream has the body; what it says may take long.
   release();
+  if (said.body instanceof Uint8Array) await work.kept();
   await sendText(context, said);
 }

@@ -1,4 +1,4 @@
-import type { Grant } from 'mediagate';
+import type { ApiKeyRecord, Grant } from 'mediagate';
 import type { Catalogue, FreeTier, Plan } from '../catalogue.js';
 import { GRANTS } from '../keys.js';
 import { planGrants } from '../plan-terms.js';
@@ -39,6 +39,24 @@ const OPENS: Readonly<Record<Grant, string>> = {
 export function describeGrants(grants: readonly Grant[]): { opened: string; withheld: string } {
   const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
   return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
+}
+
+/** Why a key does not open this, and which plan does. */
+export function describeWithheld(
+  grant: Grant,
+  { name, planId }: Pick<ApiKeyRecord, 'name' | 'planId'>,
+  catalogue: Catalogue,
+) {
+  const { plans, freeTier } = catalogue;
+  const opens = (id: string) => planGrants(id, catalogue).includes(grant);
+  const words = OPENS[grant];
+  if (planId !== null && opens(planId)) return `Your key ${name} is not for ${words}, although your plan is.`;
+  const able = [freeTier, ...plans].filter(({ id }) => opens(id)).map((plan) => plan.name);
+  const lacks =
+    planId === null
+      ? `Your key ${name} is not for ${words}.`
+      : `Your plan, ${planName(catalogue, planId)}, does not include ${words}.`;
+  return `${lacks} ${able.length === 0 ? 'No plan does' : `Included in ${NONE.format(able)}`}.`;
 }
 
 const ALL = new Intl.ListFormat('en-GB', { type: 'conjunction' });

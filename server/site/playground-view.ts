@@ -1,8 +1,10 @@
 import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
 import { newestKey } from '../account/play.js';
+import type { Catalogue } from '../catalogue.js';
 import { GRANTS } from '../keys.js';
 import { isModelAllowed } from '../usage.js';
 import { encodeModelList } from '../wire/model-list.js';
+import { describeWithheld } from './plan-view.js';
 
 /** What the playground offers: what is ready, as far as the key that it acts with goes. */
 export interface PlaygroundView {
@@ -10,14 +12,15 @@ export interface PlaygroundView {
   baseUrl: string;
   /** The key it acts with; undefined where the account has none that is good. */
   key: { id: string; name: string } | undefined;
-  /** Groups of routes that the key may not use. */
-  withheld: readonly Grant[];
+  /** Groups of routes that the key may not use: why, and what plan opens them. */
+  withheld: Readonly<Partial<Record<Grant, string>>>;
   platforms: readonly { name: string; linkForms: readonly string[] }[];
   /** Ids of models, in the order of the list of models. */
   models: Readonly<Record<'image' | 'text' | 'speak' | 'transcribe', readonly string[]>>;
 }
 
 export interface PlaygroundSources {
+  account: { catalogue: Catalogue };
   state: { keys: Pick<ApiKeys, 'listOf'> };
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
   clock: Clock;
@@ -33,7 +36,7 @@ export async function lookAtPlayground(sources: PlaygroundSources, user: UserRec
   return {
     baseUrl: baseUrl(),
     key,
-    withheld: key ? GRANTS.filter((grant) => !key.grants.includes(grant)) : [],
+    withheld: key ? withheldOf(key, sources.account.catalogue) : {},
     platforms: gateway.platforms(),
     models: {
       image: idsOf(gateway, 'image'),
@@ -42,6 +45,11 @@ export async function lookAtPlayground(sources: PlaygroundSources, user: UserRec
       transcribe: audio('transcribe'),
     },
   };
+}
+
+function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['withheld'] {
+  const withheld = GRANTS.filter((grant) => !key.grants.includes(grant));
+  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, key, catalogue)]));
 }
 
 /** @param key Leaves out the models that it may not use. Default: none is left out. */

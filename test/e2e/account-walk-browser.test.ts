@@ -139,7 +139,7 @@ describe('somebody new, from the first page to their first picture', () => {
     const session = cookies.find(({ name }) => name === 'mediagate')?.value ?? '';
     expect(session).to.have.length.greaterThan(40);
     await page.goto(`${gateway.url}/dashboard`);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL(`${gateway.url}/`);
     const answers = (await Promise.all(seen)).filter((one) => one !== undefined);
     const kept = await gateway.secrets();

@@ -126,14 +126,33 @@ describe('the playground in a real browser', () => {
     const key = (await page.locator('#new-key-text').textContent()) ?? '';
     expect(key).to.match(/^sk-mg-/);
     await open('links');
-    await page.getByText('Your plan does not include this.').first().waitFor();
-    await read(LINK);
-    await alert('link-form').getByText('route_not_allowed (403)').waitFor();
+    await page.getByText('Your plan, Free, does not include link data. No plan does.').waitFor();
+    expect(await page.getByLabel('Public link').isDisabled()).to.equal(true);
+    expect(await page.getByRole('button', { name: 'Extract' }).isDisabled()).to.equal(true);
+    await page.locator('#link-form').evaluate((form: HTMLFormElement) => form.querySelector('button')?.click());
+    await expectGood('closed-links');
+    await open('images');
+    await page.getByText('Your plan, Free, does not include images. No plan does.').waitFor();
+    await page.locator('#image-form .drop').evaluate((area) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(['x'], 'x.png', { type: 'image/png' }));
+      area.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
+    });
+    expect(await page.locator('#image-form .drop-files li').count()).to.equal(0);
+    await open('models');
+    await page
+      .getByText('does not include sound models. Included in 30M tokens, 100M tokens or 300M tokens.')
+      .first()
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Speak' }).isDisabled()).to.equal(true);
+    expect(await page.getByRole('button', { name: 'Send' }).isEnabled()).to.equal(true);
+    await expectGood('closed-models');
     const user = (await app.state.users.list({ limit: 1 }))[0]!;
     await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'playground')));
     await open('links');
     expect(await page.content()).not.to.contain(key.slice(0, 15));
-    expect(await page.getByText('does not include this').count()).to.equal(0);
+    expect(await page.getByText('does not include').count()).to.equal(0);
+    expect(await page.locator('fieldset:disabled').count()).to.equal(0);
     complaints.length = 0;
   });
 

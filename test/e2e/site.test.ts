@@ -212,9 +212,19 @@ describe('pages of the site in a real browser', () => {
 
   it('sign out by a form, and show nothing of the account from then on', async () => {
     await page.goto(`${app.url}/dashboard`);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL(`${app.url}/`);
     await page.goBack();
     await page.waitForURL(`${app.url}/login?return_to=%2Fdashboard`);
+  });
+
+  it('sign out everywhere by a form, which ends the other browser too', async () => {
+    const other = await (await browser.newContext()).newPage();
+    for (const each of [page, other]) await signInAs(each, app.url, { email: 'ann@example.com', name: 'Ann' });
+    await page.goto(`${app.url}/dashboard`);
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await page.waitForURL(`${app.url}/`);
+    await other.goto(`${app.url}/dashboard`);
+    await other.waitForURL(`${app.url}/login?return_to=%2Fdashboard`);
   });
 });

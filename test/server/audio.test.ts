@@ -8,10 +8,11 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { openDiskFiles } from '../../core/state/files-disk.js';
+import { DAMAGES, damageFiles } from '../support/damaged-files.js';
 import { ffmpegPath, runFfmpeg, tone } from '../support/ffmpeg.js';
 import { mp3Seconds } from '../support/mp3-length.js';
 import { rejection } from '../support/rejection.js';
-import { describeOnStacks } from '../support/stacks.js';
+import { describeOnStacks, type Stack } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { type AudioOrigin, sendRange, startAudioOrigin } from './audio-origin.js';
 import { type ListeningApp, startApp } from './listening-app.js';
@@ -44,9 +45,9 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  function open(options: { clock?: Clock } = {}): Promise<ListeningApp> {
+  function open(options: { clock?: Clock; stack?: Stack } = {}): Promise<ListeningApp> {
     return startApp({
-      stack,
+      stack: options.stack ?? stack,
       extractor: origin.extractor,
       clock: options.clock ?? clock,
       gateway: {
@@ -69,9 +70,9 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
   }
 
   /** Without `fetch`, which sends `no-cache` along with conditions. */
-  async function bytesOf(target: string, headers: Record<string, string> = {}) {
+  async function bytesOf(target: string, headers: Record<string, string> = {}, from = app) {
     const response = await new Promise<IncomingMessage>((resolve, reject) =>
-      get(app.url + target, { headers }, resolve).once('error', reject),
+      get(from.url + target, { headers }, resolve).once('error', reject),
     );
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk as Buffer);
@@ -531,6 +532,39 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       await run('umount', [disk]);
     }
   });
+
+  for (const damage of DAMAGES) {
+    it(`one whose file is damaged (${damage}) is made again, once for all who ask`, async () => {
+      const place = await stack.place();
+      const { filesUrl } = place.settings;
+      const one = await open({ stack: { ...stack, place: async () => place } });
+      try {
+        const { target, id } = await offer(sound);
+        const first = await bytesOf(target, {}, one);
+        await tidy(one);
+        expect(await damageFiles({ dataDir: one.dataDir, filesUrl }, '.mp3', damage)).to.equal(1);
+        expect((await one.request(target, { method: 'HEAD' })).status).to.equal(200);
+        const again = await Promise.all([
+          bytesOf(target, {}, one),
+          bytesOf(target, { range: 'bytes=0-99' }, one),
+          bytesOf(target, {}, one),
+        ]);
+        expect(again.map(({ status }) => status)).to.deep.equal([200, 206, 200]);
+        for (const { status, bytes } of again) {
+          expect(bytes.equals(status === 206 ? first.bytes.subarray(0, 100) : first.bytes)).to.equal(true);
+        }
+        await tidy(one);
+        const whole = await bytesOf(target, {}, one);
+        expect(Number(whole.headers.get('content-length'))).to.equal(first.bytes.length);
+        expect(origin.requests.filter((request) => request.startsWith(`/${id}`))).to.have.length(2);
+        expect(
+          one.log.filter(({ message }) => message === 'a stored MP3 is damaged; its next download makes it again'),
+        ).not.to.deep.equal([]);
+      } finally {
+        await one.close();
+      }
+    });
+  }
 
   it('a client that is slow holds up nobody, and gets all of it', async () => {
     const minutes = path.join(folder, 'minutes.m4a');

@@ -68,6 +68,8 @@ export interface ListeningAppOptions {
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
   clock?: Clock;
+  /** Between looks at responses in the background. Default: 5,000. */
+  backgroundMs?: number;
   jobs?: Omit<JobsOptions, 'store'>;
   /** Default: SQLite and a folder. */
   stack?: Stack;
@@ -146,7 +148,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     audioLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
     ffmpegPath,
     scratchFolder: path.join(dataDir, 'scratch'),
-    text: { responses: state.storedResponses },
+    text: {
+      responses: state.storedResponses,
+      background: state.backgroundResponses,
+      backgroundMs: options.backgroundMs,
+    },
     ...options.gateway,
     services: {
       http: noHttp,

@@ -52,11 +52,34 @@ describeOnStacks('sessions', (stack) => {
     expect(answer.status).to.equal(303);
   });
 
-  it('end where all of a user are ended elsewhere', async () => {
-    const browser = await app.signedIn('cleo@example.com');
-    const [user] = (await app.state.users.list({ limit: 100 })).filter(({ email }) => email === 'cleo@example.com');
-    expect(await app.state.sessions.endAllOf(user?.id ?? '')).to.equal(1);
-    expect(await isSignedIn(app, browser)).to.equal(false);
+  it('end everywhere where somebody signs out everywhere: browsers, programs and what a device waits for', async () => {
+    const cleo = 'cleo@example.com';
+    const user = async () => (await app.state.users.list({ limit: 100 })).find(({ email }) => email === cleo);
+    const signOuts = [
+      ({ send }: BrowserSession) => send(`${app.url}/signout/everywhere`, { form: {} }),
+      ({ send }: BrowserSession) =>
+        send(`${app.url}/api/agent/sessions`, { method: 'DELETE', headers: { 'sec-fetch-site': 'same-origin' } }),
+    ];
+    const stranger = await app.signedIn('somebody-else@example.com');
+    for (const signOut of signOuts) {
+      const [here, there] = [await app.signedIn(cleo), await app.signedIn(cleo)];
+      const deviceHash = `device ${signOuts.indexOf(signOut)}`;
+      const { userCode } = await app.state.deviceGrants.create({ deviceHash, clientName: 'CLI' });
+      await app.state.deviceGrants.approve(userCode, (await user())?.id ?? '');
+      const left = await signOut(here);
+      expect(left.location ?? JSON.parse(left.text).authenticated).to.be.oneOf([`${app.url}/`, false]);
+      expect(here.cookie(app.url, COOKIE)).to.equal(undefined);
+      expect(await isSignedIn(app, there)).to.equal(false);
+      expect(await app.state.deviceGrants.poll(deviceHash)).to.deep.equal({ status: 'invalid_grant' });
+    }
+    expect(await isSignedIn(app, stranger)).to.equal(true);
+    const { id } = (await user()) ?? { id: '' };
+    const audit = await app.state.audit.list({ subject: id, limit: 9 });
+    expect(audit.map(({ action, actor }) => [action, actor])).to.deep.equal(
+      signOuts.map(() => ['user.signed-out', `user:${id}`]),
+    );
+    const nobody = await createBrowserSession().send(`${app.url}/signout/everywhere`, { form: {} });
+    expect(nobody.status).to.equal(303);
   });
 
   it('end where the user is suspended, who cannot sign in any more until that is over', async () => {
@@ -116,6 +139,8 @@ describeOnStacks('sessions', (stack) => {
 
 describe('requests that another site makes a browser send', () => {
   const WRITES = [
+    { method: 'POST', path: '/signout/everywhere', type: 'application/x-www-form-urlencoded', body: 'x=1' },
+    { method: 'DELETE', path: '/api/agent/sessions' },
     { method: 'POST', path: '/signout', type: 'application/x-www-form-urlencoded', body: 'x=1' },
     { method: 'POST', path: '/api/agent/session', type: 'application/json', body: '{}' },
     { method: 'DELETE', path: '/api/agent/session' },

@@ -43,6 +43,21 @@ describe('mediagate users', () => {
     ]);
   });
 
+  it('sign a user out everywhere, and leave their keys as they are', async () => {
+    const { id } = await signUp(state);
+    const session = { userId: id, kind: 'browser', idleMs: 60_000, lifetimeMs: 60_000 } as const;
+    for (const hash of ['here', 'there']) await state.sessions.create({ ...session, hash });
+    const ended = await run('users', 'sign-out', id, '--note', 'lost a laptop');
+    expect([ended.code, ended.stdout]).to.deep.equal([0, `User ${id} is signed out: 2 sessions have ended.\n`]);
+    expect(await state.sessions.find('here')).to.equal(undefined);
+    expect((await run('users', 'sign-out', id)).stdout).to.equal(`User ${id} was signed in nowhere.\n`);
+    expect(JSON.parse((await run('users', 'sign-out', id, '--json')).stdout)).to.deep.equal({ id, ended: 0 });
+    const [row, ...more] = await state.audit.list({ subject: id, limit: 9 });
+    expect(row).to.include({ action: 'user.signed-out', note: 'lost a laptop' });
+    expect(row?.actor).to.match(/^operator:/);
+    expect(more).to.deep.equal([]);
+  });
+
   it('take the keys of a user with them, which the list of keys says', async () => {
     const user = await signUp(state);
     const { id } = await state.keys.issue({ accountId: user.accountId, otherwise: FREE, maxKeys: 10, key: newKey() });

@@ -13,6 +13,8 @@ export interface StoredResponses {
   answer(request: TextUpstreamRequest): object | TextUpstreamError | undefined;
   /** Those behind `starting_after`, where a stream of a stored response is asked for. */
   events(request: TextUpstreamRequest): readonly StreamEvent[] | undefined;
+  /** All that are still in progress have come to that end. */
+  end(status: string): void;
   clear(): void;
 }
 
@@ -66,6 +68,9 @@ export function createStoredResponses(): StoredResponses {
         obfuscation: false,
       });
       return events.slice(Number(query.get('starting_after') ?? -1) + 1);
+    },
+    end(status) {
+      for (const stored of all.values()) if (stored.status === 'in_progress') stored.status = status;
     },
     clear: () => all.clear(),
   };

@@ -46,6 +46,8 @@ export interface TextUpstream extends OriginServer {
   next(): Promise<TextUpstreamRequest>;
   /** From the next request on; a list is used up one by one, and then there are plain answers again. */
   behave(behaviour: TextUpstreamBehaviour): void;
+  /** Ends what is made in the background: `completed`, `incomplete` with usage; others without. */
+  endBackground(status: string): void;
   /** Forgets requests, stored responses and behaviour. */
   reset(): void;
 }
@@ -172,6 +174,7 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
       behaviour = next;
       used = 0;
     },
+    endBackground: (status) => stored.end(status),
     reset() {
       requests = [];
       stored.clear();

@@ -42,8 +42,9 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
   for (const type of ['dragenter', 'dragover', 'dragleave', 'drop'] as const) {
     area?.addEventListener(type, (event) => {
       event.preventDefault();
-      area.classList.toggle('drop-over', type === 'dragenter' || type === 'dragover');
-      if (type === 'drop') add(event.dataTransfer?.files ?? []);
+      const isOver = type === 'dragenter' || type === 'dragover';
+      area.classList.toggle('drop-over', isOver && !input.matches(':disabled'));
+      if (type === 'drop' && !input.matches(':disabled')) add(event.dataTransfer?.files ?? []);
     });
   }
   return {

@@ -60,6 +60,7 @@ ${renderJobs(view.jobs)}
 ${renderPlan(view.plan)}
 ${renderWindows(view.windows)}
 ${renderOrders(view.orders)}
+${SESSIONS}
 </div>
 </div>
 </div>`,
@@ -137,3 +138,7 @@ ${
       )}</ul>`
 }</section>`;
 }
+
+const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
+<p class="small muted">Ends every session of yours, here and on all other devices. Your API keys go on.</p>
+<form method="post" action="/signout/everywhere"><button class="button button-quiet">Sign out everywhere</button></form></section>`;

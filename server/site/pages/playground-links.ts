@@ -1,14 +1,17 @@
 import { type Html, html } from '../html.js';
 import { scriptedButton } from '../pieces.js';
 import type { PlaygroundView } from '../playground-view.js';
-import { withheldNotice } from './playground-pieces.js';
+import { workForm } from './playground-pieces.js';
 
 export function linksPanel(view: PlaygroundView): Html {
   const { platforms } = view;
   return html`<h2 class="visually-hidden">Links</h2>
-${withheldNotice(view, 'extract')}
-<form class="card stack" id="link-form">
-<div class="form-row">
+${workForm({
+  id: 'link-form',
+  kind: 'card ',
+  page: view,
+  grant: 'extract',
+  content: html`<div class="form-row">
 <div class="field"><label for="link-url">Public link</label>
 <input class="input" id="link-url" name="url" type="url" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
 ${scriptedButton('Extract')}
@@ -19,9 +22,8 @@ ${scriptedButton('Extract')}
 <label class="check"><input type="checkbox" name="audio" checked> Include an MP3 link</label>
 <label class="check"><input type="checkbox" name="background"> Products as a background job</label>
 </div></details>
-<details><summary>Supported links</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>
-<p class="problem" role="alert"></p>
-</form>
+<details><summary>Supported links</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>`,
+})}
 <p class="work" id="link-work" role="status"></p>
 <div class="stack" id="link-result" tabindex="-1"></div>`;
 }

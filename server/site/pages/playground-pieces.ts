@@ -7,14 +7,28 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 <select class="input" id="${id}" name="model">${models.map((model) => html`<option>${model}</option>`)}</select></div>`;
 }
 
-/** Where the key may not do this, or nothing is ready that could. */
-export function withheldNotice({ withheld }: PlaygroundView, grant: Grant, models?: readonly string[]): Html | false {
-  if (withheld.includes(grant)) return notice('Your plan does not include this.');
-  return models?.length === 0 && notice('No model that this account may use is ready for this.');
+/** A form for work of that group; closed, with the reason, where the key may not do this or nothing is ready that could. */
+export function workForm(view: WorkForm): Html {
+  const { id, kind = '', page, grant, models, content } = view;
+  const reason =
+    page.withheld[grant] ?? (models?.length === 0 && 'No model that this account may use is ready for this.');
+  const notice = reason && html`<p class="notice" id="${id}-closed">${reason} <a href="/plans">See the plans</a></p>`;
+  const closed = reason && html` disabled aria-describedby="${id}-closed"`;
+  return html`${notice}<form class="${kind}stack" id="${id}"><fieldset class="form-body stack"${closed}>
+${content}
+<p class="problem" role="alert"></p>
+</fieldset></form>`;
 }
 
-function notice(words: string): Html {
-  return html`<p class="notice">${words} <a href="/plans">See the plans</a></p>`;
+export interface WorkForm {
+  id: string;
+  /** Classes besides those of every form, each with a blank behind it. Default: none. */
+  kind?: 'card ';
+  page: PlaygroundView;
+  grant: Grant;
+  /** Those it chooses from. Default: it needs none. */
+  models?: readonly string[];
+  content: Html;
 }
 
 /** A place for files: dropped, pasted by the browser's own dialog, or chosen by keyboard. */

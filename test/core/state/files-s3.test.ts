@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -292,6 +292,18 @@ describe('files in an object store', () => {
     }
     proxy.setFault();
     expect((await content(await node.files.read('there.png'))).toString()).to.equal('there.png');
+  });
+
+  it('has what is damaged on the disk from the store, and tells of the damage where it is nowhere whole', async () => {
+    const node = await open({ roundMs: 600_000 });
+    await write(node, 'whole.png');
+    for (const name of ['whole.png', 'broken.png']) await writeFile(path.join(parent, 'a', name), 'half of it');
+    expect((await content(await node.files.read('whole.png'))).toString()).to.equal('whole.png');
+    expect(await sourceOf(node, 'whole.png')).to.equal('objstore_s3');
+    expect(await refusal(node.files.stat('broken.png'))).to.equal('internal_error');
+    expect(await refusal(node.files.read('broken.png'))).to.equal('internal_error');
+    await write(node, 'broken.png');
+    expect((await content(await node.files.read('broken.png'))).toString()).to.equal('broken.png');
   });
 
   it('asks again where a failure may pass, and says so where a file breaks off', async () => {

@@ -34,7 +34,7 @@ for (const engine of engines) {
       const made = await state.sessions.create(wanted);
       const { hash } = wanted;
       const now = clock.now();
-      const times = { createdAt: now, lastSeenAt: now, expiresAt: now + 12 * HOUR_MS };
+      const times = { createdAt: now, expiresAt: now + 12 * HOUR_MS };
       expect(made).to.deep.equal({ hash, userId: user.id, kind: 'device', ...times });
       expect(await state.sessions.find(hash)).to.deep.equal({ session: made, user });
       expect(await state.sessions.find('HASH')).to.equal(undefined);
@@ -66,13 +66,13 @@ for (const engine of engines) {
       const wanted = session(user.id);
       await state.sessions.create(wanted);
       const begun = clock.now();
-      const seenAt = async () => (await state.sessions.find(wanted.hash))?.session.lastSeenAt;
+      const endsAt = async () => (await state.sessions.find(wanted.hash))?.session.expiresAt;
       clock.advance(MINUTE_MS - 1);
-      expect(await seenAt()).to.equal(begun);
+      expect(await endsAt()).to.equal(begun + wanted.idleMs);
       clock.advance(1);
-      expect(await seenAt()).to.equal(begun + MINUTE_MS);
+      expect(await endsAt()).to.equal(begun + MINUTE_MS + wanted.idleMs);
       clock.advance(MINUTE_MS - 1);
-      expect(await seenAt()).to.equal(begun + MINUTE_MS);
+      expect(await endsAt()).to.equal(begun + MINUTE_MS + wanted.idleMs);
     });
 
     it('keeps fifty sessions of a user, those seen last, and leaves those of others alone', async () => {
@@ -88,8 +88,12 @@ for (const engine of engines) {
       const found: boolean[] = [];
       for (const { hash } of made) found.push((await state.sessions.find(hash)) !== undefined);
       expect(found).to.deep.equal(made.map((_, index) => index >= 2));
-      expect(await state.sessions.endAllOf(user.id)).to.equal(50);
-      expect(await state.sessions.endAllOf(user.id)).to.equal(0);
+      const end = { userId: user.id, actor: `user:${user.id}` };
+      expect(await state.sessions.endAllOf(end)).to.equal(50);
+      expect(await state.sessions.endAllOf(end)).to.equal(0);
+      const audit = await state.audit.list({ subject: user.id, limit: 9 });
+      expect(audit.map(({ action, actor }) => [action, actor])).to.deep.equal([['user.signed-out', `user:${user.id}`]]);
+      expect(await codeOf(state.sessions.endAllOf({ ...end, userId: 'user_nobody' }))).to.equal('user_not_found');
       expect(await state.sessions.find(foreign.hash)).to.be.an('object');
     });
 

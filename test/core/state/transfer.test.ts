@@ -179,6 +179,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     sqlite.exec(`insert into accounts (id, created_at) values ('acct_1', 5)`);
     sqlite.exec(`drop index jobs_joinable; create index jobs_active on jobs (kind, dedupe_hash);
       drop index jobs_ended; create index jobs_account on jobs (account_id, created_at);
+      drop table background_responses;
       delete from kysely_migration where name > '0009'`);
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
