@@ -78,7 +78,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
 
       let outcome: Promise<Used> | undefined;
       /** Resolves with what goes on without the request, once it is counted by an estimate. */
-      let started: Promise<BackgroundStart | undefined> = Promise.resolve(undefined);
+      let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
         status: number,
         latencyMs: number,
@@ -111,7 +111,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         return await work({
           uses(promised, background) {
             outcome = promised;
-            if (background) started = background.then(settleStart);
+            started = background?.then(settleStart);
           },
           async kept() {
             if (await started) await admissions.flushInTime();
@@ -125,12 +125,14 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
           unsettled += 1;
-          Promise.all([outcome, started]).then(([used, start]) => {
+          const settleAll = (used: Used, start?: BackgroundStart) => {
             if (start) admissions.correct(correctionOf({ responseId: start.responseId, accountId }, used));
             else settle(status, latencyMs, used.usage);
             unsettled -= 1;
             if (unsettled === 0) allSettled?.resolve();
-          });
+          };
+          if (started) Promise.all([outcome, started]).then((both) => settleAll(...both));
+          else outcome.then((used) => settleAll(used));
         } else settle(status, latencyMs, undefined);
       }
     },

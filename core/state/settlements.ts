@@ -74,21 +74,31 @@ export function* writeSettlements(
   const ids = settlements.flatMap(({ reservation }) => (reservation === undefined ? [] : [reservation]));
   const reservations = yield* usageTable.takeReservations(ids);
   const ends: Ended[] = [];
-  const entries = new Map<UsageEntriesTable, Settlement>();
+  const entries: UsageEntriesTable[] = [];
+  const inBackground = new Map<UsageEntriesTable, Settlement>();
+  const add = (item: Settlement) => {
+    const entry = toEntryRow(item);
+    entries.push(entry);
+    if (item.background) inBackground.set(entry, item);
+  };
   for (const item of settlements) {
-    if (item.reservation === undefined) entries.set(toEntryRow(item), item);
+    if (item.reservation === undefined) add(item);
     else {
       const reserved = reservations.get(item.reservation);
       if (!reserved) continue;
       reservations.delete(item.reservation);
-      entries.set(toEntryRow(item), item);
+      add(item);
       ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
     }
   }
   const totals = createTotals();
-  const written = yield* usageTable.insertEntries([...entries.keys()]);
-  for (const entry of written) totals.addEntry(entry);
-  yield* backgroundTable.open(written.map((entry) => entries.get(entry) as Settlement));
+  const opened: Settlement[] = [];
+  for (const entry of yield* usageTable.insertEntries(entries)) {
+    totals.addEntry(entry);
+    const item = inBackground.get(entry);
+    if (item) opened.push(item);
+  }
+  yield* backgroundTable.open(opened);
   const corrections: BudgetCorrection[] = [];
   for (const correction of items.filter(isCorrection).sort(byResponse)) {
     const corrected = yield* backgroundTable.correct(correction, totals);

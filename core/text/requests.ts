@@ -107,17 +107,13 @@ export interface Texts {
    */
   prepare(request: TextRequest): Promise<PreparedText>;
   /**
-<<<<<<< HEAD
    * Tokens of what a request gives a model to read, as the gateway estimates them: for models whose upstream does not count.
    * Pictures and files are not among them. Never rejects.
    */
   countTokens(parsed: TextRequest['parsed']): Promise<number>;
   /**
-   * Asks for a stored response where it was made. What it used was counted when it was made.
-=======
    * Asks for a stored response where it was made. What it used was counted when it was made, or is counted by what this
    * tells, where it is made in the background; what is deleted is asked for once more before.
->>>>>>> 2329e79 (Responses in the background are counted by what they used)
    * @throws GatewayError `response_not_found` where there is none, or none of this account; `upstream_unavailable` where
    * the database does not answer.
    */

@@ -59,6 +59,6 @@ async function answer(
   const said = await exchange.answer;
   // The upstream has the body; what it says may take long.
   release();
-  if (said.body instanceof Uint8Array) await work.kept();
+  if (exchange.background && said.body instanceof Uint8Array) await work.kept();
   await sendText(context, said);
 }
