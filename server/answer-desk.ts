@@ -23,6 +23,8 @@ import { inProgress, markReplayed } from './wire/idempotency-key.js';
 const JOIN_MS = 300_000;
 /** For work whose client has left. */
 const UNHEARD_MS = 300_000;
+/** Pieces of such work in this process: no connection is left that would keep them few. */
+const MOST_UNHEARD = 64;
 const UNREADABLE_SECONDS = 5;
 /** What answers say beside their content type. What they say of the rate limit was true when they were made. */
 const KEPT_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
@@ -47,7 +49,8 @@ export interface Answering {
 export interface AnswerDesk {
   /**
    * Has the answer made and sent, unless there is one already. With a key, a client that hangs up ends nothing: the work goes
-   * on for five minutes at most, and its answer is there for the client's next try. What fails is not kept.
+   * on for five minutes at most, and its answer is there for the client's next try; where 64 others go on like that, it ends
+   * at once. What fails is not kept.
    * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` where too many wait,
    * `upstream_unavailable` where the database does not answer, or a kept answer cannot be read; what the work throws.
    */
@@ -73,6 +76,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
   const waiting = createWaitingRoom();
   const stopping = new AbortController();
   const working = new Set<Promise<void>>();
+  let unheard = 0;
   let grace: NodeJS.Timeout | undefined;
 
   const stop = () => stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
@@ -117,6 +121,28 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
     }
   }
 
+  /** How long work may go on that does not end with its client. */
+  function outlive(gone: AbortSignal): { signal: AbortSignal; end(): void } {
+    const life = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const stopWork = () => life.abort(new GatewayError('upstream_timeout', 'Nobody waited for the answer any more.'));
+    const leave = () => {
+      if (unheard >= MOST_UNHEARD) return stopWork();
+      unheard += 1;
+      timer = setTimeout(stopWork, UNHEARD_MS);
+    };
+    if (gone.aborted) leave();
+    else gone.addEventListener('abort', leave, { once: true });
+    return {
+      signal: AbortSignal.any([life.signal, stopping.signal]),
+      end() {
+        gone.removeEventListener('abort', leave);
+        if (timer) unheard -= 1;
+        clearTimeout(timer);
+      },
+    };
+  }
+
   async function begin(
     context: RequestContext,
     work: AnswerWork,
@@ -124,18 +150,11 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
     answer: (answering: Answering) => Promise<void>,
   ): Promise<void> {
     const { res: response } = context;
-    const life = new AbortController();
-    let unheard: NodeJS.Timeout | undefined;
-    const end = () => life.abort(new GatewayError('upstream_timeout', 'Nobody waited for the answer any more.'));
-    const leave = () => {
-      unheard = setTimeout(end, UNHEARD_MS);
-    };
-    if (gone.aborted) leave();
-    else gone.addEventListener('abort', leave, { once: true });
-    let isOver = false;
+    const life = outlive(gone);
+    let isSending = false;
     try {
       await answer({
-        signal: AbortSignal.any([life.signal, stopping.signal]),
+        signal: life.signal,
         async send(outgoing) {
           const headers: Record<string, string> = { 'content-type': outgoing.contentType };
           for (const name of KEPT_HEADERS) {
@@ -145,7 +164,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
           const size = outgoing.body instanceof Uint8Array ? outgoing.body.length : 0;
           if (work.room === 0 || size > work.room) response.setHeader('Idempotency-Kept', 'false');
           const keeping = keepWhileSending({ outgoing, head: { status: 200, headers }, work, answers, files, logger });
-          isOver = true;
+          isSending = true;
           try {
             await sendAnswer(context, await keeping.toSend);
           } finally {
@@ -155,11 +174,10 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
         },
       });
     } catch (error) {
-      if (!isOver) await release(work, error);
+      if (!isSending) await release(work, error);
       throw error;
     } finally {
-      clearTimeout(unheard);
-      gone.removeEventListener('abort', leave);
+      life.end();
     }
   }
 

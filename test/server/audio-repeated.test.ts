@@ -25,14 +25,16 @@ const keptHeaders = ({ headers }: Heard) =>
 describeOnStacks('repeated requests of audio routes', (stack) => {
   let app: AudioApp;
   let keyId: string;
-  /** Milliseconds that the clock is ahead. */
+  /** Milliseconds that the clock is ahead, and that have gone by unnoticed. */
   let ahead: number;
+  let later: number;
   /** Requests that had to wait for another so far. */
   let waits: number;
 
   beforeEach(async () => {
-    [ahead, waits] = [0, 0];
-    const clock: Clock = { ...systemClock, now: () => Date.now() + ahead };
+    [ahead, later, waits] = [0, 0, 0];
+    const monotonic = () => systemClock.monotonic() + later;
+    const clock: Clock = { ...systemClock, now: () => Date.now() + ahead, monotonic };
     app = await startAudioApp({ stack, clock, key: { rpm: 1_000 } });
     keyId = (await app.state.keys.list())[0]?.id ?? '';
     const { keptAnswers } = app.state;
@@ -210,20 +212,67 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(await counted()).to.deep.equal({ requests: 3, failed: 0 });
   });
 
-  it('flow as they come while they are kept', async () => {
+  for (const [what, stays] of [
+    ['flow as they come while they are kept', true],
+    ['are answered with all of a sound whose first listener left in the middle', false],
+  ] as const) {
+    it(what, async () => {
+      const sound = held();
+      app.audio.sound = sound.halting;
+      const leaving = new AbortController();
+      const response = await fetch(app.url + SPEECH, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json', 'idempotency-key': 'one' },
+        body: JSON.stringify(HELLO),
+        signal: leaving.signal,
+      });
+      const reader = response.body?.getReader();
+      expect((await reader?.read())?.value?.length).to.be.above(0);
+      if (!stays) leaving.abort();
+      const retry = stays ? undefined : speak('one');
+      if (retry) await until(() => waits === 1);
+      sound.go();
+      while (stays && !(await reader?.read())?.done) {}
+      // Whoever has heard all of it gets it again.
+      const again = await (retry ?? speak('one'));
+      expect([isReplayed(again), again.bytes.length]).to.deep.equal([true, 2 * tonePcm(1).length]);
+      expect(await counted()).to.deep.equal({ requests: 1, failed: 0 });
+    });
+  }
+
+  it('are told to come back where the first one takes longer than they wait', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
-    const response = await fetch(app.url + SPEECH, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json', 'idempotency-key': 'one' },
-      body: JSON.stringify(HELLO),
-    });
-    const reader = response.body?.getReader();
-    expect((await reader?.read())?.value?.length).to.be.above(0);
+    const first = speak('one');
+    await until(() => app.audio.calls.length === 1);
+    app.state.keptAnswers.waitFor = async () => {
+      later = 300_000;
+      return undefined;
+    };
+    const second = await speak('one');
+    expect(codeOf(second)).to.deep.equal([409, 'idempotency_in_progress']);
+    expect(Number(second.headers.get('retry-after'))).to.be.above(0);
     sound.go();
-    while (!(await reader?.read())?.done) {}
-    // Whoever has heard all of it gets it again.
+    expect((await first).status).to.equal(200);
     expect(isReplayed(await speak('one'))).to.equal(true);
+  });
+
+  it('are few whose listeners have left: the work of others ends with them', async () => {
+    const sound = held();
+    app.audio.sound = sound.halting;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const left = Array.from({ length: 65 }, (_, index) => speak(`key-${index}`, {}, { signal }));
+    await until(() => app.audio.calls.length === 65);
+    leaving.abort();
+    await Promise.allSettled(left);
+    const stopped = () => app.audio.calls.filter((call) => call.signal.aborted).length;
+    await until(() => stopped() === 1);
+    sound.go();
+    await until(async () => (await counted()).requests === 65);
+    const again = await Promise.all(left.map((_, index) => speak(`key-${index}`)));
+    expect(again.filter((answer) => !isReplayed(answer))).to.have.length(1);
+    expect(app.audio.calls).to.have.length(66);
   });
 
   it('are new after a day', async () => {

@@ -28,7 +28,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex('idempotency_keys_account')
     .on('idempotency_keys')
-    .columns(['account_id', 'expires_at'])
+    .columns(['account_id', 'expires_at', 'bytes'])
     .where(sql<boolean>`account_id is not null`)
     .execute();
 }
