@@ -15,16 +15,13 @@ import { clientSignal } from './client-signal.js';
 import { sendStream } from './event-stream.js';
 import { keyOf } from './middleware/auth.js';
 import type { RequestContext } from './middleware/request-state.js';
+import { createOutlive } from './unheard-work.js';
 import { createWaitingRoom } from './waiting.js';
 import { toGatewayError } from './wire/errors.js';
 import { inProgress, markReplayed } from './wire/idempotency-key.js';
 
 /** For a first request that is at work. */
 const JOIN_MS = 300_000;
-/** For work whose client has left. */
-const UNHEARD_MS = 300_000;
-/** Pieces of such work in this process: no connection is left that would keep them few. */
-const MOST_UNHEARD = 64;
 const UNREADABLE_SECONDS = 5;
 /** What answers say beside their content type. What they say of the rate limit was true when they were made. */
 const KEPT_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
@@ -76,7 +73,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
   const waiting = createWaitingRoom();
   const stopping = new AbortController();
   const working = new Set<Promise<void>>();
-  let unheard = 0;
+  const outlive = createOutlive(stopping.signal);
   let grace: NodeJS.Timeout | undefined;
 
   const stop = () => stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
@@ -119,28 +116,6 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
       response.destroy();
       throw error;
     }
-  }
-
-  /** How long work may go on that does not end with its client. */
-  function outlive(gone: AbortSignal): { signal: AbortSignal; end(): void } {
-    const life = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const stopWork = () => life.abort(new GatewayError('upstream_timeout', 'Nobody waited for the answer any more.'));
-    const leave = () => {
-      if (unheard >= MOST_UNHEARD) return stopWork();
-      unheard += 1;
-      timer = setTimeout(stopWork, UNHEARD_MS);
-    };
-    if (gone.aborted) leave();
-    else gone.addEventListener('abort', leave, { once: true });
-    return {
-      signal: AbortSignal.any([life.signal, stopping.signal]),
-      end() {
-        gone.removeEventListener('abort', leave);
-        if (timer) unheard -= 1;
-        clearTimeout(timer);
-      },
-    };
   }
 
   async function begin(
