@@ -20,7 +20,15 @@ export interface KeyHash {
 export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'job_id' | 'expires_at'>;
 
 /** What rows of such keys have in the place of an answer. */
-const NO_ANSWER = { account_id: null, answer_id: null, runner: null, beat: 0, outcome: null, bytes: 0 } as const;
+const NO_ANSWER = {
+  account_id: null,
+  answer_id: null,
+  runner: null,
+  beat: 0,
+  head: null,
+  failure: null,
+  bytes: 0,
+} as const;
 
 export interface Remembered {
   fingerprint: string;

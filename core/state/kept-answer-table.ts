@@ -10,11 +10,15 @@ import { lockNamed } from './statements.js';
 const MOST_ANSWERS = 10_000;
 /** Their bytes. */
 const MOST_BYTES = 256 * 1024 * 1024;
+/** Milliseconds that those who wait have for hearing of a failure. */
+const TOLD_MS = 60_000;
+const FREE = sql<boolean>`(idempotency_keys.answer_id is not null and idempotency_keys.runner is null
+  and idempotency_keys.head is null)`;
 /** A key that somebody frees again and again while it is asked for is in more hands than its client can have. */
 const TRIES = 5;
 
 /** What is known of a key whose work is not the caller's. */
-export type AnswerRow = Pick<IdempotencyKeysTable, 'answer_id' | 'runner' | 'outcome'>;
+export type AnswerRow = Pick<IdempotencyKeysTable, 'answer_id' | 'runner' | 'head'>;
 
 export interface NewAnswer {
   key: KeyHash;
@@ -31,7 +35,7 @@ export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
 /** The statements on keys whose answer is no job. Each that ends work names it, so that it ends once. */
 export function createAnswerTable({ engine, queries, run }: Database) {
-  /** A row whose time is over is as good as none: the one statement that takes a key decides who does the work. */
+  /** A row that is free, or whose time is over, is as good as none: the one statement that takes a key decides who does the work. */
   function insert({ key, id, accountId, runner, at }: NewAnswer): CompiledQuery<{ hash: string }> {
     const row = {
       fingerprint: key.fingerprint,
@@ -41,13 +45,19 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       answer_id: id,
       runner,
       beat: 0,
-      outcome: null,
+      head: null,
+      failure: null,
       bytes: 0,
     };
     return queries
       .insertInto('idempotency_keys')
       .values({ hash: key.hash, ...row })
-      .onConflict((conflict) => conflict.column('hash').doUpdateSet(row).where('idempotency_keys.expires_at', '<=', at))
+      .onConflict((conflict) =>
+        conflict
+          .column('hash')
+          .doUpdateSet(row)
+          .where(({ eb, or }) => or([eb('idempotency_keys.expires_at', '<=', at), FREE])),
+      )
       .returning('hash')
       .compile();
   }
@@ -55,7 +65,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
   function select(hash: string): CompiledQuery<AnswerRow & { fingerprint: string }> {
     return queries
       .selectFrom('idempotency_keys')
-      .select(['fingerprint', 'answer_id', 'runner', 'outcome'])
+      .select(['fingerprint', 'answer_id', 'runner', 'head'])
       .where('hash', '=', hash)
       .compile();
   }
@@ -108,27 +118,23 @@ export function createAnswerTable({ engine, queries, run }: Database) {
     },
 
     /** Where there is still room: others may have been kept meanwhile. */
-    *keep(work: AnswerWork, { outcome, bytes, at }: { outcome: string; bytes: number; at: number }): Script<boolean> {
+    *keep(work: AnswerWork, { head, bytes, at }: { head: string; bytes: number; at: number }): Script<boolean> {
       if (engine === 'postgres') yield lockNamed(`mediagate answers ${work.accountId}`);
       const isRoom = bytes <= (yield* room(work.accountId, at));
-      return isRoom && (yield* isEnded(update(work, { outcome, bytes })));
+      return isRoom && (yield* isEnded(update(work, { head, bytes })));
     },
 
-    /** Its time is over at once, and what became of it is there for those who wait. */
-    *release(work: AnswerWork, outcome: string | null): Script<void> {
-      yield update(work, { outcome, expires_at: 0 });
+    /** The key is free at once. The failure stays for those who wait, unless somebody takes the key before. */
+    *release(work: AnswerWork, { failure, at }: { failure: string | null; at: number }): Script<void> {
+      yield update(work, { failure, expires_at: at + TOLD_MS });
     },
 
-    outcomeOf: (id: string): Promise<{ outcome: string | null } | undefined> =>
-      run((runner) =>
-        runner
-          .selectFrom('idempotency_keys')
-          .select('outcome')
-          .where('answer_id', '=', id)
-          .where('runner', 'is', null)
-          .where('expires_at', '=', 0)
-          .executeTakeFirst(),
-      ),
+    async failureOf(id: string): Promise<string | null> {
+      const row = await run((runner) =>
+        runner.selectFrom('idempotency_keys').select('failure').where('answer_id', '=', id).executeTakeFirst(),
+      );
+      return row?.failure ?? null;
+    },
 
     /** Those of them that are under way. */
     async running(ids: readonly string[]): Promise<WorkSeen[]> {

@@ -106,7 +106,7 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
         }
         if (taken.answer_id === null) throw new Error('an idempotency key of an answer is that of a job');
         if (taken.runner !== null) return { state: 'running', id: taken.answer_id };
-        const head = JSON.parse(taken.outcome ?? '') as AnswerHead;
+        const head = JSON.parse(taken.head ?? '') as AnswerHead;
         return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answer_id }) } };
       } finally {
         if (!isTaken) working.delete(id);
@@ -117,8 +117,8 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
       end(work, () =>
         database.script(function* () {
           const at = yield* clock.look();
-          const isKept = yield* table.keep(work, { outcome: toJson({ status, headers }), bytes, at });
-          if (!isKept) yield* table.release(work, null);
+          const isKept = yield* table.keep(work, { head: toJson({ status, headers }), bytes, at });
+          if (!isKept) yield* table.release(work, { failure: null, at });
           yield* dispatcher.announceEnds([work.id]);
           return isKept;
         }),
@@ -130,7 +130,8 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
           function* () {
             // That this process is ending is no answer: whoever waits elsewhere takes the work.
             const isTold = failure !== undefined && failure.code !== 'shutting_down';
-            yield* table.release(work, isTold ? toJson(toFailure(failure)) : null);
+            const told = isTold ? toJson(toFailure(failure)) : null;
+            yield* table.release(work, { failure: told, at: yield* clock.look() });
             yield* dispatcher.announceEnds([work.id]);
           },
           { survives: 'process-end' },
@@ -145,8 +146,8 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
       } finally {
         wait.stop();
       }
-      const { outcome } = (await table.outcomeOf(id)) ?? { outcome: null };
-      return outcome === null ? undefined : toError(JSON.parse(outcome));
+      const failure = await table.failureOf(id);
+      return failure === null ? undefined : toError(JSON.parse(failure));
     },
 
     async close() {

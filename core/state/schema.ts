@@ -155,8 +155,10 @@ export interface IdempotencyKeysTable {
   runner: string | null;
   /** Goes up while the work goes on. */
   beat: number;
-  /** JSON: the head of the answer, or why there is none. */
-  outcome: string | null;
+  /** JSON: what the answer begins with. Null in a row of work that has ended: it was not kept, and the key is free. */
+  head: string | null;
+  /** JSON: why there is no answer, for those who wait for it. */
+  failure: string | null;
   /** Of the answer's body. */
   bytes: number;
 }

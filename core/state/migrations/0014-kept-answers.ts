@@ -13,7 +13,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .alterTable('idempotency_keys')
     .addColumn('beat', 'integer', (column) => column.notNull().defaultTo(0))
     .execute();
-  await db.schema.alterTable('idempotency_keys').addColumn('outcome', 'text').execute();
+  await db.schema.alterTable('idempotency_keys').addColumn('head', 'text').execute();
+  await db.schema.alterTable('idempotency_keys').addColumn('failure', 'text').execute();
   await db.schema
     .alterTable('idempotency_keys')
     .addColumn('bytes', 'bigint', (column) => column.notNull().defaultTo(0))

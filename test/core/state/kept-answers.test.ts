@@ -81,15 +81,21 @@ for (const engine of engines) {
     });
 
     it('take so many bytes of an account, and no more', async () => {
-      const state = await place.open();
-      const { keptAnswers } = state;
-      const [one, two, three] = [await claim(state, 'a'), await claim(state, 'b'), await claim(state, 'c')];
-      expect(one.room).to.equal(256 * MEGABYTE);
-      const keeping = [one, two].map((work) => keptAnswers.keep(work, { ...HEAD, bytes: 200 * MEGABYTE }));
-      expect((await Promise.all(keeping)).toSorted()).to.deep.equal([false, true]);
-      expect(await keptAnswers.keep(three, { ...HEAD, bytes: 56 * MEGABYTE })).to.equal(true);
-      expect((await claim(state, 'd')).room).to.equal(0);
-      expect((await claim(state, 'e', 'acct_2')).room).to.equal(256 * MEGABYTE);
+      const [one, other] = [await place.open(), await place.open()];
+      const last = await claim(one, 'last');
+      expect(last.room).to.equal(256 * MEGABYTE);
+      const works = await Promise.all(
+        Array.from({ length: 12 }, async (_, index) => {
+          const state = index % 2 ? one : other;
+          return { state, work: await claim(state, `key-${index}`) };
+        }),
+      );
+      const bytes = 100 * MEGABYTE;
+      const kept = await Promise.all(works.map(({ state, work }) => state.keptAnswers.keep(work, { ...HEAD, bytes })));
+      expect(kept.filter(Boolean)).to.have.length(2);
+      expect(await one.keptAnswers.keep(last, { ...HEAD, bytes: 56 * MEGABYTE })).to.equal(true);
+      expect((await claim(one, 'a')).room).to.equal(0);
+      expect((await claim(one, 'b', 'acct_2')).room).to.equal(256 * MEGABYTE);
     });
 
     it('are made by another where a process shows no sign of life, which then changes nothing any more', async () => {

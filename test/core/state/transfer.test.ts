@@ -182,7 +182,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       drop table background_responses;
       drop index idempotency_keys_answer; drop index idempotency_keys_account;
       delete from kysely_migration where name > '0009'`);
-    for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'outcome', 'bytes'])
+    for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'head', 'failure', 'bytes'])
       sqlite.exec(`alter table idempotency_keys drop column ${column}`);
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
