@@ -57,12 +57,13 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     return ask(SPEECH, key, { headers, body: JSON.stringify({ ...HELLO, ...body }), ...init });
   }
 
-  /** What was written down of the key's requests. */
-  async function counted() {
-    await app.state.admissions.flush();
-    const totals = await app.state.usage.totals({ keyId, from: '2000-01-01', to: '2999-01-01' });
-    const sum = (member: 'requests' | 'failed') => totals.reduce((all, total) => all + total[member], 0);
-    return { requests: sum('requests'), failed: sum('failed') };
+  /** What was written down of the key's requests, once there are so many: an answer does not wait for that. */
+  function entries(count: number) {
+    return until(async () => {
+      await app.state.admissions.flush();
+      const found = await app.state.usage.entries({ keyId, from: '2000-01-01', to: '2999-01-01' }, 100);
+      return found.length >= count && found;
+    });
   }
 
   it('are answered with the first answer, byte for byte, and counted once', async () => {
@@ -98,7 +99,9 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
       expect(again.headers.get('x-ratelimit-remaining-requests'), target).to.equal(null);
     }
     expect(app.audio.calls).to.have.length(requests.length);
-    expect(await counted()).to.deep.equal({ requests: requests.length, failed: 0 });
+    expect((await entries(requests.length)).map(({ status }) => status)).to.deep.equal(
+      Array.from({ length: requests.length }, () => 200),
+    );
   });
 
   it('are the same form in whatever order, under whatever name, and another with another sound or field', async () => {
@@ -136,7 +139,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(new Set(answers.map(({ status, bytes }) => `${status} ${bytes.toString('base64')}`)).size).to.equal(1);
     expect(answers.filter(isReplayed)).to.have.length(19);
     expect(app.audio.calls).to.have.length(1);
-    expect(await counted()).to.deep.equal({ requests: 1, failed: 0 });
+    expect((await entries(1)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 1 }, () => 200));
   });
 
   it('are new where the first one was refused or has failed, and those that waited get its failure', async () => {
@@ -209,7 +212,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(bare.bytes.equals(Buffer.concat([tonePcm(1), tonePcm(1)]))).to.equal(true);
     expect(events.bytes.toString()).to.contain('speech.audio.done');
     expect(app.audio.calls).to.have.length(3);
-    expect(await counted()).to.deep.equal({ requests: 3, failed: 0 });
+    expect((await entries(3)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 3 }, () => 200));
   });
 
   for (const [what, stays] of [
@@ -236,9 +239,25 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
       // Whoever has heard all of it gets it again.
       const again = await (retry ?? speak('one'));
       expect([isReplayed(again), again.bytes.length]).to.deep.equal([true, 2 * tonePcm(1).length]);
-      expect(await counted()).to.deep.equal({ requests: 1, failed: 0 });
+      expect((await entries(1)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 1 }, () => 200));
     });
   }
+
+  it('are written down as they ended, whether anybody was there to hear of it or not', async () => {
+    const sound = held();
+    app.audio.sound = sound.failing;
+    const leaving = new AbortController();
+    const left = speak('one', {}, { signal: leaving.signal }).catch((error: Error) => error);
+    await until(() => app.audio.calls.length === 1);
+    leaving.abort();
+    expect(await left).to.be.instanceOf(Error);
+    const retry = speak('one');
+    await until(() => waits === 1);
+    sound.go();
+    expect(codeOf(await retry)).to.deep.equal([502, 'upstream_error']);
+    const written = await entries(1);
+    expect(written.map(({ status, characters }) => [status, characters ?? null])).to.deep.equal([[502, null]]);
+  });
 
   it('are told to come back where the first one takes longer than they wait', async () => {
     const sound = held();
@@ -269,7 +288,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     const stopped = () => app.audio.calls.filter((call) => call.signal.aborted).length;
     await until(() => stopped() === 1);
     sound.go();
-    await until(async () => (await counted()).requests === 65);
+    await entries(65);
     const again = await Promise.all(left.map((_, index) => speak(`key-${index}`)));
     expect(again.filter((answer) => !isReplayed(answer))).to.have.length(1);
     expect(app.audio.calls).to.have.length(66);

@@ -79,6 +79,21 @@ describeOnStacks('repeated batches', (stack) => {
     expect((await app.batch(key, { urls: [itemLink(5)] }, keyed('two'))).status).to.equal(429);
   });
 
+  it('are answered with what the first would have got, had it not hung up', async () => {
+    held = Promise.withResolvers();
+    const leaving = new AbortController();
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...keyed('one') };
+    const body = JSON.stringify({ urls: [itemLink(1)] });
+    const left = fetch(`${app.url}/v1/extract/batch`, { method: 'POST', headers, body, signal: leaving.signal });
+    await until(() => fetches.length === 1);
+    leaving.abort();
+    expect(await left.catch((error: Error) => error.name)).to.equal('AbortError');
+    const retry = app.batch(key, { urls: [itemLink(1)] }, keyed('one'));
+    held.resolve();
+    const answer = await retry;
+    expect([answer.json.succeeded, isReplayed(answer), fetches]).to.deep.equal([1, true, ['1']]);
+  });
+
   it('are one batch where twenty come at once', async () => {
     held = Promise.withResolvers();
     const asked = Array.from({ length: 20 }, () => app.batch(key, { urls: [itemLink(1)] }, keyed('one')));
