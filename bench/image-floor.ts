@@ -16,6 +16,7 @@ import {
   systemClock,
 } from 'mediagate';
 import {
+  createAnswerDesk,
   createApp,
   createHealth,
   createHttpServer,
@@ -68,7 +69,14 @@ const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {}
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
 const { windows, budgets, admissions, usage: ledger } = state;
 const usage = createUsageDesk({ admissions, clock: systemClock });
-const services = { gateway, windows, budgets, usage, ledger, keys, health, logger, clock: systemClock };
+const answers = createAnswerDesk({
+  answers: state.keptAnswers,
+  files: state.files,
+  clock: systemClock,
+  logger,
+  drain: health.drain,
+});
+const services = { gateway, windows, budgets, usage, answers, ledger, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });
 
 const router = new Router();

@@ -54,6 +54,7 @@ export {
   type StateSettings,
 } from './state/index.js';
 export type * from './state/jobs.js';
+export * from './state/kept-answers.js';
 export { checkTransaction } from './state/money-checks.js';
 export type * from './state/orders.js';
 export { loadSecret } from './state/secrets.js';

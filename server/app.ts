@@ -13,6 +13,7 @@ import {
 import { type AccountDesks, createAccountDesks } from './account/desks.js';
 import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
+import type { AnswerDesk } from './answer-desk.js';
 import { addField } from './answer-response.js';
 import { createAuthFailures } from './auth-failures.js';
 import { createAddressOf } from './client-address.js';
@@ -61,6 +62,7 @@ export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
   usage: UsageDesk;
+  answers: AnswerDesk;
   budgets: Budgets;
   ledger: UsageLedger;
   keys: KeyTable;
@@ -155,7 +157,7 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
 }
 
 function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
-  const { gateway, windows, usage, budgets, ledger, keys, health, clock, logger, account } = dependencies;
+  const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = newRouter();
@@ -172,10 +174,18 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addImageGenerationRoute(router, images);
   addImageFileRoutes(router, { gateway, clock });
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
-  addExtractBatchRoute(router, { gateway, windows, auth, bodies });
+  addExtractBatchRoute(router, { gateway, windows, answers, auth, bodies });
   addAudioRoutes(router, { gateway, clock });
   const { audioMaxBytes = AUDIO_MAX_BYTES } = dependencies;
-  const audio = { gateway, usage, auth, bodies, uploads: createBodyBudget({ bigBodies: UPLOADS }), audioMaxBytes };
+  const audio = {
+    gateway,
+    usage,
+    answers,
+    auth,
+    bodies,
+    uploads: createBodyBudget({ bigBodies: UPLOADS }),
+    audioMaxBytes,
+  };
   addTranscriptionRoutes(router, audio);
   addSpeechRoutes(router, audio);
   addTextRoutes(router, { gateway, auth, bodies, usage });

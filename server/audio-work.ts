@@ -1,4 +1,6 @@
 import type { AudioExchange, AudioOperation, Gateway } from 'mediagate';
+import type { AnswerDesk, KeyedRequest } from './answer-desk.js';
+import type { OutgoingAnswer } from './answer-sending.js';
 import { nameIgnored } from './ignored-params.js';
 import type { createAuth } from './middleware/auth.js';
 import type { BodyBudget } from './middleware/body-budget.js';
@@ -9,6 +11,7 @@ import type { UsageDesk } from './usage.js';
 export interface AudioRouteOptions {
   gateway: Gateway;
   usage: UsageDesk;
+  answers: AnswerDesk;
   auth: ReturnType<typeof createAuth>;
   /** Of JSON. */
   bodies: BodyBudget;
@@ -18,36 +21,38 @@ export interface AudioRouteOptions {
   audioMaxBytes: number;
 }
 
-export interface AudioWork<Answer> {
-  route: string;
+export interface AudioWork<Answer> extends KeyedRequest {
   model: string;
   operation: AudioOperation;
   /** What is to be spoken. */
   input?: string;
   /** Names of what the request has and nobody looks at. Default: none. */
   ignored?: readonly string[];
-  ask(): AudioExchange<Answer & { ignored?: readonly string[] }>;
-  /** Answers the client. */
-  send(answer: Answer): Promise<void> | void;
+  /** Asks the model, until the signal aborts. */
+  ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
+  encode(answer: Answer): OutgoingAnswer;
 }
 
 /** Audio is not counted in tokens; but a budget that is used up is used up. */
 const LEAST_TOKENS = 1;
 
-/** Lets a request in whose fields are good, and takes down what it used. */
+/** Lets a request in whose fields are good, takes down what it used, and answers it; or gives the answer it had before. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
-  { gateway, usage }: AudioRouteOptions,
-  { route, model, operation, input, ignored = [], ask, send }: AudioWork<Answer>,
+  { gateway, usage, answers }: AudioRouteOptions,
+  { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  await usage.admitted(context, { route, model, tokens: LEAST_TOKENS }, async (work) => {
-    const exchange = ask();
-    work.uses(exchange.ended);
-    const answer = await exchange.answer;
-    if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
-    nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
-    await send(answer);
-  });
+  const request = { route, model, tokens: LEAST_TOKENS, outlivesClient: key !== undefined };
+  await answers.answer(context, { route, key, fingerprint }, ({ signal, send }) =>
+    usage.admitted(context, request, async (work) => {
+      const exchange = ask(signal);
+      work.uses(exchange.ended);
+      const answer = await exchange.answer;
+      if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
+      nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+      await send(encode(answer));
+    }),
+  );
 }

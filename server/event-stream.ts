@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { AnswerHead } from 'mediagate';
 import { addField } from './answer-response.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './middleware/request-state.js';
@@ -8,11 +9,6 @@ import type { RequestContext } from './middleware/request-state.js';
 export const EVENTS = 'text/event-stream; charset=utf-8';
 /** Shorter ones are copied to what stands around them and written with it, which takes less than handing over each. */
 const SHORT_BYTES = 8_192;
-
-export interface AnswerHead {
-  status: number;
-  headers: Readonly<Record<string, string>>;
-}
 
 /** Answers that were ready in this turn of the event loop, and in the latest one before it that had any. */
 let ready = 0;

@@ -4,6 +4,7 @@ import { createIdentity, type SignInStatus } from './account/identity.js';
 import { createPaymentDesk } from './account/payment-desk.js';
 import { startPaymentSweep } from './account/payment-sweep.js';
 import { createSiteAddress } from './account/site-address.js';
+import { createAnswerDesk } from './answer-desk.js';
 import type { CloseList } from './close-list.js';
 import type { Health } from './health.js';
 import { openKeyTable } from './key-table.js';
@@ -85,7 +86,25 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     keysAgeMs: () => keys.ageMs(),
     async createApp(health) {
       const { createApp } = await import('./app.js');
-      return createApp({ gateway, ...counting, keys, health, logger, clock, account, tracer, ...links, ...limits });
+      const { drain } = health;
+      const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
+      const { keptAnswers, files } = state;
+      const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain, graceMs });
+      // Before the usage desk, which takes down what is left of them.
+      opened.add(() => answers.close());
+      return createApp({
+        gateway,
+        ...counting,
+        answers,
+        keys,
+        health,
+        logger,
+        clock,
+        account,
+        tracer,
+        ...links,
+        ...limits,
+      });
     },
   };
 }

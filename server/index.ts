@@ -15,6 +15,7 @@ export {
 export { type PaymentReceiver, readReceiver } from './account/payment-receiver.js';
 export type { AccountDependencies } from './account/routes.js';
 export { createSiteAddress, type SiteAddress } from './account/site-address.js';
+export { type AnswerDesk, type AnswerDeskOptions, createAnswerDesk } from './answer-desk.js';
 export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
 export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan } from './catalogue.js';
 export { createHealth, type Health, type HealthOptions } from './health.js';

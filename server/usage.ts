@@ -26,6 +26,8 @@ export interface ModelRequest {
   model: string;
   /** Tokens it may come to at most, estimated; held of the key's budget until it has ended. */
   tokens: number;
+  /** Whether the work goes on when its client hangs up: then it ends as it would have ended otherwise. Default false. */
+  outlivesClient?: boolean;
 }
 
 /** Work that was let in. */
@@ -66,7 +68,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens }, work) {
+    async admitted(context, { route, model, tokens, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId } = key;
@@ -121,7 +123,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         thrown = error;
         throw error;
       } finally {
-        const status = statusOf(context, thrown);
+        const status = statusOf(context, thrown, outlivesClient);
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
           unsettled += 1;
@@ -154,10 +156,10 @@ export function checkModel(key: ApiKeyRecord, model: string): void {
   throw new GatewayError('model_not_allowed', `This API key is not for the model ${model}.`, { param: 'model' });
 }
 
-function statusOf(context: RequestContext, thrown: unknown): number {
+function statusOf(context: RequestContext, thrown: unknown, outlivesClient: boolean): number {
   const { res: response } = context;
   if (thrown === undefined || response.headersSent) return response.statusCode;
-  if (response.destroyed) return HUNG_UP;
+  if (response.destroyed && !outlivesClient) return HUNG_UP;
   return errorClassOf(toGatewayError(thrown).code, context.state).status;
 }
 

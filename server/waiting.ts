@@ -39,7 +39,7 @@ export function createWaitingRoom({ places = 2_000, placesPerKey = 500 }: Waitin
     demand(keyId) {
       const leave = enter(keyId);
       if (leave) return leave;
-      throw new GatewayError('queue_full', 'Too many requests wait for their images.', {
+      throw new GatewayError('queue_full', 'Too many requests wait for their answers.', {
         retryAfterSeconds: RETRY_SECONDS,
       });
     },

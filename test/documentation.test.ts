@@ -13,6 +13,7 @@ import {
   systemClock,
 } from 'mediagate';
 import {
+  createAnswerDesk,
   createHealth,
   createIdentity,
   createMetrics,
@@ -189,7 +190,9 @@ describe("README's tables equal the code", () => {
     const payments = createPaymentDesk({ orders: state.orders, ...plans });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
     const all = { ...links, metrics, publicMetrics: true, account };
-    const counting = { windows, usage, budgets, ledger };
+    const { keptAnswers, files } = state;
+    const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain: health.drain });
+    const counting = { windows, usage, answers, budgets, ledger };
     const router = createRouter({ gateway, ...counting, keys, health, logger, clock, ...all });
     health.close();
     return router.stack.flatMap((layer) =>

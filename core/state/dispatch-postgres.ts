@@ -3,9 +3,8 @@ import { CompiledQuery } from 'kysely';
 import { type Listening, listenPostgres } from './database-postgres.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWatchers } from './end-watchers.js';
-import { kindOfJob } from './job-kinds.js';
+import { JOB_KINDS } from './job-kinds.js';
 import { createPumps } from './job-pump.js';
-import type { JobKind } from './jobs.js';
 
 const CHANNEL = 'mediagate_jobs';
 /** For hints that were lost. */
@@ -30,8 +29,9 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
       heard(payload) {
         const [topic = '', speaker] = payload.split(' ');
         if (speaker === self) return;
-        if (kindOfJob(topic)) watchers.ended(topic);
-        else pumps.wake(topic as JobKind);
+        const kind = JOB_KINDS.find((each) => each === topic);
+        if (kind) pumps.wake(kind);
+        else watchers.ended(topic);
       },
       connected() {
         pumps.wake();

@@ -20,7 +20,7 @@ export interface Served extends Serving {
   wake(): void;
 }
 
-/** Somebody who wants to be told of jobs that ended. */
+/** Somebody who wants to be told of work that ended: jobs, and answers to requests with an idempotency key. */
 export interface EndWatcher {
   ended(id: string): void;
   /** Ends may have gone unheard. */
@@ -30,7 +30,7 @@ export interface EndWatcher {
 }
 
 /**
- * Who hears that a job waits, or has ended. All of it is only a hint: the jobs table is the truth, so a hint that is lost costs a while
+ * Who hears that a job waits, or that work has ended. All of it is only a hint: the tables are the truth, so a hint that is lost costs a while
  * and a doubled one nothing.
  */
 export interface Dispatcher {
@@ -39,7 +39,7 @@ export interface Dispatcher {
   /** After that transaction: workers of this very process need not wait for the word to come around. */
   wake(kind: JobKind): void;
   serve(service: JobService): Served;
-  /** Within the transaction that ends the jobs. */
+  /** Within the transaction that ends the work. */
   announceEnds(ids: readonly string[]): Script<void>;
   /** After that transaction, for those who watch in this process. */
   ended(id: string): void;

@@ -16,6 +16,20 @@ export interface KeyHash {
   replay: boolean;
 }
 
+/** A key whose answer is a job, as a row. */
+export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'job_id' | 'expires_at'>;
+
+/** What rows of such keys have in the place of an answer. */
+const NO_ANSWER = {
+  account_id: null,
+  answer_id: null,
+  runner: null,
+  beat: 0,
+  head: null,
+  failure: null,
+  bytes: 0,
+} as const;
+
 export interface Remembered {
   fingerprint: string;
   job: ShownRow;
@@ -32,7 +46,8 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
   const insert = createRowInsertScript({
     queries,
     table: 'idempotency_keys',
-    sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0 },
+    sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0, ...NO_ANSWER },
+    alike: NO_ANSWER,
     finish: (rows) =>
       rows.onConflict((conflict) =>
         conflict.column('hash').doUpdateSet(({ ref }) => ({
@@ -60,8 +75,8 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
     },
 
     /** In the place of what was remembered of the same keys before; each key once. */
-    *remember(rows: readonly IdempotencyKeysTable[]): Script<void> {
-      yield* insert(rows);
+    *remember(rows: readonly JobKeyRow[]): Script<void> {
+      yield* insert(rows.map((row) => ({ ...row, ...NO_ANSWER })));
     },
   };
 }

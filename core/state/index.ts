@@ -7,6 +7,7 @@ import type { ApiKeys } from './api-keys.js';
 import type { BackgroundResponses } from './background-responses.js';
 import type { Budgets } from './budgets.js';
 import type { Jobs } from './jobs.js';
+import type { KeptAnswers } from './kept-answers.js';
 import type { StoredResponses } from './stored-responses.js';
 import type { UsageLedger } from './usage.js';
 import type { Windows } from './windows.js';
@@ -31,7 +32,10 @@ export interface StateSettings {
    * database, the one clock that all nodes share. Given by tests, which move it.
    */
   windowClock?: Clock;
-  /** Milliseconds after which a job whose worker shows no life is given to another. Default 15,000. Given by tests. */
+  /**
+   * Milliseconds after which a job whose worker shows no life is given to another, as is the idempotency key of a request.
+   * Default 15,000. Given by tests.
+   */
   jobLeaseMs?: number;
   /**
    * Milliseconds after which nodes look by themselves for jobs, and for ends of jobs, that they did not hear of. Default: 1,000 on
@@ -67,6 +71,7 @@ export interface State extends AccountState {
   readonly usage: UsageLedger;
   readonly storedResponses: StoredResponses;
   readonly backgroundResponses: BackgroundResponses;
+  readonly keptAnswers: KeptAnswers;
   readonly jobs: Jobs;
   readonly cache: Cache;
   readonly files: Storage;

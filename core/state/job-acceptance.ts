@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { countUse, dayOf, readUsed } from './daily-quotas.js';
-import { hashKey, type IdempotencyKeys, type KeyHash, keyReused } from './idempotency-keys.js';
+import { hashKey, type IdempotencyKeys, type JobKeyRow, type KeyHash, keyReused } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type ShownRow, toJobRecord, toJson } from './job-rows.js';
@@ -10,7 +10,7 @@ import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
 import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
-import type { IdempotencyKeysTable, JobOwnersTable, Tables } from './schema.js';
+import type { JobOwnersTable, Tables } from './schema.js';
 import type { Script } from './script.js';
 import type { SlotTable } from './slots.js';
 
@@ -80,7 +80,7 @@ export function* acceptGroup(
 
   const rows: NewJobRow[] = [];
   const owners: JobOwnersTable[] = [];
-  const keys = new Map<string, IdempotencyKeysTable>();
+  const keys = new Map<string, JobKeyRow>();
 
   function* judge(candidate: Candidate): Script<Accepted | GatewayError> {
     const { take, slot, quota, job, keyHash, dedupeHash } = candidate;

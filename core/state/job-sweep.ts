@@ -1,6 +1,5 @@
 import { forgetOldDays } from './daily-quotas.js';
 import type { Database } from './database.js';
-import { forgetExpired } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import type { JobTable } from './job-table.js';
 import type { JobKind } from './jobs.js';
@@ -20,7 +19,7 @@ export interface Sweeper {
   sweep(): Promise<void>;
 }
 
-/** Deletes what nobody may see any more: old jobs of a kind, idempotency keys, quotas of days long gone. */
+/** Deletes what nobody may see any more: old jobs of a kind, quotas of days long gone. */
 export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   return {
@@ -29,10 +28,10 @@ export function createSweeper({ kind, database, table, clock }: SweeperOptions):
       const deleted = await database.run(async (queries) => {
         const at = await clock.read(queries);
         await forgetOldDays(queries, at);
-        return [await table.deleteKept(queries, kind, at, ROWS), await forgetExpired(queries, at, ROWS)];
+        return table.deleteKept(queries, kind, at, ROWS);
       });
       // A full batch means that there are more: the next round goes on.
-      if (deleted.every((count) => count < ROWS)) sweptAt = performance.now();
+      if (deleted < ROWS) sweptAt = performance.now();
     },
   };
 }

@@ -12,6 +12,8 @@ import { filled, lockNamed } from './statements.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;
+/** Jobs that one statement looks at. */
+const MAX_IDS = 500;
 
 /** Dedupe hash of a job that nobody is to join. */
 export const NOT_JOINED = '';
@@ -50,7 +52,7 @@ export function ownedBy(accountId: string): RawBuilder<boolean> {
 export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
-export function createJobTable({ engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>, clock: JobClock) {
+export function createJobTable({ engine, queries: compiler, run }: Database, clock: JobClock) {
   const inserts = forEachKind(compileInsert);
   // Each poll looks and each acceptance counts.
   const looks = forEachKind(compileLook);
@@ -162,9 +164,15 @@ export function createJobTable({ engine, queries: compiler }: Pick<Database, 'en
     },
 
     /** Which of the jobs have ended, or are gone. */
-    async findEnded(queries: Queries, ids: readonly string[]): Promise<string[]> {
-      const open = await queries.selectFrom('jobs').select('id').where('id', 'in', ids).where(ACTIVE).execute();
-      const stillOpen = new Set(open.map(({ id }) => id));
+    async findEnded(ids: readonly string[]): Promise<string[]> {
+      const stillOpen = new Set<string>();
+      for (let from = 0; from < ids.length; from += MAX_IDS) {
+        const some = ids.slice(from, from + MAX_IDS);
+        const open = await run((queries) =>
+          queries.selectFrom('jobs').select('id').where('id', 'in', some).where(ACTIVE).execute(),
+        );
+        for (const { id } of open) stillOpen.add(id);
+      }
       return ids.filter((id) => !stillOpen.has(id));
     },
 

@@ -5,6 +5,7 @@ import { inSpan } from '../services/work-scope.js';
 import { dayOf, readUsed } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
+import { createEndWaits } from './end-waits.js';
 import { createGroupCommit, type GroupCommit } from './group-commit.js';
 import { createIdempotencyKeys } from './idempotency-keys.js';
 import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
@@ -17,7 +18,6 @@ import { createJobRunTable } from './job-run-table.js';
 import { createSweeper } from './job-sweep.js';
 import { createJobTable } from './job-table.js';
 import { compileTurnStatements } from './job-turns.js';
-import { createJobWaits } from './job-waits.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
 import { createRareWarning } from './rare-warning.js';
@@ -70,7 +70,7 @@ export function createJobs({
   const runTable = createJobRunTable(database, clock);
   const endTable = createJobEndTable(database, clock, createUsageTable(database.queries));
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
-  const waits = createJobWaits({ database, table, dispatcher, pollMs, report });
+  const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const working = new Map<StartedWorkers, JobKind>();
 

@@ -10,6 +10,7 @@ import type { Dispatcher } from './dispatcher.js';
 import { openFiles, type Records, type State, type StateSettings } from './index.js';
 import { createJobClock } from './job-clock.js';
 import { createJobs } from './jobs-sql.js';
+import { createKeptAnswers } from './kept-answers-sql.js';
 import { createSlotTable } from './slots.js';
 import { createStoredResponses } from './stored-responses-sql.js';
 import { createUsageLedger } from './usage-sql.js';
@@ -54,6 +55,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
     const times = createJobClock(sharedClock);
+    const { jobLeaseMs } = settings;
+    const keptAnswers = createKeptAnswers({ database, dispatcher, clock: times, leaseMs: jobLeaseMs, pollMs, logger });
     return {
       engine,
       ...createAccountState({ database, times }),
@@ -64,6 +67,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       usage: createUsageLedger(database),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
+      keptAnswers,
       jobs,
       cache,
       ping: () => database.ping(),
@@ -72,6 +76,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         await jobs.close();
         await admissions.close();
         await storedResponses.close();
+        await keptAnswers.close();
         await dispatcher.close();
         await cache.close();
         await database.close();

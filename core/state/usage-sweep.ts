@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Database } from './database.js';
+import { forgetExpired } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
 import type { Tables } from './schema.js';
 
@@ -19,7 +20,7 @@ export interface UsageSweeper {
   sweep(): Promise<void>;
 }
 
-/** Deletes what is kept for a time: entries of the ledger and stored responses. The totals stay. */
+/** Deletes what is kept for a time: entries of the ledger, stored responses and idempotency keys. The totals stay. */
 export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   /** Id of the last key that was looked at. */
@@ -45,6 +46,7 @@ interface Swept {
 async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
   const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
+  const keys = await forgetExpired(queries, now, ROWS);
   await queries
     .deleteFrom('usage_sums')
     .where('at', '<', now - SUMS_KEPT_MS)
@@ -60,7 +62,7 @@ async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string):
   const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_KEPT_MS);
   if (entries === ROWS) return { reached, complete: false };
   const last = keyIds.length < KEYS;
-  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS };
+  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS && keys < ROWS };
 }
 
 /** By their keys, as the index begins with them. */

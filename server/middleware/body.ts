@@ -34,6 +34,15 @@ export async function readJsonBody(
   return holdBody(request, response, options, async (bytes) => orRefuse(parseObject(bytes)));
 }
 
+/** As {@link readJsonBody}, with what makes a later request the same as this one. */
+export async function readJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: BodyReaderOptions,
+): Promise<JsonBody> {
+  return holdBody(request, response, options, async (bytes) => orRefuse(parseBody(bytes)));
+}
+
 /**
  * As {@link readJsonBody}, for bodies whose contents stay in memory for a while: the body keeps its place in the budget
  * until `use` has ended.

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
 import { brokenOff, PACE_BYTES, PACE_MS, refuseCoding, tooLarge, tooSlow } from './body.js';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
+import { fingerprintOf } from './json-body.js';
 
 const MAX_PARTS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
@@ -24,6 +26,8 @@ export interface FormOptions {
   keyId: string;
   /** Aborts when the client has gone. */
   signal: AbortSignal;
+  /** Whether its fingerprint is wanted, for which everything in it is hashed. */
+  fingerprinted: boolean;
   /** Milliseconds in which each 128 KiB of a form beyond 1 MiB arrive, or it is refused. Default 5,000. */
   paceMs?: number;
 }
@@ -33,6 +37,11 @@ export interface SoundForm {
   fields: ReadonlyMap<string, readonly string[]>;
   /** Undefined where none was sent. */
   sound?: UploadedSound;
+  /**
+   * SHA-256 in hex of fields and files, empty where it is not wanted. What the boundary is and how files are called makes no
+   * difference, nor the order, but among those of one name.
+   */
+  fingerprint: string;
 }
 
 /**
@@ -86,7 +95,8 @@ async function readForm(request: IncomingMessage, limits: ReadLimits): Promise<S
   const parser = await openParser(request, limits.soundNames);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
   const fields = collectFields(parser, fail);
-  const sound = collectSound(parser, limits, fail);
+  const files = limits.fingerprinted ? new Map<string, string[]>() : undefined;
+  const sound = collectSound(parser, limits, fail, files);
   const unwatch = watch(request, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
@@ -96,7 +106,10 @@ async function readForm(request: IncomingMessage, limits: ReadLimits): Promise<S
   try {
     await whole;
     const received = await sound.received();
-    return { fields, ...(received && { sound: received }) };
+    const fingerprint = files
+      ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(files) })
+      : '';
+    return { fields, ...(received && { sound: received }), fingerprint };
   } catch (error) {
     await sound.abandon();
     throw error;
@@ -136,13 +149,22 @@ function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, 
   return fields;
 }
 
-/** Takes the one sound of a form; other files in it are read over. */
-function collectSound(parser: BusboyInstance, { audio, soundNames, maxBytes, signal }: ReadLimits, fail: Fail) {
+/**
+ * Takes the one sound of a form; other files in it are read over.
+ * @param hashes Takes the hashes of all files, by their names. Default: they are not wanted.
+ */
+function collectSound(
+  parser: BusboyInstance,
+  { audio, soundNames, maxBytes, signal }: ReadLimits,
+  fail: Fail,
+  hashes?: Map<string, string[]>,
+) {
   let incoming: Readable | undefined;
   let receiving: Promise<UploadedSound> | undefined;
   parser.on('file', (name: string | undefined, stream) => {
     // A form that breaks off says so itself.
     stream.on('error', () => {});
+    if (hashes && name !== undefined) hashInto(hashes, name, stream);
     if (name === undefined || !soundNames.includes(name)) return void stream.resume();
     if (receiving) {
       stream.resume();
@@ -162,6 +184,14 @@ function collectSound(parser: BusboyInstance, { audio, soundNames, maxBytes, sig
       );
     },
   };
+}
+
+/** Listens without asking for anything: whoever takes the file sets the pace. */
+function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable): void {
+  const hash = createHash('sha256');
+  stream.pause();
+  stream.on('data', (chunk: Uint8Array) => hash.update(chunk));
+  stream.on('end', () => hashes.set(name, [...(hashes.get(name) ?? []), hash.digest('hex')]));
 }
 
 /** Sees to it that the form comes, fast enough, and ends. */

@@ -18,9 +18,14 @@ export function parseBody(bytes: Buffer): Parsed<JsonBody> {
   const parsed = parseObject(bytes);
   if ('refusal' in parsed) return parsed;
   const { value } = parsed;
+  return { value: { value, fingerprint: fingerprintOf(value) } };
+}
+
+/** SHA-256 in hex of canonical JSON. */
+export function fingerprintOf(value: unknown): string {
   const hash = createHash('sha256');
   feed(hash, value);
-  return { value: { value, fingerprint: hash.digest('hex') } };
+  return hash.digest('hex');
 }
 
 export function parseObject(bytes: Buffer): Parsed<Record<string, unknown>> {

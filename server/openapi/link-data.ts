@@ -1,7 +1,7 @@
 import { DEFINITIVE_CODES, TRANSIENT_CODES, Type } from 'mediagate';
 import { BatchBodySchema, ExtractBodySchema } from '../wire/extract-request.js';
 import { answerSchema } from './answer-schemas.js';
-import type { Operations } from './operation.js';
+import { IDEMPOTENCY, IDEMPOTENCY_ERRORS, type Operations } from './operation.js';
 
 const REFUSALS = [
   'invalid_url',
@@ -37,11 +37,12 @@ export const LINK_DATA: Operations = {
     tag: 'Link data',
     summary: 'Up to 50 links at once',
     access: 'linkKey',
+    headers: IDEMPOTENCY,
     body: { schema: BatchBodySchema, example: { urls: [LINK] } },
     answers: {
       200: { description: 'In the order of the links: a document, a job or an error.', schema: answerSchema('Batch') },
     },
-    errors: ['rate_limit_exceeded', 'queue_full'],
+    errors: ['rate_limit_exceeded', 'queue_full', ...IDEMPOTENCY_ERRORS],
   },
   'GET /v1/extract/jobs/:id': {
     tag: 'Link data',

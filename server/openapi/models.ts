@@ -4,7 +4,7 @@ import { SoundBodySchema } from '../wire/sound-request.js';
 import { SpeechBodySchema } from '../wire/speech-request.js';
 import { TRANSCRIPTION_FORMATS } from '../wire/transcription-request.js';
 import { type AnswerName, answerSchema } from './answer-schemas.js';
-import type { Operation, Operations } from './operation.js';
+import { IDEMPOTENCY, IDEMPOTENCY_ERRORS, type Operation, type Operations } from './operation.js';
 
 const FAILURES = [
   'model_not_found',
@@ -18,6 +18,8 @@ const FAILURES = [
   'upstream_unavailable',
   'plugin_unavailable',
 ] as const;
+
+const AUDIO_FAILURES = [...FAILURES, 'unsupported_value', ...IDEMPOTENCY_ERRORS] as const;
 
 const Model = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
 const File = Type.String({ contentMediaType: 'application/octet-stream', description: 'A sound.' });
@@ -41,6 +43,7 @@ function transcription(summary: string): Operation {
     tag: 'Models',
     summary,
     access: 'key',
+    headers: IDEMPOTENCY,
     body: {
       type: 'multipart/form-data',
       schema: Type.Object({
@@ -56,7 +59,7 @@ function transcription(summary: string): Operation {
     answers: {
       200: { description: 'What is said; text or subtitles on request.', schema: answerSchema('Transcript') },
     },
-    errors: [...FAILURES, 'unsupported_value'],
+    errors: AUDIO_FAILURES,
   };
 }
 
@@ -143,14 +146,16 @@ export const MODELS: Operations = {
     tag: 'Models',
     summary: 'A text in, speech out',
     access: 'key',
+    headers: IDEMPOTENCY,
     body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
     answers: sound,
-    errors: [...FAILURES, 'unsupported_value'],
+    errors: AUDIO_FAILURES,
   },
   'POST /v1/audio/voice-changer': {
     tag: 'Models',
     summary: 'A sound in, the same in another voice out',
     access: 'key',
+    headers: IDEMPOTENCY,
     body: {
       type: 'multipart/form-data',
       schema: Type.Object({
@@ -161,15 +166,16 @@ export const MODELS: Operations = {
       }),
     },
     answers: sound,
-    errors: [...FAILURES, 'unsupported_value'],
+    errors: AUDIO_FAILURES,
   },
   'POST /v1/audio/sound-effects': {
     tag: 'Models',
     summary: 'A description in, a sound out',
     access: 'key',
+    headers: IDEMPOTENCY,
     body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
     answers: sound,
-    errors: [...FAILURES, 'unsupported_value'],
+    errors: AUDIO_FAILURES,
   },
   'POST /v1/messages': message({
     summary: "A message, whole or streamed, in Anthropic's format; 403 where the operator has not enabled it",

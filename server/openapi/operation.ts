@@ -47,6 +47,13 @@ export const IDEMPOTENCY = {
   'Idempotency-Key': 'The same key with the same body is answered as the first request was, for 24 hours.',
 } as const;
 
+/** What a key may be refused with where the answer itself is waited for. */
+export const IDEMPOTENCY_ERRORS = [
+  'invalid_idempotency_key',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+] as const satisfies readonly ErrorCode[];
+
 /** A page for people. */
 export function page(summary: string, access: 'none' | 'session' = 'none'): Operation {
   const shown = { 200: { description: 'The page.', type: 'text/html' } };

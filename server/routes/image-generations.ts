@@ -5,7 +5,7 @@ import { clientSignal } from '../client-signal.js';
 import { sendBytes } from '../file-response.js';
 import { keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
-import { readIdempotencyKey, readRetryCount } from '../wire/idempotency-key.js';
+import { inProgress, readIdempotencyKey, readRetryCount } from '../wire/idempotency-key.js';
 import { encodeFirstSubmitted, encodeSubmitted, isOpen } from '../wire/image-job.js';
 import { encodeImageResult } from '../wire/image-result.js';
 import { readPreferences } from '../wire/preferences.js';
@@ -15,7 +15,6 @@ const ROUTE = '/v1/images/generations';
 const MAX_WAIT_MS = 300_000;
 /** For so long, an SDK's own retry without a key is answered with the image it asked for before. */
 const RETRY_MS = 600_000;
-const RETRY_SECONDS = 5;
 
 /** The blocking call: a job, and waiting for it. */
 export function addImageGenerationRoute(router: Router<RequestState>, options: Omit<ImageRoutes, 'polls'>): void {
@@ -121,9 +120,4 @@ function failureOf({ error }: ImageJob): GatewayError {
   if (!error) return new GatewayError('internal_error', 'The image could not be made.');
   const { code, message, ...details } = error;
   return new GatewayError(code, message, details);
-}
-
-function inProgress(): GatewayError {
-  const message = 'The first request with this Idempotency-Key is still being worked on.';
-  return new GatewayError('idempotency_in_progress', message, { retryAfterSeconds: RETRY_SECONDS });
 }

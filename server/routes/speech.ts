@@ -1,14 +1,16 @@
 import type Router from '@koa/router';
 import type { Sounding } from 'mediagate';
+import type { OutgoingAnswer } from '../answer-sending.js';
 import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
 import { clientSignal } from '../client-signal.js';
-import { sendEvents, sendStream } from '../event-stream.js';
+import { EVENTS } from '../event-stream.js';
 import { keyOf } from '../middleware/auth.js';
-import { readJsonBody } from '../middleware/body.js';
+import { readJson } from '../middleware/body.js';
 import { markModel } from '../middleware/error-shapes.js';
 import { useSoundForm } from '../middleware/form.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { missing } from '../wire/form-fields.js';
+import { readIdempotencyKey } from '../wire/idempotency-key.js';
 import { decodeSound, decodeVoiceChange } from '../wire/sound-request.js';
 import { encodeSpeechEvents } from '../wire/speech-events.js';
 import { decodeSpeech, MAX_SPEECH_BODY_BYTES } from '../wire/speech-request.js';
@@ -22,75 +24,80 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
   const { gateway, auth, bodies, uploads, audioMaxBytes } = options;
   const authenticate = auth({ grant: 'audio' });
   const readBody = (context: RequestContext) =>
-    readJsonBody(context.req, context.res, {
+    readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
       budget: bodies,
       keyId: keyOf(context).id,
     });
 
   router.post(SPEECH, markModel, authenticate, async (context: RequestContext) => {
-    const gone = clientSignal(context.res);
-    const { call, events, ignored } = decodeSpeech(await readBody(context));
+    const key = readIdempotencyKey(context.req.headers);
+    const { value, fingerprint } = await readBody(context);
+    const { call, events, ignored } = decodeSpeech(value);
     await workOnAudio(context, options, {
       route: SPEECH,
+      key,
+      fingerprint,
       model: call.model,
       operation: 'speak',
       input: call.input,
       ignored,
-      ask: () => gateway.audio.speak({ ...call, signal: gone }),
-      send: (sounding) => send(context, sounding, events),
+      ask: (signal) => gateway.audio.speak({ ...call, signal }),
+      encode: events ? (sounding) => encodeEvents(context, sounding) : encodeSound,
     });
   });
 
   router.post(EFFECTS, markModel, authenticate, async (context: RequestContext) => {
-    const gone = clientSignal(context.res);
-    const call = decodeSound(await readBody(context));
+    const key = readIdempotencyKey(context.req.headers);
+    const { value, fingerprint } = await readBody(context);
+    const call = decodeSound(value);
     await workOnAudio(context, options, {
       route: EFFECTS,
+      key,
+      fingerprint,
       model: call.model,
       operation: 'generateSound',
-      ask: () => gateway.audio.generateSound({ ...call, signal: gone }),
-      send: (sounding) => send(context, sounding, false),
+      ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
+      encode: encodeSound,
     });
   });
 
   router.post(CHANGER, markModel, authenticate, async (context: RequestContext) => {
     const { req: request, res: response } = context;
-    const gone = clientSignal(response);
+    const key = readIdempotencyKey(request.headers);
     const form = {
       audio: gateway.audio,
       soundNames: ['audio', 'file'],
       maxBytes: audioMaxBytes,
       budget: uploads,
       keyId: keyOf(context).id,
-      signal: gone,
+      signal: clientSignal(response),
+      fingerprinted: key !== undefined,
     };
-    await useSoundForm(request, response, form, async ({ fields, sound = missing('audio', 'a sound') }) => {
-      const call = decodeVoiceChange(fields);
-      await workOnAudio(context, options, {
-        route: CHANGER,
-        model: call.model,
-        operation: 'changeVoice',
-        ask: () => gateway.audio.changeVoice({ ...call, sound, signal: gone }),
-        send: (sounding) => send(context, sounding, false),
-      });
-    });
+    await useSoundForm(
+      request,
+      response,
+      form,
+      async ({ fields, sound = missing('audio', 'a sound'), fingerprint }) => {
+        const call = decodeVoiceChange(fields);
+        await workOnAudio(context, options, {
+          route: CHANGER,
+          key,
+          fingerprint,
+          model: call.model,
+          operation: 'changeVoice',
+          ask: (signal) => gateway.audio.changeVoice({ ...call, sound, signal }),
+          encode: encodeSound,
+        });
+      },
+    );
   });
 }
 
-/** Sends a sound while it is made. One that breaks off says so in an event, or by a connection that is cut. */
-async function send(context: RequestContext, sounding: Sounding, events: boolean): Promise<void> {
-  const { res: response, state } = context;
-  if (events) {
-    await sendEvents(context, { status: 200, headers: {} }, encodeSpeechEvents(sounding, state));
-    const { failure } = await sounding.ended;
-    if (failure) state.errorCode = failure.code;
-    return;
-  }
-  try {
-    await sendStream(context, { status: 200, headers: { 'content-type': sounding.contentType } }, sounding.body);
-  } catch (error) {
-    response.destroy();
-    throw error;
-  }
+function encodeSound({ contentType, body }: Sounding): OutgoingAnswer {
+  return { contentType, body };
+}
+
+function encodeEvents({ state }: RequestContext, sounding: Sounding): OutgoingAnswer {
+  return { contentType: EVENTS, body: encodeSpeechEvents(sounding, state), ended: sounding.ended };
 }

@@ -6,6 +6,7 @@ import { markModel } from '../middleware/error-shapes.js';
 import { useSoundForm } from '../middleware/form.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { missing } from '../wire/form-fields.js';
+import { readIdempotencyKey } from '../wire/idempotency-key.js';
 import { encodeTranscript } from '../wire/transcription-answer.js';
 import { decodeTranscription } from '../wire/transcription-request.js';
 
@@ -21,30 +22,37 @@ export function addTranscriptionRoutes(router: Router<RequestState>, options: Au
   for (const { path, operation } of ROUTES) {
     router.post(path, markModel, auth({ grant: 'audio' }), async (context: RequestContext) => {
       const { req: request, res: response } = context;
-      const gone = clientSignal(response);
+      const key = readIdempotencyKey(request.headers);
       const form = {
         audio: gateway.audio,
         soundNames: ['file'],
         maxBytes: audioMaxBytes,
         budget: uploads,
         keyId: keyOf(context).id,
-        signal: gone,
+        signal: clientSignal(response),
+        fingerprinted: key !== undefined,
       };
-      await useSoundForm(request, response, form, async ({ fields, sound = missing('file', 'a sound') }) => {
-        const wish = decodeTranscription(fields, operation);
-        await workOnAudio(context, options, {
-          route: path,
-          model: wish.call.model,
-          operation,
-          ignored: wish.ignored,
-          ask: () => gateway.audio[operation]({ ...wish.call, sound, signal: gone }),
-          send(heard) {
-            const { contentType, text } = encodeTranscript(heard, wish, operation);
-            response.setHeader('Content-Type', contentType);
-            context.body = text;
-          },
-        });
-      });
+      await useSoundForm(
+        request,
+        response,
+        form,
+        async ({ fields, sound = missing('file', 'a sound'), fingerprint }) => {
+          const wish = decodeTranscription(fields, operation);
+          await workOnAudio(context, options, {
+            route: path,
+            key,
+            fingerprint,
+            model: wish.call.model,
+            operation,
+            ignored: wish.ignored,
+            ask: (signal) => gateway.audio[operation]({ ...wish.call, sound, signal }),
+            encode(heard) {
+              const { contentType, text } = encodeTranscript(heard, wish, operation);
+              return { contentType, body: Buffer.from(text) };
+            },
+          });
+        },
+      );
     });
   }
 }

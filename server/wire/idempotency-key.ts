@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 
 const MAX_LENGTH = 255;
+const RETRY_SECONDS = 5;
 
 /**
  * The caller's Idempotency-Key: 1 to 255 visible ASCII characters, bare or in quotes; undefined where none was sent.
@@ -21,6 +22,12 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | undef
 export function markReplayed(response: ServerResponse): void {
   response.setHeader('Idempotency-Replayed', 'true');
   response.setHeader('Idempotent-Replayed', 'true');
+}
+
+/** The first request with the key takes longer than others wait for it. */
+export function inProgress(): GatewayError {
+  const message = 'The first request with this Idempotency-Key is still being worked on.';
+  return new GatewayError('idempotency_in_progress', message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
 /** How often an SDK has sent the same request before, as OpenAI's clients tell; 0 where nothing is said. */

@@ -58,7 +58,7 @@ describe("README's requests to models, as they stand there", () => {
   it('curl: sounds, and a sentence that comes back as it was said', async function () {
     // Engines on a busy machine take their time.
     this.timeout(120_000);
-    const subtitles = await inShell('/v1/audio/speech');
+    const subtitles = await inShell('/v1/audio/voice-changer');
     const [, times = '', heard = ''] = subtitles.trim().split('\n');
     expect(times).to.match(/^00:00:00,\d{3} --> 00:00:0\d,\d{3}$/);
     const { errors } = countWordErrors('The quick brown fox jumps over the lazy dog.', heard);
@@ -145,6 +145,11 @@ describe("README's requests to models, as they stand there", () => {
     expect(response.usage.output_tokens_details).to.have.property('reasoning_tokens');
   });
 
+  it('curl: a speech that is asked for twice, and made once', async function () {
+    this.timeout(120_000);
+    expect((await inShell('Idempotency-Key: dog-1')).trim()).to.equal('Idempotency-Replayed: true');
+  });
+
   it('what was counted, of the key and on the command line', async () => {
     const usage = JSON.parse(await inShell('/v1/usage'));
     expect(usage).to.include({ object: 'usage', budget: null });
@@ -155,6 +160,6 @@ describe("README's requests to models, as they stand there", () => {
     for (const { route } of estimated) expect(route).to.match(/^\/v1\/audio\//);
     const id = key.slice('sk-mg-'.length).split('-')[0] ?? '';
     const table = await gateway.command('usage', '--from', usage.to, '--key', id);
-    expect(table.stdout, table.stderr).to.match(/\/v1\/audio\/speech +tts_v3 +1 /);
+    expect(table.stdout, table.stderr).to.match(/\/v1\/audio\/speech +tts_v3 +2 /);
   });
 });

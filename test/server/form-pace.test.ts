@@ -30,7 +30,7 @@ describe('the pace of forms with a sound', () => {
       const answer = await useSoundForm(
         request,
         response,
-        { ...limits, keyId: 'one', paceMs: PACE_MS },
+        { ...limits, keyId: 'one', fingerprinted: true, paceMs: PACE_MS },
         async ({ sound }) => sound?.size,
       ).catch((error: unknown) => error);
       response.end(isGatewayError(answer) ? answer.code : `read ${answer}`);

@@ -20,6 +20,7 @@ import {
 } from 'mediagate';
 import {
   type AccountDependencies,
+  createAnswerDesk,
   createApp,
   createHealth,
   createHttpServer,
@@ -106,7 +107,7 @@ export interface ListeningApp {
   request(target: string, init?: RequestInit): Promise<Answer>;
   extract(key: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Sends bytes as they are and gives back what comes until there are so many answers (1) or the connection ends. */
-  batch(key: string, body: unknown): Promise<Answer>;
+  batch(key: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   poll(key: string, id: string): Promise<Answer>;
   /** Polls until the job has ended. */
   ended(key: string, id: string): Promise<Answer>;
@@ -179,7 +180,14 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const { windows, budgets, admissions, usage: ledger } = state;
   const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
-  const counting = { windows, usage, budgets, ledger, metrics, publicMetrics };
+  const answers = createAnswerDesk({
+    answers: state.keptAnswers,
+    files: state.files,
+    clock,
+    logger,
+    drain: health.drain,
+  });
+  const counting = { windows, usage, answers, budgets, ledger, metrics, publicMetrics };
   const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
@@ -222,10 +230,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    batch: (key, body) =>
+    batch: (key, body, headers = {}) =>
       request('/v1/extract/batch', {
         method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     poll,
@@ -238,6 +246,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     async close() {
       server.close();
       server.closeAllConnections();
+      await answers.close();
       health.close();
       await usage.close();
       await keys.close();

@@ -12,6 +12,7 @@ import * as keyedWindows from './0010-keyed-windows.js';
 import * as recentSlots from './0011-recent-slots.js';
 import * as endedJobsOfAccount from './0012-ended-jobs-of-account.js';
 import * as backgroundResponses from './0013-background-responses.js';
+import * as keptAnswers from './0014-kept-answers.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -33,4 +34,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0011-recent-slots': recentSlots,
   '0012-ended-jobs-of-account': endedJobsOfAccount,
   '0013-background-responses': backgroundResponses,
+  '0014-kept-answers': keptAnswers,
 };

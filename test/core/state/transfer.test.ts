@@ -180,7 +180,10 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     sqlite.exec(`drop index jobs_joinable; create index jobs_active on jobs (kind, dedupe_hash);
       drop index jobs_ended; create index jobs_account on jobs (account_id, created_at);
       drop table background_responses;
+      drop index idempotency_keys_answer; drop index idempotency_keys_account;
       delete from kysely_migration where name > '0009'`);
+    for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'head', 'failure', 'bytes'])
+      sqlite.exec(`alter table idempotency_keys drop column ${column}`);
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
     const { tables, files } = await bring({ from: path.join(folder, 'state.sqlite') });

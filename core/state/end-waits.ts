@@ -1,34 +1,31 @@
-import type { Database } from './database.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
-import type { JobTable } from './job-table.js';
 
 /** For hints that were lost, and for other processes on the same file, which give none. */
 const LOOK_MS = 1_000;
-const MAX_IDS = 500;
 
-/** Those who wait for jobs to end. */
-export interface JobWaits {
+/** Those who wait for work to end. */
+export interface EndWaits {
   /** Begins at once, so that no end is missed that comes after this call. */
-  begin(id: string): JobWait;
+  begin(id: string): EndWait;
   stop(): Promise<void>;
 }
 
-export interface JobWait {
-  /** Resolves when the job has ended or the time is over; rejects with the signal's reason. */
+export interface EndWait {
+  /** Resolves when the work has ended or the time is over; rejects with the signal's reason. */
   over(timeoutMs: number, signal?: AbortSignal): Promise<void>;
   stop(): void;
 }
 
-export interface JobWaitsOptions {
-  database: Database;
-  table: JobTable;
+export interface EndWaitsOptions {
+  /** Which of these have ended, or are gone. Asked about all that are waited for at once. */
+  findEnded(ids: readonly string[]): Promise<readonly string[]>;
   dispatcher: Dispatcher;
   /** Default 1,000. */
   pollMs?: number;
   report(error: unknown): void;
 }
 
-export function createJobWaits({ database, table, dispatcher, pollMs = LOOK_MS, report }: JobWaitsOptions): JobWaits {
+export function createEndWaits({ findEnded, dispatcher, pollMs = LOOK_MS, report }: EndWaitsOptions): EndWaits {
   const waiting = new Map<string, Set<() => void>>();
   let watching: Serving | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -40,10 +37,7 @@ export function createJobWaits({ database, table, dispatcher, pollMs = LOOK_MS, 
 
   async function look(): Promise<void> {
     const ids = [...waiting.keys()];
-    for (let from = 0; from < ids.length; from += MAX_IDS) {
-      const some = ids.slice(from, from + MAX_IDS);
-      for (const id of await database.run((queries) => table.findEnded(queries, some))) wake(id);
-    }
+    if (ids.length > 0) for (const id of await findEnded(ids)) wake(id);
   }
 
   function lookNow(): void {
