@@ -102,7 +102,7 @@ describe('the package, as another project has it', function () {
     it('pictures', async () => {
       await compiled;
       await run(process.execPath, ['pictures.mjs'], { cwd: installed.folder });
-      const { width, height } = await sharp(path.join(installed.folder, 'tug.png')).metadata();
+      const { width, height } = await sharp(await readFile(path.join(installed.folder, 'tug.png'))).metadata();
       expect({ width, height }).to.deep.equal({ width: 1024, height: 1536 });
     });
 
