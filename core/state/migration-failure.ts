@@ -7,7 +7,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(SQLITE_FULL|53100)$/, 'there is no room left on its disk'],
   [
     /^42501$/,
-    'its user may not change the tables. Run "mediagate migrate" with a DATABASE_URL of their owner, and start again',
+    'its user may not make or change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again',
   ],
 ];
 

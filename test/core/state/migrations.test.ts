@@ -155,8 +155,8 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(await rejection(withSchema(refused, (queries) => migrate(queries)))).to.include({
       code: 'upstream_unavailable',
       message:
-        `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: its user may not change the ` +
-        'tables. Run "mediagate migrate" with a DATABASE_URL of their owner, and start again.',
+        `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: its user may not make or ` +
+        'change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again.',
     });
     await withSchema(place, (queries) => migrate(queries));
     expect(await withSchema(refused, (queries) => migrate(queries))).to.deep.equal([]);
