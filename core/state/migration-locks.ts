@@ -29,11 +29,13 @@ async function lockThenRun(transaction: Kysely<unknown>, tables: ReadonlySet<str
 }
 
 async function lock(transaction: Kysely<unknown>, tables: ReadonlySet<string>): Promise<void> {
-  const there = (await transaction.introspection.getTables()).map((table) => table.name);
-  const held = there.filter((table) => tables.has(table)).sort();
   await sql`select set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`.execute(transaction);
-  if (held.length === 0) return;
-  await sql`lock table ${sql.join(held.map((table) => sql.table(table)))} in access exclusive mode`.execute(
+  // Those that a migration of the same transaction is still to make are nobody else's.
+  const { rows } = await sql<{ name: string }>`
+    select name from unnest(${[...tables]}::text[]) as name where to_regclass(name) is not null order by name`.execute(
     transaction,
   );
+  if (rows.length === 0) return;
+  const names = rows.map(({ name }) => sql.table(name));
+  await sql`lock table ${sql.join(names)} in access exclusive mode`.execute(transaction);
 }

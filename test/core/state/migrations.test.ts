@@ -121,6 +121,16 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(logger.lines[0]?.message).to.equal('the schema is not up to date yet: other sessions use its tables');
   });
 
+  it('leave tables alone that have the same names in a schema of others', async () => {
+    const other = await connect();
+    await other.query('create schema other');
+    await other.query('create table other.jobs ()');
+    await other.query('begin');
+    await other.query('lock table other.jobs in access exclusive mode');
+    await withSchema(place, async (queries) => expect(await migrate(queries)).to.deep.equal(NAMES));
+    await other.query('rollback');
+  });
+
   it('name each table of earlier ones that they change', async () => {
     const watcher = await connect();
     const changed: Record<string, unknown> = {};
