@@ -40,6 +40,11 @@ export function isSqliteLock(error: unknown): boolean {
   );
 }
 
+/** Whether others hold what a statement on PostgreSQL needs, and it did not wait any longer. */
+export function isServerLock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01');
+}
+
 /** Turns failures of the database's surroundings into `upstream_unavailable`; anything else is a fault and stays as it is. */
 export function translateDatabaseError(error: unknown): unknown {
   if (isGatewayError(error) || !(error instanceof Error)) return error;

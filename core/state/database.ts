@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
+import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
@@ -28,6 +29,8 @@ export interface DatabaseSettings {
   statementMs?: number;
   /** To a server, at most. Default 10. */
   connections?: number;
+  /** Is told where a migration has to wait. Default: nobody. */
+  logger?: Logger;
 }
 
 export interface Patience {
@@ -101,7 +104,7 @@ interface Connected {
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   try {
     return settings.databaseUrl === undefined
-      ? await openFile(settings.dataDir)
+      ? await openFile(settings)
       : await openServer(settings.databaseUrl, settings);
   } catch (error) {
     throw openingFailure(error, settings);
@@ -138,11 +141,11 @@ function openingFailure(error: unknown, { databaseUrl }: DatabaseSettings): unkn
   return translateDatabaseError(known);
 }
 
-async function openFile(dataDir: string): Promise<Database> {
+async function openFile({ dataDir, logger }: DatabaseSettings): Promise<Database> {
   const connected = await connectFile(dataDir);
   const { queries } = connected;
   try {
-    await migrate(queries);
+    await migrate(queries, logger);
   } catch (error) {
     await queries.destroy();
     throw error;
@@ -152,7 +155,7 @@ async function openFile(dataDir: string): Promise<Database> {
 
 async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
   const { statementMs = STATEMENT_MS, connections = CONNECTIONS } = settings;
-  await withSchema(settings, migrate);
+  await withSchema(settings, (queries) => migrate(queries, settings.logger));
   return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }));
 }
 

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
-import { isSqliteLock } from './database-errors.js';
+import { isServerLock, isSqliteLock } from './database-errors.js';
+import { describeMigrationFailure } from './migration-failure.js';
+import { migrationsWithLocks } from './migration-locks.js';
 import { migrations } from './migrations/index.js';
+import { createRareWarning } from './rare-warning.js';
 import type { Tables } from './schema.js';
 
 /** Which migrations a database has had, by their names and in their order. */
@@ -22,6 +26,8 @@ interface MigrationRow {
 /** A migration may rewrite a table, or wait for another process that does. */
 export const MIGRATION_STATEMENT_MS = 600_000;
 const RETRY_MS = 200;
+/** Each attempt makes those wait who serve, so they have some time in between. */
+const SERVER_RETRY_MS = 3_000;
 const TABLE = 'kysely_migration';
 /** What a migration's name ends with that takes away what the releases before the named migration read. */
 const NEEDS = /-needs-(\d{4})$/;
@@ -46,26 +52,35 @@ export async function readSchemaStatus(queries: Kysely<Tables>): Promise<SchemaS
 /**
  * Does what is pending, in one transaction. Processes that come at the same time wait for the first one; where nothing is
  * pending, no lock is taken.
+ * @param logger Is told, where there is one, when others keep the tables busy.
  * @returns The names of the migrations that this call did.
+ * @throws GatewayError `upstream_unavailable` where the database has no room, or its user no right; then nothing was changed.
  */
-export async function migrate(queries: Kysely<Tables>): Promise<string[]> {
+export async function migrate(queries: Kysely<Tables>, logger?: Logger): Promise<string[]> {
   const deadline = performance.now() + MIGRATION_STATEMENT_MS;
+  const warn = logger && createRareWarning(logger, 'the schema is not up to date yet: other sessions use its tables');
   for (;;) {
-    const { pending, newer } = await readSchemaStatus(queries);
+    const status = await readSchemaStatus(queries);
+    const { pending, newer } = status;
     if (pending.length === 0) return [];
     const { error, results = [] } = await createMigrator(queries, newer).migrateToLatest();
     if (!error) return results.map(({ migrationName }) => migrationName);
     // SQLite gives up a lock much sooner than a migration may take that somebody else is at.
-    const mayPass = isSqliteLock(error) || (await readSchemaStatus(queries)).newer.length > newer.length;
-    if (!mayPass || performance.now() > deadline) throw error;
-    await sleep(RETRY_MS);
+    const isBusy = isServerLock(error);
+    const mayPass = isBusy || isSqliteLock(error) || (await readSchemaStatus(queries)).newer.length > newer.length;
+    if (!mayPass || performance.now() > deadline) throw describeMigrationFailure(error, status);
+    if (isBusy) warn?.(error);
+    await sleep(isBusy ? SERVER_RETRY_MS : RETRY_MS);
   }
 }
 
 /** The package takes a migration that it does not know for damage, so those of newer releases are made known to it. */
 function createMigrator(queries: Kysely<Tables>, newer: readonly string[]): Migrator {
   const passed = Object.fromEntries(newer.map((name) => [name, { up: async () => undefined }]));
-  return new Migrator({ db: queries, provider: { getMigrations: async () => ({ ...migrations, ...passed }) } });
+  return new Migrator({
+    db: queries,
+    provider: { getMigrations: async () => ({ ...migrationsWithLocks(), ...passed }) },
+  });
 }
 
 async function namesDone(queries: Kysely<Tables>): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
+import type { Logger } from '../contracts/services.js';
 import { isSystemError } from '../system-error.js';
 import type { BackupOptions, BackupReport } from './backup.js';
 import type { RestoreOptions, RestoreReport } from './backup-restore.js';
@@ -39,13 +40,14 @@ export interface MigrationReport extends SchemaStatus {
 
 /**
  * Brings the schema up to date, as opening the state does, and says what it did. Safe beside processes that do the same.
+ * @param logger Is told where it has to wait for other sessions. Default: nobody.
  * @throws GatewayError as {@link readSchema}.
  */
-export async function migrateState(place: DatabasePlace): Promise<MigrationReport> {
+export async function migrateState(place: DatabasePlace, logger?: Logger): Promise<MigrationReport> {
   const { withSchema } = await import('./database.js');
   const { migrate, readSchemaStatus } = await import('./schema-migration.js');
   return withSchema(place, async (queries) => ({
-    ran: await migrate(queries),
+    ran: await migrate(queries, logger),
     ...(await readSchemaStatus(queries)),
   }));
 }

@@ -1,5 +1,6 @@
 import { migrateState, readSchema, type SchemaStatus } from 'mediagate';
 import type { Settings } from '../settings.js';
+import { openCommandLogger } from './command-logger.js';
 import { print } from './output.js';
 import { startSpinner } from './spinner.js';
 
@@ -16,7 +17,7 @@ export async function migrateCommand(settings: Settings, { check }: MigrateOptio
   }
   const spinner = startSpinner('migrating');
   try {
-    const report = await migrateState(settings);
+    const report = await migrateState(settings, openCommandLogger(settings));
     spinner?.stop();
     print(report.ran.map((name) => `done: ${name}\n`).join('') + describe(report));
     return 0;

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
+export const changes = ['jobs'] as const;
+
 export async function up(db: Kysely<unknown>): Promise<void> {
   const active = sql<boolean>`state in ('queued', 'running')`;
   const running = sql<boolean>`state = 'running'`;

@@ -1,5 +1,7 @@
 import type { ColumnDataType, Kysely } from 'kysely';
 
+export const changes = ['api_keys'] as const;
+
 const BUDGET_COUNTS = ['tokens_used', 'tokens_reserved', 'requests_used', 'tokens_used_today'];
 
 const ENTRY_COUNTS: Readonly<Record<string, ColumnDataType>> = {

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
+export const changes = ['api_keys'] as const;
+
 export async function up(db: Kysely<unknown>): Promise<void> {
   await alterKeys(db);
   await createPeople(db);

@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
 
+export const changes = ['jobs'] as const;
+
 /** The request that accepted a job, and its place in a trace. Rows of the release before have neither. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('request_id', 'text').execute();

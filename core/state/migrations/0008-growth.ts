@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
+export const changes = ['daily_quotas', 'jobs'] as const;
+
 /** What is old is found by its kind, and quotas by their day, however many rows there are. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema

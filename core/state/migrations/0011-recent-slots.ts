@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
 
+export const changes = ['rate_windows'] as const;
+
 /**
  * On SQLite a window's row has its youngest slots. The release before this one does not know them: going back within a minute
  * gives a window as many slots too many.

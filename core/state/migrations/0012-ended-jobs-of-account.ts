@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
+export const changes = ['jobs'] as const;
+
 /**
  * The jobs of an account are found by it once they have ended; those that have not are few. So accepting jobs of many
  * accounts writes no page for each of them. The release before this one finds the same jobs, more slowly.

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
+export const changes = ['idempotency_keys'] as const;
+
 /**
  * Idempotency keys also remember answers that are not jobs. The release before this one takes their rows for those of jobs
  * that are gone.

@@ -1,4 +1,5 @@
 import type { Migration } from 'kysely/migration';
+import type { Tables } from '../schema.js';
 import * as foundation from './0001-foundation.js';
 import * as jobs from './0002-jobs.js';
 import * as imageJobs from './0003-image-jobs.js';
@@ -14,13 +15,18 @@ import * as endedJobsOfAccount from './0012-ended-jobs-of-account.js';
 import * as backgroundResponses from './0013-background-responses.js';
 import * as keptAnswers from './0014-kept-answers.js';
 
+export interface SchemaChange extends Migration {
+  /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
+  readonly changes?: readonly (keyof Tables)[];
+}
+
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
  * leaves the schema usable by the release before it, so columns and tables go one release after their last reader. The name
  * of one that takes something away says who may go on: `0012-no-summary-needs-0009` turns away releases that do not have
  * 0009, whatever else they can do.
  */
-export const migrations: Readonly<Record<string, Migration>> = {
+export const migrations: Readonly<Record<string, SchemaChange>> = {
   '0001-foundation': foundation,
   '0002-jobs': jobs,
   '0003-image-jobs': imageJobs,
