@@ -14,6 +14,7 @@ export * from './extraction/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { openHttpClient } from './gateway-services.js';
+export { removeInputImages } from './images/reference-files.js';
 export { openSound, soundFormat } from './media/sound-stream.js';
 export { nearestName } from './near-names.js';
 export { type Placed, PlacedList } from './placed-list.js';
@@ -53,6 +54,7 @@ export {
   type State,
   type StateSettings,
 } from './state/index.js';
+export type * from './state/job-administration.js';
 export type * from './state/jobs.js';
 export * from './state/kept-answers.js';
 export { checkTransaction } from './state/money-checks.js';

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { CommandMistake, print, runCommand } from './commands/output.js';
+import { addJobCommands } from './job-commands.js';
 import { addPaymentCommands } from './payment-commands.js';
 import { pointToSetting, settingsHelp } from './settings-help.js';
 import { addStateCommands } from './state-commands.js';
@@ -48,6 +49,7 @@ function createProgram(): Command {
   addUserCommands(program);
   addPlanCommands(program);
   addPaymentCommands(program);
+  addJobCommands(program);
   addStateCommands(program);
 
   program

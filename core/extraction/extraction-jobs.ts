@@ -1,4 +1,3 @@
-import type { ExtractOptions, LinkRef } from '../contracts/extractor.js';
 import type { Clock, Logger } from '../contracts/services.js';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { JobsOptions } from '../gateway.js';
@@ -6,7 +5,7 @@ import type { Registry } from '../registry.js';
 import type { JobRecord, JobRun, JobWorkers } from '../state/jobs.js';
 import type { SlotAnswer } from '../state/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
-import type { ExtractionJob, SubmitRequest } from './requests.js';
+import type { ExtractionJob, ExtractionJobSummary, SubmitRequest } from './requests.js';
 import type { Kept } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
@@ -41,13 +40,6 @@ export interface ExtractionJobsOptions extends JobsOptions {
   logger: Logger;
 }
 
-/** With the input, everything of the request that changes the result, and nothing of the caller's. */
-interface JobSummary {
-  platform: string;
-  link: LinkRef;
-  options: ExtractOptions;
-}
-
 interface JobInput {
   refresh: boolean;
 }
@@ -65,7 +57,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   const extractorOf = (platform: string) =>
     registry.extractors.find(({ contribution }) => contribution.platform === platform);
 
-  function itemOf({ platform, link, options: wishes }: JobSummary): Item {
+  function itemOf({ platform, link, options: wishes }: ExtractionJobSummary): Item {
     const extractor = extractorOf(platform);
     if (!extractor)
       throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
@@ -73,7 +65,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   }
 
   async function run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
-    const summary = record.summary as JobSummary;
+    const summary = record.summary as ExtractionJobSummary;
     const { platform, link } = summary;
     const { refresh } = record.input as JobInput;
     const startedAt = clock.monotonic();
@@ -94,7 +86,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
 
   function view(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
-    const { platform, link } = record.summary as JobSummary;
+    const { platform, link } = record.summary as ExtractionJobSummary;
     return {
       id,
       platform,
@@ -111,7 +103,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   }
 
   function resultOf({ summary, result }: JobRecord) {
-    const item = itemOf(summary as JobSummary);
+    const item = itemOf(summary as ExtractionJobSummary);
     const { kept, stale } = result as JobResult;
     const obtained: Obtained = { kept, cache: stale ? 'stale' : 'hit' };
     // Several accounts may have asked for it, each with a link of its own; all of them are shown the canonical one.
@@ -123,7 +115,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     active: () => store.active('extraction'),
     async accept(item, { accountId, requestId, refresh = false, slot }) {
       const { extractor, link, options: wishes, key } = item;
-      const summary: JobSummary = { platform: extractor.contribution.platform, link, options: wishes };
+      const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options: wishes };
       const input: JobInput = { refresh };
       const origin = requestId === undefined ? {} : { requestId };
       const job = { kind: 'extraction', accountId, ...origin, dedupeKey: key, summary, input, maxActive } as const;

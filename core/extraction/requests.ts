@@ -1,5 +1,5 @@
 import type { ExtractionData } from '../contracts/documents.js';
-import type { Extraction, LinkRef } from '../contracts/extractor.js';
+import type { Extraction, ExtractOptions, LinkRef } from '../contracts/extractor.js';
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
 import type { GatewayError } from '../errors.js';
 import type { JobFailure, JobState } from '../state/jobs.js';
@@ -99,6 +99,16 @@ export interface ExtractionJob {
   queue: { active: number; maxActive: number };
   /** Present once completed. Its `inputUrl` is the canonical URL: the job may be shared. */
   result?: ExtractResult;
+}
+
+/**
+ * With the input of the job, everything of the request that changes the result, and nothing of the caller's: `summary` of its
+ * record.
+ */
+export interface ExtractionJobSummary {
+  platform: string;
+  link: LinkRef;
+  options: ExtractOptions;
 }
 
 /** A signed link to an MP3 that is made when it is first asked for. */

@@ -36,6 +36,14 @@ export interface ImageSubmitRequest extends ImageRequest {
   idempotency?: Idempotency;
 }
 
+/** What each look at the job shows or needs: `summary` of its record. */
+export interface ImageJobSummary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
+  requestId: string | null;
+  accountId: string;
+  /** Files of input images, which go when the job has ended. */
+  files: readonly string[];
+}
+
 /** What became of a request. With nothing but a `slot` it was refused, and nothing was done. */
 export type ImageSubmission = { job: ImageJob; replayed: boolean; slot?: SlotAnswer } | { slot: SlotAnswer };
 

@@ -4,7 +4,7 @@ import type { ImageFiles } from '../media/image-file.js';
 import type { PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
 import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../state/jobs.js';
-import { hasEnded, type ImageJob, type ImageSubmission, type ImageSubmitRequest, type Images } from './image-jobs.js';
+import { hasEnded, type ImageJob, type ImageJobSummary, type ImageSubmission, type Images } from './image-jobs.js';
 import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
 import { createReferenceFiles, fileNamesOf } from './reference-files.js';
 import type { References } from './references.js';
@@ -59,14 +59,6 @@ export interface ImageService extends Images {
   stop(): Promise<void>;
 }
 
-/** What each look at the job shows or needs. */
-interface Summary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
-  requestId: string | null;
-  accountId: string;
-  /** Files of input images, which go when the job has ended. */
-  files: readonly string[];
-}
-
 export function createImages(options: ImageServiceOptions): ImageService {
   const { store, storage, registry, references, clock, logger } = options;
   const { workers = DEFAULT_WORKERS, maxActive = DEFAULT_MAX_ACTIVE, restartPolicy = 'requeue' } = options;
@@ -81,7 +73,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   function view(record: JobRecord): ImageJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, expiresAt, error } = record;
-    const { model, delivery, requestId } = record.summary as Summary;
+    const { model, delivery, requestId } = record.summary as ImageJobSummary;
     const times = { createdAt, startedAt, finishedAt, expiresAt };
     const job = { id, state, model, delivery, requestId, attempts, ...times, error };
     if (state !== 'completed') return job;
@@ -91,7 +83,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   /** Once the job has ended, its input images go, and a picture that came too late for it. */
   async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
-    const { files, accountId } = summary as Summary;
+    const { files, accountId } = summary as ImageJobSummary;
     try {
       const record = await store.waitFor(id, accountId, { timeoutMs: END_MS, signal: stopping.signal });
       if (record && !hasEnded(record)) return;
@@ -105,7 +97,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   function tidyLater(record: JobRecord, made: readonly string[]): void {
     // What most jobs need: nothing.
-    if ((record.summary as Summary).files.length + made.length === 0) return;
+    if ((record.summary as ImageJobSummary).files.length + made.length === 0) return;
     const tidied = tidy(record, made).finally(() => tidying.delete(tidied));
     tidying.add(tidied);
   }
@@ -125,7 +117,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   function charge({ summary }: JobRun, result: unknown): Charge {
     const { usage } = result as ImageResult;
-    return { model: (summary as Summary).model, units: 1, ...(usage && { usage }) };
+    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }) };
   }
 
   /** Undefined where it was only asked whether the job would be accepted, and it would. */
@@ -164,7 +156,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       try {
         const place = resultFiles.place(delivery);
         const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
-        const summary: Summary = { model, delivery, requestId, accountId, files };
+        const summary: ImageJobSummary = { model, delivery, requestId, accountId, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: order } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
         const submission = toSubmission(accepted);

@@ -1,6 +1,8 @@
 import type { Clock, Logger, Storage } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
+import type { JobRecord } from '../state/jobs.js';
 import { fileName, newFileStem } from './file-names.js';
+import type { ImageJobSummary } from './image-jobs.js';
 import type { Reference } from './references.js';
 
 /** Whatever became of its job by then, nobody needs it any more. */
@@ -28,6 +30,11 @@ export interface ReferenceFilesOptions {
   storage: Storage;
   clock: Clock;
   logger: Logger;
+}
+
+/** Input images of a job that never ran and never will. Never fails: what is left behind expires. */
+export async function removeInputImages({ summary }: JobRecord, options: ReferenceFilesOptions): Promise<void> {
+  await createReferenceFiles(options).remove((summary as ImageJobSummary).files);
 }
 
 export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesOptions): ReferenceFiles {

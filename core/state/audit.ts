@@ -1,6 +1,6 @@
 /** What was done, by whom, to what. Rows are only ever added. */
 export interface AuditEntry {
-  /** An order's code, or the id of a user or an account. */
+  /** An order's code, or the id of a user, an account or a job. */
   subject: string;
   /** Counts from 1 within the subject. */
   number: number;
@@ -28,7 +28,8 @@ export type AuditAction =
   | 'plan.taken-back'
   | 'user.suspended'
   | 'user.resumed'
-  | 'user.signed-out';
+  | 'user.signed-out'
+  | 'job.cancelled';
 
 export interface AuditPage {
   /** Default: everything. */

@@ -6,6 +6,7 @@ import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
 import type { BackgroundResponses } from './background-responses.js';
 import type { Budgets } from './budgets.js';
+import type { JobAdministration } from './job-administration.js';
 import type { Jobs } from './jobs.js';
 import type { KeptAnswers } from './kept-answers.js';
 import type { StoredResponses } from './stored-responses.js';
@@ -72,7 +73,7 @@ export interface State extends AccountState {
   readonly storedResponses: StoredResponses;
   readonly backgroundResponses: BackgroundResponses;
   readonly keptAnswers: KeptAnswers;
-  readonly jobs: Jobs;
+  readonly jobs: Jobs & JobAdministration;
   readonly cache: Cache;
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */

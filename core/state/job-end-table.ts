@@ -1,4 +1,4 @@
-import { type CompiledQuery, type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
 import { countUse, dayOf } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
@@ -35,6 +35,14 @@ export interface Expiry {
   /** JSON. */
   error: string;
   limit: number;
+}
+
+export interface Cancellation {
+  id: string;
+  /** Only where it belongs to this account. Default: whoever it belongs to. */
+  accountId?: string;
+  /** JSON. */
+  error: string;
 }
 
 export type JobEndTable = ReturnType<typeof createJobEndTable>;
@@ -75,18 +83,19 @@ export function createJobEndTable(
       return ended;
     },
 
-    cancel(
-      queries: Kysely<Tables>,
-      id: string,
-      accountId: string,
-      error: string,
-    ): Promise<(Ended & ShownRow) | undefined> {
+    /** Until the transaction ends, nobody else changes the job. */
+    lock(transaction: Transaction<Tables>, id: string): Promise<ShownRow | undefined> {
+      const job = transaction.selectFrom('jobs').select(SHOWN).where('id', '=', id);
+      return (engine === 'postgres' ? job.forNoKeyUpdate() : job).executeTakeFirst();
+    },
+
+    cancel(queries: Kysely<Tables>, { id, accountId, error }: Cancellation): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set({ state: 'cancelled', error, ...ENDED, finished_at: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
-        .where(ownedBy(accountId))
+        .$if(accountId !== undefined, (query) => query.where(ownedBy(accountId as string)))
         .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();
     },

@@ -1,14 +1,16 @@
 import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
+import { writeAudit } from './audit-sql.js';
 import type { Database, OnEnd } from './database.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createGroupCommit } from './group-commit.js';
+import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
 import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
-import { type ShownRow, toJson } from './job-rows.js';
+import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
-import type { Charge, JobFailure, JobKind } from './jobs.js';
+import type { Charge, JobFailure, JobKind, JobState } from './jobs.js';
 import type { Tables } from './schema.js';
 import { play, type Script } from './script.js';
 
@@ -20,6 +22,8 @@ export interface JobEnds {
   finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
   /** @throws GatewayError `job_already_terminal`. */
   cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
+  /** @throws GatewayError `job_already_terminal`. */
+  cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
   /** Ends a run whose process is gone, for good or until it is run again. False where it shows life. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<boolean>;
   /** Fails what has waited for its first run too long; how many. */
@@ -82,7 +86,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
 
     async cancel(id, accountId) {
       const cancelled = await database.transaction(async (transaction) => {
-        const row = await endTable.cancel(transaction, id, accountId, CANCELLED);
+        const row = await endTable.cancel(transaction, { id, accountId, error: CANCELLED });
         if (row) await settle(transaction, [row]);
         return row;
       });
@@ -92,7 +96,23 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
       }
       const found = await database.run((queries) => table.find(queries, id, accountId));
       if (!found || found.state === 'cancelled') return found;
-      throw new GatewayError('job_already_terminal', `This job has ${found.state} already.`);
+      throw alreadyTerminal(found.state);
+    },
+
+    async cancelAsOperator({ id, actor, note }) {
+      const done = await database.transaction(async (transaction) => {
+        const found = await endTable.lock(transaction, id);
+        if (!found || found.state === 'cancelled') return { row: found, changed: false };
+        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
+        if (!row) throw alreadyTerminal(found.state);
+        await settle(transaction, [row]);
+        const { state: from } = found;
+        const at = row.finished_at as number;
+        await writeAudit(transaction, { subject: id, at, actor, action: 'job.cancelled', from, to: row.state, note });
+        return { row, changed: true };
+      });
+      if (done.changed) dispatcher.ended(id);
+      return done.row && { job: toJobRecord(done.row), changed: done.changed };
     },
 
     async cutOff(kind, run, fails) {
@@ -118,6 +138,10 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
       return ended.length;
     },
   };
+}
+
+function alreadyTerminal(state: JobState): GatewayError {
+  return new GatewayError('job_already_terminal', `This job has ${state} already.`);
 }
 
 const CANCELLED = toJson({

@@ -31,6 +31,8 @@ export interface LeaseWatchOptions {
   runner: string;
   /** Those of this runner, by job. */
   runs: ReadonlyMap<string, Run>;
+  /** Told of jobs that were cancelled with nobody saying so in time. */
+  cancelled(id: string): void;
   report(error: unknown): void;
   logger: Logger;
   meter?: Meter;
@@ -55,6 +57,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     sweeper,
     runner,
     runs,
+    cancelled,
     report,
     logger,
     meter,
@@ -71,13 +74,30 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
       const ids = held.map(({ row }) => row.id);
       const alive = await database.run((queries) => runTable.beat(queries, runner, ids), { patienceMs });
       const attempts = new Map(alive.map((run) => [run.id, run.attempts]));
+      const gone: Run[] = [];
       for (const run of held) {
         if (attempts.get(run.row.id) === run.row.attempts) run.renewedAt = begun;
-        else lose(run);
+        else gone.push(run);
       }
+      await giveUp(gone);
     } finally {
       // The next round would come too late for these.
       for (const run of held) if (performance.now() + intervalMs - run.renewedAt >= leaseMs) lose(run);
+    }
+  }
+
+  /** Runs that are no longer this runner's: on SQLite nobody hears of it when another process cancels a job. */
+  async function giveUp(gone: readonly Run[]): Promise<void> {
+    if (gone.length === 0) return;
+    const ids = gone.map(({ row }) => row.id);
+    let ended: readonly string[] = [];
+    try {
+      ended = await database.run((queries) => runTable.cancelled(queries, ids), { patienceMs });
+    } finally {
+      for (const run of gone) {
+        if (ended.includes(run.row.id)) cancelled(run.row.id);
+        else lose(run);
+      }
     }
   }
 

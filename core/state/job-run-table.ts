@@ -136,12 +136,23 @@ export function createJobRunTable(
       const held = queries.selectFrom('jobs').select('id').where('id', 'in', ids).orderBy('id');
       return queries
         .updateTable('jobs')
-        .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
+        .set(({ eb }) => ({ beat: eb('beat', '+', 1), beat_at: clock.now }))
         .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
         .where('runner', '=', runner)
         .where(RUNNING)
         .returning(['id', 'attempts'])
         .execute();
+    },
+
+    /** Those of the jobs that were cancelled. */
+    async cancelled(queries: Queries, ids: readonly string[]): Promise<string[]> {
+      const rows = await queries
+        .selectFrom('jobs')
+        .select('id')
+        .where('id', 'in', ids)
+        .where(sql<boolean>`state = 'cancelled'`)
+        .execute();
+      return rows.map(({ id }) => id);
     },
 
     async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {

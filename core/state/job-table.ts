@@ -27,6 +27,7 @@ export const NEW_JOB = {
   cut_offs: 0,
   runner: null,
   beat: 0,
+  beat_at: null,
   started_at: null,
   finished_at: null,
   result: null,

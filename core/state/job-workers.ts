@@ -97,6 +97,12 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     ending.add(ended);
   }
 
+  function stopEnded(id: string): void {
+    const run = runs.get(id);
+    // Where the work is over, its end may be the one that is told of.
+    if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
+  }
+
   async function perform(run: Run): Promise<Ending> {
     const { row, abort } = run;
     let outcome: Outcome | undefined;
@@ -203,16 +209,13 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     ends,
     runner,
     runs,
+    cancelled: stopEnded,
     report,
     logger,
     meter,
   });
   const watching = dispatcher.watchEnds({
-    ended(id) {
-      const run = runs.get(id);
-      // Where the work is over, its end may be the one that is told of.
-      if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
-    },
+    ended: stopEnded,
     // The next sign of life finds out.
     missed: () => undefined,
     report,

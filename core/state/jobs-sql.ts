@@ -9,6 +9,8 @@ import { createEndWaits } from './end-waits.js';
 import { createGroupCommit, type GroupCommit } from './group-commit.js';
 import { createIdempotencyKeys } from './idempotency-keys.js';
 import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
+import type { JobAdministration } from './job-administration.js';
+import { createJobAdministration } from './job-administration-sql.js';
 import { createJobClock } from './job-clock.js';
 import { createJobEndTable } from './job-end-table.js';
 import { createJobEnds } from './job-ends.js';
@@ -46,7 +48,7 @@ export interface JobsOptions {
   meter?: Meter;
 }
 
-export interface ClosableJobs extends Jobs {
+export interface ClosableJobs extends Jobs, JobAdministration {
   /** Stops all workers, and lets those go who wait. */
   close(): Promise<void>;
 }
@@ -120,6 +122,10 @@ export function createJobs({
       const row = await ends.cancel(id, accountId);
       return row && toJobRecord(row);
     },
+    async cancelAsOperator(cancellation) {
+      return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
+    },
+    ...createJobAdministration({ database, table, clock, leaseMs }),
     async waitFor(id, accountId, { timeoutMs, signal }) {
       if (!kindOfJob(id)) return undefined;
       signal?.throwIfAborted();

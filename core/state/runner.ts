@@ -25,6 +25,12 @@ export function hasEnded(runner: string): boolean {
   return !isProcessRunning(pid);
 }
 
+/** In words for people: the machine, which may be a container, and the process on it. */
+export function describeRunner(runner: string): { host: string; pid: number } {
+  const [machine, pid] = JSON.parse(runner) as [string, number];
+  return { host: machine.split(' ', 1)[0] ?? '', pid };
+}
+
 /**
  * Two containers may have the same host name and the same process ids; where the system tells them apart, so does this.
  */

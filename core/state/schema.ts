@@ -122,6 +122,8 @@ export interface JobsTable {
   runner: string | null;
   /** Goes up while the run is alive. */
   beat: number;
+  /** When it last went up while a run went on, for people to read: nothing is decided by it. */
+  beat_at: number | null;
   created_at: number;
   started_at: number | null;
   finished_at: number | null;

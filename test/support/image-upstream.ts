@@ -57,6 +57,8 @@ export interface ImageUpstreamOptions {
   apiKey?: string;
   /** Told when an answer is on its way as a whole. */
   onAnswered?(request: ImageUpstreamRequest): void;
+  /** Told when whoever asked left before that. */
+  onLeft?(request: ImageUpstreamRequest): void;
 }
 
 export async function startImageUpstream(options: ImageUpstreamOptions = {}): Promise<ImageUpstream> {
@@ -82,6 +84,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
   async function answerWith(request: ImageUpstreamRequest, response: ServerResponse): Promise<void> {
     const answer = choose(request);
     response.once('finish', () => options.onAnswered?.(request));
+    response.once('close', () => response.writableFinished || options.onLeft?.(request));
     if (answer.does === 'stall') return;
     if (answer.does === 'error' || answer.does === 'moderation') return sendError(response, answer);
     if (answer.does === 'html') return send(response, 200, '<!doctype html><title>One moment</title>', 'text/html');

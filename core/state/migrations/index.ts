@@ -14,6 +14,7 @@ import * as recentSlots from './0011-recent-slots.js';
 import * as endedJobsOfAccount from './0012-ended-jobs-of-account.js';
 import * as backgroundResponses from './0013-background-responses.js';
 import * as keptAnswers from './0014-kept-answers.js';
+import * as signsOfLife from './0015-signs-of-life.js';
 
 export interface SchemaChange extends Migration {
   /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
@@ -41,4 +42,5 @@ export const migrations: Readonly<Record<string, SchemaChange>> = {
   '0012-ended-jobs-of-account': endedJobsOfAccount,
   '0013-background-responses': backgroundResponses,
   '0014-kept-answers': keptAnswers,
+  '0015-signs-of-life': signsOfLife,
 };

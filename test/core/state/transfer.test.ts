@@ -181,6 +181,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       drop index jobs_ended; create index jobs_account on jobs (account_id, created_at);
       drop table background_responses;
       drop index idempotency_keys_answer; drop index idempotency_keys_account;
+      alter table jobs drop column beat_at;
       delete from kysely_migration where name > '0009'`);
     for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'head', 'failure', 'bytes'])
       sqlite.exec(`alter table idempotency_keys drop column ${column}`);
