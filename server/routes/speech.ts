@@ -1,15 +1,13 @@
 import type Router from '@koa/router';
 import type { Sounding } from 'mediagate';
 import type { OutgoingAnswer } from '../answer-sending.js';
+import { useUpload } from '../audio-upload.js';
 import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
-import { clientSignal } from '../client-signal.js';
 import { EVENTS } from '../event-stream.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJson } from '../middleware/body.js';
 import { markModel } from '../middleware/error-shapes.js';
-import { useSoundForm } from '../middleware/form.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
-import { missing } from '../wire/form-fields.js';
 import { readIdempotencyKey } from '../wire/idempotency-key.js';
 import { decodeSound, decodeVoiceChange } from '../wire/sound-request.js';
 import { encodeSpeechEvents } from '../wire/speech-events.js';
@@ -21,7 +19,7 @@ const CHANGER = '/v1/audio/voice-changer';
 
 /** Sounds that models make: speech, a voice in the place of another, effects. */
 export function addSpeechRoutes(router: Router<RequestState>, options: AudioRouteOptions): void {
-  const { gateway, auth, bodies, uploads, audioMaxBytes } = options;
+  const { gateway, auth, bodies } = options;
   const authenticate = auth({ grant: 'audio' });
   const readBody = (context: RequestContext) =>
     readJson(context.req, context.res, {
@@ -63,34 +61,17 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
   });
 
   router.post(CHANGER, markModel, authenticate, async (context: RequestContext) => {
-    const { req: request, res: response } = context;
-    const key = readIdempotencyKey(request.headers);
-    const form = {
-      audio: gateway.audio,
-      soundNames: ['audio', 'file'],
-      maxBytes: audioMaxBytes,
-      budget: uploads,
-      keyId: keyOf(context).id,
-      signal: clientSignal(response),
-      fingerprinted: key !== undefined,
-    };
-    await useSoundForm(
-      request,
-      response,
-      form,
-      async ({ fields, sound = missing('audio', 'a sound'), fingerprint }) => {
-        const call = decodeVoiceChange(fields);
-        await workOnAudio(context, options, {
-          route: CHANGER,
-          key,
-          fingerprint,
-          model: call.model,
-          operation: 'changeVoice',
-          ask: (signal) => gateway.audio.changeVoice({ ...call, sound, signal }),
-          encode: encodeSound,
-        });
-      },
-    );
+    await useUpload(context, options, ['audio', 'file'], async ({ fields, sound, ...keyed }) => {
+      const call = decodeVoiceChange(fields);
+      await workOnAudio(context, options, {
+        ...keyed,
+        route: CHANGER,
+        model: call.model,
+        operation: 'changeVoice',
+        ask: (signal) => gateway.audio.changeVoice({ ...call, sound, signal }),
+        encode: encodeSound,
+      });
+    });
   });
 }
 
