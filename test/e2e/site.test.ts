@@ -203,7 +203,7 @@ describe('pages of the site in a real browser', () => {
     });
     await page.getByRole('button', { name: 'Revoke laptop' }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.textContent()).to.contain('“laptop”');
+    expect(await dialog.textContent()).to.contain('laptop');
     expect(await seriousFindings(page)).to.deep.equal([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });

@@ -12,9 +12,11 @@ export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' 
 
 const MAX_NAME = 100;
 
-export function renderKeys(keys: readonly KeyView[]): Html {
+/** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
+export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
   const isFirst = !keys.some(({ state }) => isGoodState(state));
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
+${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
 <h3>Your new key</h3>
 <p>It is shown only this once. Store it now, for example in an environment variable.</p>
@@ -37,7 +39,7 @@ ${scriptedButton('Create a key')}
 }
 
 function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {
-  return html`<li class="key"><div><span class="key-name">${name} ${BADGES[state]}</span>
+  return html`<li class="key"><div><span class="key-name"><bdi>${name}</bdi> ${BADGES[state]}</span>
 <span class="small"><code>${maskedKey(id)}</code></span>
 <span class="small muted">Created ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Last used ${day(lastUsedAt)}`}${
     state !== 'revoked' &&
@@ -47,17 +49,22 @@ function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyVie
 ${isGoodState(state) && renderActions({ id, name, state })}</li>`;
 }
 
+/** A name in the middle of a sentence that is no markup: its direction stays its own. */
+function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
 function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>): Html {
   return html`<div class="rows-end row needs-script">
 ${
   state === 'active' &&
   html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
-data-confirm="A new key replaces “${name}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
+data-confirm="A new key replaces “${isolated(name)}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
 <input type="hidden" name="keyId" value="${id}">
 ${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
 }
-<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
-data-confirm="Programs that use “${name}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
+<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard?revoked={key.id}"
+data-confirm="Programs that use “${isolated(name)}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
 ${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
 </div>
 <p class="problem" role="alert" id="problem-${id}"></p>`;
