@@ -255,6 +255,27 @@ describe('pages of the site for somebody who is out of luck', () => {
     await stranger.context().close();
   });
 
+  it('let two tabs make and replace keys beside each other', async () => {
+    const own = await browser.newContext();
+    const tabs = [await own.newPage(), await own.newPage()] as const;
+    await signInAs(tabs[0], app.url, { email: 'eve@example.com', name: 'Eve' });
+    await tabs[1].goto(`${app.url}/dashboard`);
+    for (const tab of tabs) {
+      await tab.getByLabel('Name of the new key').fill('tram');
+      await tab.getByRole('button', { name: 'Create a key' }).click();
+      await tab.getByText('Your new key').waitFor();
+    }
+    for (const tab of tabs) await tab.goto(`${app.url}/dashboard`);
+    for (const tab of tabs) {
+      await tab.getByRole('button', { name: 'Rotate tram' }).first().click();
+      await tab.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+      await tab.locator('#new-key:not([hidden]), .problem a').first().waitFor();
+    }
+    await tabs[1].getByRole('link', { name: 'Reload the page' }).click();
+    await tabs[1].getByText('Rotated').waitFor();
+    await own.close();
+  });
+
   it('show every order of an account that has many, the open ones first', async () => {
     const waiting = (await orders()).filter(({ state }) => state === 'pending');
     expect(waiting).not.to.deep.equal([]);

@@ -19,7 +19,7 @@ export function problemParts(error: unknown): (Node | string)[] {
 function wayOut({ code }: RequestProblem): HTMLElement | undefined {
   if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Create a key');
   if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, 'See the orders');
-  if (code === 'key_replaced' || code === 'key_exists') return element('a', { href: '/dashboard' }, 'Reload the page');
+  if (code === 'key_replaced') return element('a', { href: '/dashboard' }, 'Reload the page');
   if (code !== 'not_signed_in') return undefined;
   return element('a', { href: signInPath() }, 'Sign in');
 }

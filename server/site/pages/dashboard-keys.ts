@@ -14,7 +14,6 @@ const MAX_NAME = 100;
 
 /** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
 export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
-  const isFirst = !keys.some(({ state }) => isGoodState(state));
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
 ${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
@@ -28,7 +27,7 @@ ${
     ? emptyState('No key yet', 'Your programs send a key with each request. The first one comes with the free plan.')
     : html`<ul class="rows">${keys.map(renderKey)}</ul>`
 }
-<form class="form-row needs-script" data-api="POST ${isFirst ? '/api/user' : '/api/user/keys'}" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
+<form class="form-row needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of the new key</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What is it for?" autocomplete="off"></div>
 ${scriptedButton('Create a key')}
