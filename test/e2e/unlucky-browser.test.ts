@@ -159,6 +159,15 @@ describe('pages of the site for somebody who is out of luck', () => {
     }
   });
 
+  it('say that an order is asked for in vain, and that it is waited for again', async () => {
+    await page.route('**/api/payment/gateway?*', (route) => route.abort('connectionrefused'));
+    await open(`/pay/${(await orders()).find(({ state }) => state === 'pending')!.code}`);
+    await page.getByText('No connection').waitFor();
+    await page.unrouteAll();
+    // Well before the time for which the gateway would hold on to a question.
+    await page.getByText('Waiting for the transfer').waitFor({ timeout: 15_000 });
+  });
+
   it('keep what was said of a chat that broke off, and what was asked', async () => {
     await open('/playground#models');
     await send(`one two three four five six seven eight nine ten ${'and so on '.repeat(20)}`);
@@ -203,6 +212,16 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.locator('#image-cards').getByText('No connection').waitFor();
     await context.setOffline(false);
     await page.locator('#image-cards img').waitFor();
+  });
+
+  it('make one image for whoever clicks twice where once is enough', async () => {
+    await open('/playground#images');
+    await page.getByLabel('Prompt').fill('A tug in the snow');
+    await page.getByRole('button', { name: 'Create images' }).dblclick();
+    await page.locator('#image-cards img').waitFor();
+    expect(await page.locator('.image-card').count()).to.equal(1);
+    await page.getByRole('button', { name: 'Create images' }).click();
+    await page.locator('.image-card').nth(1).waitFor();
   });
 
   it('send an image again that the gateway may have had, without making two', async () => {
@@ -274,6 +293,36 @@ describe('pages of the site for somebody who is out of luck', () => {
     await tabs[1].getByRole('link', { name: 'Reload the page' }).click();
     await tabs[1].getByText('Rotated').waitFor();
     await own.close();
+  });
+
+  it('say what is to be done where the browser keeps no cookies', async () => {
+    const own = await browser.newContext();
+    const stranger = await own.newPage();
+    await stranger.goto(`${app.url}/login`);
+    await stranger.getByRole('link', { name: 'Continue' }).click();
+    await own.clearCookies({ name: 'mediagate-sign-in' });
+    await stranger.getByRole('button', { name: 'Sign in' }).click();
+    await stranger.getByRole('alert').getByText('keeps no cookies').waitFor();
+    await stranger.getByRole('link', { name: 'Sign in again' }).waitFor();
+    await own.close();
+  });
+
+  it('say what to do about a file that is too large', async () => {
+    await open('/playground#models');
+    await page
+      .getByLabel('Recording', { exact: true })
+      .setInputFiles({ name: 'tug.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(30_000_000) });
+    await page.getByRole('button', { name: 'Transcribe' }).click();
+    await page.locator('#hearing-form [role="alert"]').getByText('Choose a smaller file.').waitFor();
+    expect(await page.getByRole('button', { name: 'Remove tug.wav' }).count()).to.equal(1);
+  });
+
+  it('say which pictures were left out where there are too many', async () => {
+    await open('/playground#images');
+    const files = [1, 2, 3, 4, 5].map((number) => `tug-${number}.png`);
+    const picture = { mimeType: 'image/png', buffer: Buffer.from('a') };
+    await page.getByLabel('Input images').setInputFiles(files.map((name) => ({ name, ...picture })));
+    await page.getByRole('status').getByText('1 left out').waitFor();
   });
 
   it('show every order of an account that has many, the open ones first', async () => {

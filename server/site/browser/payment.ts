@@ -25,17 +25,21 @@ if (page && timer) void follow(page.dataset.payment ?? '', page.dataset.state ??
 /** Asks until the order stands differently, then shows the page as it is then. */
 async function follow(code: string, before: string): Promise<void> {
   const words = waiting?.textContent ?? '';
+  let wait = WAIT_S;
   for (;;) {
     try {
-      const path = `/api/payment/gateway?code=${encodeURIComponent(code)}&wait=${WAIT_S}`;
+      const path = `/api/payment/gateway?code=${encodeURIComponent(code)}&wait=${wait}`;
       const answer = await requestJson('GET', path);
       const now = `${memberOf(answer, 'payment.status')} ${memberOf(answer, 'payment.paidAmount')}`;
       if (now !== before) return location.reload();
       say(words);
+      wait = WAIT_S;
       await pause(BETWEEN_MS);
     } catch (error) {
       if (error instanceof RequestProblem && error.status === 404) return;
       say('No connection: the gateway is asked again');
+      // Whether the gateway is there again is told at once.
+      wait = 0;
       await pause(PAUSE_MS);
     }
   }

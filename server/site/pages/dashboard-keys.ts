@@ -11,6 +11,8 @@ export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' 
 }
 
 const MAX_NAME = 100;
+/** Of those that open nothing any more. */
+const SHOWN_DEAD = 5;
 
 /** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
 export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
@@ -25,7 +27,7 @@ ${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus
 ${
   keys.length === 0
     ? emptyState('No key yet', 'Your programs send a key with each request. The first one comes with the free plan.')
-    : html`<ul class="rows">${keys.map(renderKey)}</ul>`
+    : renderKeyRows(keys)
 }
 <form class="form-row needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of the new key</label>
@@ -35,6 +37,15 @@ ${scriptedButton('Create a key')}
 </form>
 <p class="needs-no-script small muted">Creating, rotating and revoking keys needs scripts, or the API.</p>
 </section>`;
+}
+
+/** Those that are good are never among the older ones. */
+function renderKeyRows(keys: readonly KeyView[]): Html {
+  const dead = keys.filter(({ state }) => !isGoodState(state));
+  const older = dead.slice(SHOWN_DEAD);
+  const shown = keys.filter((key) => !older.includes(key));
+  return html`<ul class="rows">${shown.map(renderKey)}</ul>
+${older.length > 0 && html`<details><summary>Older keys (${older.length})</summary><ul class="rows">${older.map(renderKey)}</ul></details>`}`;
 }
 
 function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {

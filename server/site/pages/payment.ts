@@ -63,7 +63,8 @@ function renderCancel({ code }: OrderRecord): Html {
   return html`<form class="stack-small pay-cancel" data-api="POST ${paymentPath(code)}/cancel" data-then="/pay/${code}"
 data-confirm="If you have sent the money already, do not cancel: support would have to look for it." data-confirm-label="Cancel the order" data-confirm-bad data-problem="problem-cancel">
 <p class="problem" role="alert" id="problem-cancel"></p>
-<div>${scriptedButton('Cancel this order', 'button-quiet button-small')}</div></form>`;
+<div>${scriptedButton('Cancel this order', 'button-quiet button-small')}</div>
+<p class="needs-no-script small muted">Cancelling this order needs scripts, or the API.</p></form>`;
 }
 
 function renderUnpayable(support: Support): Html {
