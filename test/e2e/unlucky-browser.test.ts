@@ -63,6 +63,19 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByRole('button', { name: 'Send' }).click();
   }
 
+  /** As a script of the page would; one account may ask so often in a second. */
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+  function post(path: string, body: object): Promise<any> {
+    return page.evaluate(
+      async ([to, json]) => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        const headers = { 'Content-Type': 'application/json' };
+        return (await fetch(to, { method: 'POST', headers, body: json })).json();
+      },
+      [path, JSON.stringify(body)] as const,
+    );
+  }
+
   /** Answers of this kind are made, and never arrive. */
   async function loseAnswers(path: string, times: number): Promise<void> {
     let left = times;
@@ -325,22 +338,36 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByRole('status').getByText('1 left out').waitFor();
   });
 
+  it('fold up the keys of an account that has had many, never one that is good', async () => {
+    await open('/dashboard');
+    for (let made = 0; made < 8; made += 1) {
+      const { key } = await post('/api/user/keys', { name: `barge ${made}` });
+      await post(`/api/user/keys/${key.id}/revoke`, {});
+    }
+    await open('/dashboard');
+    expect(
+      await page
+        .getByText(/^barge \d/)
+        .filter({ visible: true })
+        .count(),
+    ).to.equal(5);
+    for (const good of ['laptop', 'shop website'])
+      await page
+        .getByRole('button', { name: `Revoke ${good}` })
+        .first()
+        .waitFor();
+    await page.getByText(/^Older keys/).click();
+    await page.getByText('barge 0').waitFor();
+  });
+
   it('show every order of an account that has many, the open ones first', async () => {
     const waiting = (await orders()).filter(({ state }) => state === 'pending');
     expect(waiting).not.to.deep.equal([]);
     await open('/dashboard');
-    await page.evaluate(async () => {
-      const send = async (path: string, body: object) => {
-        const headers = { 'Content-Type': 'application/json' };
-        // One account may ask so often in a second.
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        return (await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })).json();
-      };
-      for (let made = 0; made < 12; made += 1) {
-        const { payment } = await send('/api/agent/payment', { planId: 'token_30m' });
-        await send(`/api/agent/payment/${payment.code}/cancel`, {});
-      }
-    });
+    for (let made = 0; made < 12; made += 1) {
+      const { payment } = await post('/api/agent/payment', { planId: 'token_30m' });
+      await post(`/api/agent/payment/${payment.code}/cancel`, {});
+    }
     await open('/dashboard');
     for (const { code } of waiting) await page.getByText(code).waitFor();
     expect(await page.getByRole('link', { name: '30M tokens' }).count()).to.be.below(8);
