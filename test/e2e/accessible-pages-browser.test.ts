@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
+import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import { createPepper } from 'mediagate/server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -44,6 +45,7 @@ describe('pages of the site for everybody', () => {
       plugins: [
         { use: invented({ extract: async ({ link: { id } }: { link: { id: string } }) => richPost(id) }) },
         { use: sketchImage },
+        { use: offlineSpeech },
         { use: echoText, options: { model: 'm-5.5' } },
       ],
     });

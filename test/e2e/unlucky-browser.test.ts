@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
+import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import { createPepper } from 'mediagate/server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -30,6 +31,7 @@ describe('pages of the site for somebody who is out of luck', () => {
       plugins: [
         { use: invented() },
         { use: sketchImage },
+        { use: offlineSpeech },
         { use: echoText, options: { model: 'm-5.5', paceMs: PACE_MS } },
       ],
     });
@@ -259,6 +261,16 @@ describe('pages of the site for somebody who is out of luck', () => {
     await other.goto(`${app.url}/setup`);
     await other.getByText('npm install openai').waitFor();
     await blocked.close();
+    // Where they are there, nothing is said, also in forms that the account may not use.
+    const free = await (await browser.newContext()).newPage();
+    await signInAs(free, app.url, { email: 'dan@example.com', name: 'Dan' });
+    await free.getByLabel('Name of the new key').fill('tram');
+    await free.getByRole('button', { name: 'Create a key' }).click();
+    await free.getByText('Your new key').waitFor();
+    await free.goto(`${app.url}/playground`);
+    const notice = free.locator('.scripts-missing');
+    await until(async () => (await notice.evaluate((one) => getComputedStyle(one).display)) === 'none');
+    await free.context().close();
   });
 
   it('mark the text to be copied where the clipboard is denied', async () => {
