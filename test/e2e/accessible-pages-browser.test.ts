@@ -159,6 +159,8 @@ describe('pages of the site for everybody', () => {
     for (const words of ['Payment reference', 'Harbour Bank', 'To pay']) await page.getByText(words).first().waitFor();
     expect(await page.getByRole('img', { name: 'QR code' }).isVisible()).to.equal(true);
     expect(await page.getByRole('button').count()).to.equal(0);
+    // Paper does not count down.
+    expect(await page.getByRole('timer').count()).to.equal(0);
     expect(await page.getByRole('navigation').count()).to.equal(0);
     expect(await page.evaluate(() => getComputedStyle(document.body.parentElement!).backgroundColor)).to.equal(
       'rgb(250, 249, 246)',

@@ -260,6 +260,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     }
     await other.goto(`${app.url}/setup`);
     await other.getByText('npm install openai').waitFor();
+    await other.getByRole('heading', { name: 'OpenAI SDK for Node.js' }).waitFor();
     await blocked.close();
     // Where they are there, nothing is said, also in forms that the account may not use.
     const free = await (await browser.newContext()).newPage();

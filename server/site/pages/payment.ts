@@ -50,7 +50,7 @@ ${fact('account', transfer.qr.format === 'epc' ? 'IBAN' : 'Account number', tran
 ${fact('content', 'Payment reference', transfer.content)}
 </dl>
 <p class="small muted">The reference matches the money to your order: do not change it.</p>
-<p class="notice row row-apart"><span><span role="status" data-waiting>Waiting for the transfer</span><span class="pulse" aria-hidden="true"></span></span>
+<p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>Waiting for the transfer</span><span class="pulse" aria-hidden="true"></span></span>
 <span>Expires in <span class="figures" role="timer" data-left="${expiresAt - now}">${timeLeft(expiresAt - now)}</span></span></p>
 <p class="needs-no-script small">Reload this page to see whether the money has arrived.</p>
 </div>
