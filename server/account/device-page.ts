@@ -48,10 +48,7 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     if (given === undefined) return sendPage(context, deviceCodePage());
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
-    sendPage(
-      context,
-      grant ? answerPage(grant, signedIn.user) : deviceCodePage('No program waits under this code any more.'),
-    );
+    sendPage(context, grant ? answerPage(grant, signedIn.user) : deviceCodePage(String(given)));
   });
 
   router.post('/device', markPage, sameOrigin, async (context: RequestContext) => {
@@ -67,12 +64,7 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     const taken =
       grant && (await (answer === 'approve' ? deviceGrants.approve(code, user.id) : deviceGrants.deny(code)));
     if (!grant || !taken) context.status = 404;
-    sendPage(
-      context,
-      grant && taken
-        ? deviceDonePage(grant.clientName, answer)
-        : deviceCodePage('No program waits under this code any more.'),
-    );
+    sendPage(context, grant && taken ? deviceDonePage(grant.clientName, answer) : deviceCodePage(code));
   });
 }
 

@@ -57,7 +57,8 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
         ? await signIns.take(hashToken(state), hashToken(browser))
         : undefined;
     if (typeof state !== 'string' || !attempt) {
-      const message = 'This sign-in is over, or it began in another browser. Sign in again.';
+      const message =
+        'This sign-in is over, it began in another browser, or this one keeps no cookies of the site. Allow them, and sign in again.';
       throw new GatewayError('sign_in_failed', message);
     }
     const { nonce, codeVerifier, returnTo } = attempt;

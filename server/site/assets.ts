@@ -27,7 +27,19 @@ export interface Assets {
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
 /** In the order in which they overrule each other; all together are `site.css`. */
-const STYLES = ['tokens', 'base', 'layout', 'controls', 'pieces', 'home', 'account', 'payment', 'playground'];
+const STYLES = [
+  'tokens',
+  'base',
+  'layout',
+  'controls',
+  'pieces',
+  'home',
+  'account',
+  'payment',
+  'playground',
+  'forced-colors',
+  'print',
+];
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',

@@ -1,11 +1,12 @@
-import type { ApiKeyRecord, BudgetState, Jobs, Orders, UsageTotal, UserRecord } from 'mediagate';
+import type { ApiKeyRecord, BudgetState, Jobs, OrderRecord, Orders, UsageTotal, UserRecord } from 'mediagate';
 import type { AccountOverview, AccountView, OverviewKey } from '../account/account-overview.js';
 import { keyState } from '../account/key-state.js';
+import { isOpen } from '../account/payment-desk.js';
 import { leftOf } from '../budget-text.js';
 import { dayOf } from '../calendar-day.js';
 import type { Catalogue } from '../catalogue.js';
 import type { DayRange } from '../usage-days.js';
-import type { AllowanceView, DashboardView, WindowView } from './pages/dashboard.js';
+import type { AllowanceView, DashboardView, OrdersView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';
 import type { UsageDay } from './pages/dashboard-usage.js';
 import { describeGrants, planName } from './plan-view.js';
@@ -14,6 +15,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
 const SHOWN_JOBS = 8;
 const SHOWN_ORDERS = 6;
+const LISTED_ORDERS = 100;
 
 export interface DashboardSources {
   view: AccountView;
@@ -22,17 +24,19 @@ export interface DashboardSources {
   catalogue: Catalogue;
   /** Milliseconds since 1970. */
   now: number;
+  /** Id of the key that whoever looks has just revoked. */
+  revokedId?: string;
 }
 
 /** Everything that the dashboard of a user shows. @throws GatewayError `upstream_unavailable`. */
 export async function lookAtDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
-  const { view, catalogue, now } = sources;
+  const { view, catalogue, now, revokedId } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
   const [{ account, budget, keys, totals }, jobs, orders] = await Promise.all([
     view.overview(user, range),
     sources.jobs.latest(accountId, SHOWN_JOBS),
-    sources.orders.list({ accountId, limit: SHOWN_ORDERS }),
+    sources.orders.list({ accountId, limit: LISTED_ORDERS }),
   ]);
   return {
     label: labelOf(user),
@@ -41,13 +45,22 @@ export async function lookAtDashboard(sources: DashboardSources, user: UserRecor
     windows: describeWindows(keys),
     usage: eachDay(range, totals),
     jobs,
-    orders: orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) })),
+    orders: describeOrders(orders, catalogue),
+    revoked: keys.find(({ record: { id, revokedAt } }) => id === revokedId && revokedAt !== null)?.record.name ?? null,
   };
 }
 
 /** How pages name a user. */
 export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>): string {
   return name ?? email ?? 'your account';
+}
+
+/** What waits for money is never among the older ones. */
+function describeOrders(orders: readonly OrderRecord[], catalogue: Catalogue): OrdersView {
+  const named = orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) }));
+  const sorted = [...named.filter(isOpen), ...named.filter((order) => !isOpen(order))];
+  const latest = Math.max(SHOWN_ORDERS, named.filter(isOpen).length);
+  return { latest: sorted.slice(0, latest), older: sorted.slice(latest) };
 }
 
 function describeKey(record: ApiKeyRecord, now: number): KeyView {

@@ -40,7 +40,11 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     title: 'Order not found',
     words: 'The code is wrong, or the order belongs to another account.',
   },
-  not_signed_in: { title: 'Sign in first', action: SIGN_IN },
+  not_signed_in: {
+    title: 'Sign in first',
+    words: 'Your session has ended, or you signed out in another tab. Nothing was changed.',
+    action: SIGN_IN,
+  },
   sign_in_failed: { title: 'You are not signed in', action: SIGN_IN_AGAIN },
   sign_in_unavailable: { title: 'Signing in is not possible right now', action: SIGN_IN_AGAIN },
   account_suspended: { title: 'This account is suspended' },

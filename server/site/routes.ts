@@ -80,7 +80,9 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
   router.get('/dashboard', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    const sources = { view, jobs, orders, catalogue, now: clock.now() };
+    const { revoked } = context.query;
+    const revokedId = typeof revoked === 'string' ? revoked : undefined;
+    const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
     send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
   });
 

@@ -24,6 +24,10 @@ export function jobBadge(state: JobState): Html {
   return badge(...JOB_STATES[state]);
 }
 
+export function orderWords(state: OrderState): string {
+  return ORDER_STATES[state][0];
+}
+
 export function orderBadge(state: OrderState): Html {
   return badge(...ORDER_STATES[state]);
 }

@@ -146,7 +146,7 @@ describe('somebody new, from the first page to their first picture', () => {
     expect(answers.length).to.be.greaterThan(30);
     expect(kept.length).to.be.greaterThan(2);
     const shown = (secret: string) => answers.filter(({ text }) => text.includes(secret)).map(({ what }) => what);
-    expect(shown(key.slice(15))).to.deep.equal(['POST /api/user']);
+    expect(shown(key.slice(15))).to.deep.equal(['POST /api/user/keys']);
     for (const secret of [session, ...kept]) expect(shown(secret)).to.deep.equal([]);
     for (const secret of [key.slice(15), session, ...kept]) {
       expect(gateway.output().includes(secret), 'a secret is in the log').to.equal(false);

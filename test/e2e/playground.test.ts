@@ -11,7 +11,7 @@ import { chromiumFor } from '../support/chromium.js';
 import { richPost, richProduct } from '../support/invented-documents.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop, productLink } from '../support/invented-shop.js';
-import { launchPageBrowser, seriousFindings, signInAs } from '../support/page-browser.js';
+import { findings, launchPageBrowser, signInAs } from '../support/page-browser.js';
 import { sampleImage } from '../support/sample-images.js';
 import { useAccount } from '../support/used-account.js';
 import { countWordErrors } from '../support/word-errors.js';
@@ -111,7 +111,7 @@ describe('the playground in a real browser', () => {
   /** As people meet it: nothing that keeps anybody out. */
   const expectGood = (what: string): Promise<void> =>
     expectFits(what, async (where) => {
-      expect(await seriousFindings(page), where).to.deep.equal([]);
+      expect(await findings(page), where).to.deep.equal([]);
     });
 
   it('leads whoever has no key to one, and then says what the plan does not hold', async () => {

@@ -39,19 +39,21 @@ export interface Finding {
   id: string;
   impact: string;
   help: string;
+  /** Whether no rule of WCAG forbids it. */
+  isPractice: boolean;
   nodes: readonly string[];
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds serious or critical on the page. */
-export async function seriousFindings(page: Page): Promise<readonly Finding[]> {
+/** What axe-core finds on the page: what WCAG 2.2 A and AA forbid, and what practice has found out. */
+export async function findings(page: Page): Promise<readonly Finding[]> {
   // The page's own policy lets no script in that is not a file of the site; this way comes from the browser itself.
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: AXE });
   const { result } = await session.send('Runtime.evaluate', {
     expression:
-      'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations))',
+      'axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then(({ violations }) => JSON.stringify(violations))',
     awaitPromise: true,
   });
   await session.detach();
@@ -59,9 +61,14 @@ export async function seriousFindings(page: Page): Promise<readonly Finding[]> {
     id: string;
     impact: string;
     help: string;
+    tags: string[];
     nodes: { html: string }[];
   }[];
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((node) => node.html) }));
+  return violations.map(({ id, impact, help, tags, nodes }) => ({
+    id,
+    impact,
+    help,
+    isPractice: tags.includes('best-practice'),
+    nodes: nodes.map(({ html }) => html),
+  }));
 }

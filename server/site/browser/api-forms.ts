@@ -1,4 +1,5 @@
 import { confirm } from './confirmation.js';
+import { newIdempotencyKey } from './idempotency-key.js';
 import { memberOf, RequestProblem, requestJson } from './json-request.js';
 import { signInPath } from './problem.js';
 import { onSubmit } from './work.js';
@@ -10,18 +11,36 @@ import { onSubmit } from './work.js';
  */
 function startApiForm(form: HTMLFormElement): void {
   const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
+  const keyFor = createRepeats();
 
   async function send(fields: FormData): Promise<void> {
     if (!(await isMeant(form))) return;
+    const body = textsOf(fields);
+    const repeat = keyFor(JSON.stringify(body));
     try {
-      finish(form, await requestJson(method, path, textsOf(fields)));
+      const answer = await requestJson(method, path, body, { 'Idempotency-Key': repeat.key });
+      repeat.over();
+      await finish(form, answer);
     } catch (error) {
+      if (error instanceof RequestProblem && !error.isPassing) repeat.over();
       if (!(error instanceof RequestProblem) || error.status !== 401) throw error;
-      location.assign(signInPath());
+      await leave(signInPath());
     }
   }
 
   onSubmit(form, send, document.getElementById(form.dataset.problem ?? ''));
+}
+
+/** What was sent without an answer is sent under the same key again, so that it is done once. */
+function createRepeats(): (sent: string) => { key: string; over(): void } {
+  let open: { sent: string; key: string } | undefined;
+  const over = () => {
+    open = undefined;
+  };
+  return (sent) => {
+    open = open?.sent === sent ? open : { sent, key: newIdempotencyKey() };
+    return { key: open.key, over };
+  };
 }
 
 async function isMeant({ dataset }: HTMLFormElement): Promise<boolean> {
@@ -33,13 +52,23 @@ function textsOf(fields: FormData): Record<string, string> {
   return Object.fromEntries([...fields].map(([name, value]) => [name, String(value).trim()]));
 }
 
-function finish(form: HTMLFormElement, answer: unknown): void {
+async function finish(form: HTMLFormElement, answer: unknown): Promise<void> {
   const { then, show, key } = form.dataset;
   if (show !== undefined && key !== undefined) showOnce(show, memberOf(answer, key));
   if (then === undefined) return;
-  location.assign(
+  await leave(
     then.replace(/\{([\w.]+)\}/g, (_whole, path: string) => encodeURIComponent(memberOf(answer, path) ?? '')),
   );
+}
+
+/** Resolves only where the browser shows this very page again: until it is gone, nothing is to be sent once more. */
+function leave(to: string): Promise<void> {
+  location.assign(to);
+  return new Promise((resolve) => {
+    addEventListener('pageshow', ({ persisted }) => {
+      if (persisted) resolve();
+    });
+  });
 }
 
 function showOnce(id: string, text: string | undefined): void {

@@ -1,3 +1,5 @@
+import { element } from './elements.js';
+
 export interface Question {
   words: string;
   /** On the button that says yes. */
@@ -8,19 +10,13 @@ export interface Question {
 
 /** Asks before something is done. Resolves with false where the answer is no, or none. */
 export function confirm({ words, yes, isBad }: Question): Promise<boolean> {
-  const dialog = document.createElement('dialog');
-  const form = document.createElement('form');
-  form.method = 'dialog';
-  form.className = 'stack';
-  const text = document.createElement('p');
-  text.id = 'question';
-  text.textContent = words;
-  const row = document.createElement('div');
-  row.className = 'row';
-  row.append(choice(yes, 'yes', isBad ? 'button button-bad' : 'button'), choice('Cancel', 'no', 'button button-quiet'));
-  form.append(text, row);
-  dialog.append(form);
-  dialog.setAttribute('aria-labelledby', text.id);
+  const text = element('p', { id: 'question' }, words);
+  const agree = element('button', { value: 'yes', class: isBad ? 'button button-bad' : 'button' }, yes);
+  // A key that is held down a little too long says no.
+  const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, 'Go back');
+  const row = element('div', { class: 'row' }, agree, refuse);
+  const form = element('form', { method: 'dialog', class: 'stack' }, text, row);
+  const dialog = element('dialog', { 'aria-labelledby': text.id }, form);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
@@ -29,12 +25,4 @@ export function confirm({ words, yes, isBad }: Question): Promise<boolean> {
       dialog.remove();
     });
   });
-}
-
-function choice(label: string, value: string, className: string): HTMLButtonElement {
-  const button = document.createElement('button');
-  button.textContent = label;
-  button.value = value;
-  button.className = className;
-  return button;
 }

@@ -1,4 +1,6 @@
 const SHOWN_MS = 2_000;
+/** What is to be done takes longer to read than what was done. */
+const ADVICE_MS = 8_000;
 
 /** Buttons with `data-copy="id"` copy the text of that element; they say so themselves, to screen readers as well. */
 export function startCopyButtons(root: Document): void {
@@ -9,15 +11,17 @@ export function startCopyButtons(root: Document): void {
     const label = button.querySelector('[aria-live]') ?? button;
     button.dataset.label ??= label.textContent ?? '';
     const before = button.dataset.label;
-    label.textContent = (await copy(textOf(source))) ? 'Copied' : 'Not copied';
-    setTimeout(() => {
-      label.textContent = before;
-    }, SHOWN_MS);
+    const isCopied = await copy((source.textContent ?? '').trimEnd());
+    if (!isCopied) getSelection()?.selectAllChildren(source);
+    const said = isCopied ? 'Copied' : `Press ${copyKeys()}`;
+    label.textContent = said;
+    setTimeout(
+      () => {
+        if (label.textContent === said) label.textContent = before;
+      },
+      isCopied ? SHOWN_MS : ADVICE_MS,
+    );
   });
-}
-
-function textOf(source: HTMLElement): string {
-  return source instanceof HTMLInputElement ? source.value : (source.textContent ?? '').trimEnd();
 }
 
 async function copy(text: string): Promise<boolean> {
@@ -28,4 +32,8 @@ async function copy(text: string): Promise<boolean> {
     // Without TLS, or where the browser does not allow it, there is no clipboard.
     return false;
   }
+}
+
+function copyKeys(): string {
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C';
 }

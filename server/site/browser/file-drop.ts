@@ -5,14 +5,19 @@ export interface FileDrop {
   readonly files: readonly File[];
 }
 
-/** @param atMost Of more, the last ones stay. */
+/** @param atMost Of more, the last ones stay, which is said. */
 export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop {
   const area = input.closest<HTMLElement>('.drop');
   const list = area?.querySelector('.drop-files');
+  const words = area?.querySelector('.drop-left');
   let files: File[] = [];
 
   function add(added: Iterable<File>): void {
-    files = [...files, ...added].slice(-atMost);
+    const all = [...files, ...added];
+    files = all.slice(-atMost);
+    const left = all.length - files.length;
+    if (words && atMost > 1)
+      words.textContent = left > 0 ? `${left} left out: there can be ${atMost}, and the last ones stay.` : '';
     // What is chosen is listed here; the same file may be chosen again.
     input.value = '';
     show();

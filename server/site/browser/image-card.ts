@@ -1,6 +1,8 @@
 import { byId, element } from './elements.js';
+import { newIdempotencyKey } from './idempotency-key.js';
 import { numberAt, textAt } from './json-members.js';
-import { ownAddress, playJson } from './play-request.js';
+import { RequestProblem } from './json-request.js';
+import { lookAtJob, ownAddress, playJson } from './play-request.js';
 import { problemParts } from './problem.js';
 import { showWork } from './work.js';
 
@@ -27,40 +29,62 @@ export function addImageCard(request: ImageRequest): void {
   const work = element('div', { class: 'work' });
   const actions = element('div', { class: 'row' });
   const text = element('p', { class: 'small muted image-prompt' }, request.prompt);
-  const card = element('li', { class: 'card image-card', 'aria-label': name }, frame, text, work, actions);
+  const card = element(
+    'li',
+    { class: 'card image-card', 'aria-label': name, tabindex: '-1' },
+    frame,
+    text,
+    work,
+    actions,
+  );
+  // Sent again, it is the same job.
+  const idempotencyKey = newIdempotencyKey();
   cards.prepend(card);
   frame.append(element('span', { class: 'muted small' }, name));
+  let done: ReturnType<typeof showWork> | undefined;
+  let shown: string | undefined;
   void run();
 
   async function run(): Promise<void> {
-    const done = showWork(work, 'Waiting for its turn');
+    news.textContent = `${name} is on its way.`;
+    show('Waiting for its turn');
     try {
-      const submitted = await playJson('/v1/images/jobs', { method: 'POST', json: request });
+      const submitted = await playJson('/v1/images/jobs', { method: 'POST', json: request, idempotencyKey });
       const job = await follow(submitted);
-      done();
+      show();
       if (textAt(job, 'status') === 'completed') showPicture(job);
       else if (textAt(job, 'status') === 'cancelled') end(`${name} was cancelled.`, ['Cancelled.']);
       else end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.', ' ', codeOf(job)]);
     } catch (error) {
-      done();
+      show();
       end(`${name} failed.`, problemParts(error));
+      if (error instanceof RequestProblem && error.isPassing) replaceActions(againButton());
     }
+  }
+
+  /** What goes on now; nothing where nothing does. */
+  function show(words?: string): void {
+    if (words === shown) return;
+    shown = words;
+    done?.();
+    done = words === undefined ? undefined : showWork(work, words);
+  }
+
+  /** Whoever was at one that is gone stays with the image. */
+  function replaceActions(...made: readonly HTMLElement[]): void {
+    const wasHere = actions.contains(document.activeElement);
+    actions.replaceChildren(...made);
+    if (wasHere) card.focus();
   }
 
   async function follow(submitted: unknown): Promise<unknown> {
     const path = textAt(submitted, 'status_url') ?? '';
-    actions.replaceChildren(cancelButton(path));
-    let done: ReturnType<typeof showWork> | undefined;
-    let shown: string | undefined;
-    for (let job = submitted; ; job = await playJson(path)) {
+    replaceActions(cancelButton(path));
+    const lost = () => show('No connection: the gateway is asked again');
+    for (let job = submitted; ; job = await lookAtJob(path, lost)) {
       const status = textAt(job, 'status');
-      if (status !== 'queued' && status !== 'generating') {
-        done?.();
-        return job;
-      }
-      const words = status === 'generating' ? 'Being made' : `Waiting for its turn${placeOf(job)}`;
-      if (words !== shown) done = showWork(work, words);
-      shown = words;
+      if (status !== 'queued' && status !== 'generating') return job;
+      show(status === 'generating' ? 'Being made' : `Waiting for its turn${placeOf(job)}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
@@ -69,9 +93,21 @@ export function addImageCard(request: ImageRequest): void {
     const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, 'Cancel');
     button.append(element('span', { class: 'visually-hidden' }, ` ${name}`));
     button.addEventListener('click', async () => {
+      if (button.getAttribute('aria-disabled') === 'true') return;
       button.setAttribute('aria-disabled', 'true');
       // One that ended a moment ago cannot be cancelled: the next poll says how it ended.
       await playJson(`${path}/cancel`, { method: 'POST', json: {} }).catch(() => undefined);
+      button.removeAttribute('aria-disabled');
+    });
+    return button;
+  }
+
+  function againButton(): HTMLElement {
+    const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, 'Try');
+    button.append(element('span', { class: 'visually-hidden' }, ` ${name}`), ' again');
+    button.addEventListener('click', () => {
+      replaceActions();
+      void run();
     });
     return button;
   }
@@ -88,13 +124,13 @@ export function addImageCard(request: ImageRequest): void {
       download: textAt(entry, 'filename') ?? 'image',
       class: 'button button-quiet button-small',
     };
-    actions.replaceChildren(open, element('a', save, 'Download'));
+    replaceActions(open, element('a', save, 'Download'));
     work.replaceChildren(`${width} × ${height}`);
     news.textContent = `${name} is ready.`;
   }
 
   function end(told: string, parts: readonly (Node | string)[]): void {
-    actions.replaceChildren();
+    replaceActions();
     work.replaceChildren(element('p', { class: 'problem' }, ...parts));
     news.textContent = told;
   }

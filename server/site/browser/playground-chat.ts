@@ -1,9 +1,10 @@
 import { byId, element } from './elements.js';
 import { readEventData } from './event-lines.js';
+import { FieldProblem } from './field-problem.js';
 import { member, textAt } from './json-members.js';
-import { RequestProblem } from './json-request.js';
+import { brokenOff, RequestProblem } from './json-request.js';
 import { play } from './play-request.js';
-import { onSubmit } from './work.js';
+import { isStillAt, onSubmit } from './work.js';
 
 interface Message {
   role: 'user' | 'assistant';
@@ -23,7 +24,7 @@ let running: AbortController | undefined;
 onSubmit(form, async (fields) => {
   const model = String(fields.get('model'));
   const asked: Message = { role: 'user', content: String(fields.get('text')).trim() };
-  if (asked.content === '') return;
+  if (asked.content === '') throw new FieldProblem('Write a message first.', 'messages');
   const controller = new AbortController();
   running = controller;
   stop.hidden = false;
@@ -38,24 +39,31 @@ onSubmit(form, async (fields) => {
       said.text.append(delta);
       log.scrollTop = log.scrollHeight;
     }
+    if (said.text.textContent === '') said.text.append('…');
     messages = [...conversation, { role: 'assistant', content: said.text.textContent ?? '' }];
   } catch (error) {
+    // Of a chat that was begun anew meanwhile nothing is left.
+    if (running !== controller) return;
     if (controller.signal.aborted) {
       // What was said before it was stopped is part of what was said.
-      messages = [...messages, asked, { role: 'assistant', content: said.text.textContent || '…' }];
+      if (said.text.textContent === '') said.text.append('…');
+      messages = [...messages, asked, { role: 'assistant', content: said.text.textContent ?? '' }];
       return;
     }
-    own.entry.remove();
-    said.entry.remove();
+    if (said.text.textContent === '') {
+      own.entry.remove();
+      said.entry.remove();
+    } else {
+      said.entry.append(element('span', { class: 'small muted' }, ' (Broken off; the chat goes on without it.)'));
+    }
     input.value ||= asked.content;
     throw error;
   } finally {
-    if (running === controller) {
-      running = undefined;
-      stop.hidden = true;
-    }
+    const isThere = isStillAt(form);
+    if (running === controller) running = undefined;
+    stop.hidden = running === undefined;
     log.removeAttribute('aria-busy');
-    input.focus();
+    if (isThere) input.focus();
   }
 });
 
@@ -63,7 +71,7 @@ async function* answer(model: string, conversation: readonly Message[], signal: 
   const json = { model, messages: conversation, stream: true };
   const { body } = await play('/v1/chat/completions', { method: 'POST', json, signal });
   if (!body) return;
-  for await (const data of readEventData(body)) {
+  for await (const data of readEventData(body, signal)) {
     if (data === '[DONE]') return;
     const event: unknown = JSON.parse(data);
     if (member(event, 'error')) {
@@ -73,6 +81,7 @@ async function* answer(model: string, conversation: readonly Message[], signal: 
     const delta = textAt(event, 'choices.0.delta.content');
     if (delta !== undefined) yield delta;
   }
+  throw brokenOff();
 }
 
 function addMessage(who: string, content: string) {
@@ -87,6 +96,7 @@ stop.addEventListener('click', () => running?.abort());
 
 clear.addEventListener('click', () => {
   running?.abort();
+  running = undefined;
   messages = [];
   entries.replaceChildren();
   input.focus();

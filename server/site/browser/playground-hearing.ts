@@ -1,4 +1,5 @@
 import { byId, element } from './elements.js';
+import { FieldProblem } from './field-problem.js';
 import { startFileDrop } from './file-drop.js';
 import { textAt } from './json-members.js';
 import { playJson } from './play-request.js';
@@ -10,7 +11,7 @@ const sounds = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
 
 onSubmit(byId('hearing-form', HTMLFormElement), async (fields) => {
   const [sound] = sounds.files;
-  if (!sound) throw new Error('Choose a recording first.');
+  if (!sound) throw new FieldProblem('Choose a recording first.', 'file');
   const form = new FormData();
   form.set('model', String(fields.get('model')));
   form.set('file', sound, sound.name);

@@ -2,8 +2,8 @@ import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
 import { numberAt, textAt, textsAt } from './json-members.js';
 import { RequestProblem } from './json-request.js';
-import { playJson } from './play-request.js';
-import { onSubmit, showWork } from './work.js';
+import { lookAtJob, playJson } from './play-request.js';
+import { isStillAt, onSubmit, showWork } from './work.js';
 
 /** The variable that clients read the key from: the key itself is never here. */
 const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
@@ -16,9 +16,13 @@ const result = byId('link-result', HTMLElement);
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
   result.replaceChildren();
-  const done = showWork(work, 'Reading the link');
+  let done = showWork(work, 'Reading the link');
+  const lost = () => {
+    done();
+    done = showWork(work, 'No connection: the gateway is asked again');
+  };
   try {
-    showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body })));
+    showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost));
     done('Read.');
   } catch (error) {
     done();
@@ -38,8 +42,8 @@ function requestOf(fields: FormData): Record<string, unknown> {
   };
 }
 
-/** A background job is asked for until it has ended. */
-async function ended(answer: unknown): Promise<unknown> {
+/** A background job is asked for until it has ended. @param lost Told each time that the gateway did not answer. */
+async function ended(answer: unknown, lost: () => void): Promise<unknown> {
   let latest = answer;
   for (;;) {
     const status = textAt(latest, 'data.job.status');
@@ -53,7 +57,7 @@ async function ended(answer: unknown): Promise<unknown> {
     if (status !== 'queued' && status !== 'processing') return latest;
     const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-    latest = await playJson(textAt(latest, 'data.job.status_url') ?? '');
+    latest = await lookAtJob(textAt(latest, 'data.job.status_url') ?? '', lost);
   }
 }
 
@@ -82,6 +86,7 @@ function showDocument(body: Record<string, unknown>, answer: unknown): void {
       codeFigure('link-curl', 'Shell', curlOf(body)),
     ),
   );
+  if (!isStillAt(form)) return;
   result.focus({ preventScroll: true });
   result.scrollIntoView({ block: 'nearest' });
 }

@@ -1,4 +1,5 @@
 import { byId, element } from './elements.js';
+import { arrival } from './json-request.js';
 import { play } from './play-request.js';
 import { onSubmit, showWork } from './work.js';
 
@@ -14,7 +15,7 @@ onSubmit(byId('speech-form', HTMLFormElement), async (fields) => {
   const done = showWork(work, 'Speaking');
   try {
     const response = await play('/v1/audio/speech', { method: 'POST', json });
-    showSound(await response.blob());
+    showSound(await arrival(response.blob()));
     done('Ready.');
   } catch (error) {
     done();

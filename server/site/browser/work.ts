@@ -1,4 +1,5 @@
 import { element } from './elements.js';
+import { markField, reveal, unmarkFields } from './field-problem.js';
 import { showProblem } from './problem.js';
 
 const TICK_MS = 1_000;
@@ -31,18 +32,28 @@ export function onSubmit(
   problem = form.querySelector('.problem'),
 ): void {
   const button = form.querySelector<HTMLButtonElement>('button:not([type="button"])');
+  // What the browser finds itself does not bubble.
+  form.addEventListener('invalid', ({ target }) => target instanceof Element && reveal(target), { capture: true });
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (button?.getAttribute('aria-disabled') === 'true') return;
     showProblem(problem);
+    unmarkFields(form);
     button?.setAttribute('aria-disabled', 'true');
     try {
       await run(new FormData(form));
     } catch (error) {
       showProblem(problem, error);
+      markField(form, problem, error);
     } finally {
       button?.removeAttribute('aria-disabled');
     }
   });
   if (button) button.disabled = false;
+}
+
+/** Whether somebody who waits for what a form brings is still there, or nowhere: they are led on; others are left alone. */
+export function isStillAt(place: Element | null): boolean {
+  const { activeElement } = document;
+  return activeElement === null || activeElement === document.body || place?.contains(activeElement) === true;
 }

@@ -11,10 +11,13 @@ export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' 
 }
 
 const MAX_NAME = 100;
+/** Of those that open nothing any more. */
+const SHOWN_DEAD = 5;
 
-export function renderKeys(keys: readonly KeyView[]): Html {
-  const isFirst = !keys.some(({ state }) => isGoodState(state));
+/** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
+export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
+${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
 <h3>Your new key</h3>
 <p>It is shown only this once. Store it now, for example in an environment variable.</p>
@@ -24,9 +27,9 @@ export function renderKeys(keys: readonly KeyView[]): Html {
 ${
   keys.length === 0
     ? emptyState('No key yet', 'Your programs send a key with each request. The first one comes with the free plan.')
-    : html`<ul class="rows">${keys.map(renderKey)}</ul>`
+    : renderKeyRows(keys)
 }
-<form class="form-row needs-script" data-api="POST ${isFirst ? '/api/user' : '/api/user/keys'}" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
+<form class="form-row needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
 <div class="field"><label for="key-name">Name of the new key</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What is it for?" autocomplete="off"></div>
 ${scriptedButton('Create a key')}
@@ -36,8 +39,17 @@ ${scriptedButton('Create a key')}
 </section>`;
 }
 
+/** Those that are good are never among the older ones. */
+function renderKeyRows(keys: readonly KeyView[]): Html {
+  const dead = keys.filter(({ state }) => !isGoodState(state));
+  const older = dead.slice(SHOWN_DEAD);
+  const shown = keys.filter((key) => !older.includes(key));
+  return html`<ul class="rows">${shown.map(renderKey)}</ul>
+${older.length > 0 && html`<details><summary>Older keys (${older.length})</summary><ul class="rows">${older.map(renderKey)}</ul></details>`}`;
+}
+
 function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {
-  return html`<li class="key"><div><span class="key-name">${name} ${BADGES[state]}</span>
+  return html`<li class="key"><div><span class="key-name"><bdi>${name}</bdi> ${BADGES[state]}</span>
 <span class="small"><code>${maskedKey(id)}</code></span>
 <span class="small muted">Created ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Last used ${day(lastUsedAt)}`}${
     state !== 'revoked' &&
@@ -47,17 +59,22 @@ function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyVie
 ${isGoodState(state) && renderActions({ id, name, state })}</li>`;
 }
 
+/** A name in the middle of a sentence that is no markup: its direction stays its own. */
+function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
 function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>): Html {
   return html`<div class="rows-end row needs-script">
 ${
   state === 'active' &&
   html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
-data-confirm="A new key replaces “${name}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
+data-confirm="A new key replaces “${isolated(name)}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
 <input type="hidden" name="keyId" value="${id}">
 ${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
 }
-<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard"
-data-confirm="Programs that use “${name}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
+<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard?revoked={key.id}"
+data-confirm="Programs that use “${isolated(name)}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
 ${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
 </div>
 <p class="problem" role="alert" id="problem-${id}"></p>`;

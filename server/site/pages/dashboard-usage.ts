@@ -66,10 +66,16 @@ ${failed > 0 && html`<rect class="chart-failed" x="${x}" y="${rounded(HEIGHT - b
 function renderTable(days: readonly UsageDay[]): Html {
   const used = days.filter(({ requests }) => requests > 0).reverse();
   return html`<details><summary>As a table</summary>
-<div class="table" tabindex="0" role="region" aria-labelledby="usage"><table>
+<div class="table" tabindex="0" role="region" aria-label="Usage by day"><table>
 <thead><tr><th scope="col">Day</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Tokens</th><th scope="col" class="number">Images</th></tr></thead>
 <tbody>${used.map(
-    ({ day, requests, failed, tokens, images }) => html`<tr><td>${day}</td><td class="number">${count(requests)}</td>
+    ({
+      day,
+      requests,
+      failed,
+      tokens,
+      images,
+    }) => html`<tr><th scope="row">${day}</th><td class="number">${count(requests)}</td>
 <td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td></tr>`,
   )}</tbody></table></div></details>`;
 }

@@ -40,7 +40,18 @@ export interface DashboardView {
   /** Oldest first, one for each day. */
   usage: readonly UsageDay[];
   jobs: readonly JobRecord[];
-  orders: readonly (OrderRecord & { planName: string })[];
+  orders: OrdersView;
+  /** Name of the key that was revoked just now; null where none was. */
+  revoked: string | null;
+}
+
+type OrderView = OrderRecord & { planName: string };
+
+export interface OrdersView {
+  /** Those that wait for money first, then the newest. */
+  latest: readonly OrderView[];
+  /** Newest first. */
+  older: readonly OrderView[];
 }
 
 export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
@@ -49,10 +60,10 @@ export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
     current: '/dashboard',
     scripts: ['api-forms.js'],
     content: html`<div class="frame">
-<div class="page-head"><h1>Dashboard</h1><p>Signed in as ${view.label}</p></div>
+<div class="page-head"><h1>Dashboard</h1><p>Signed in as <bdi>${view.label}</bdi></p></div>
 <div class="columns">
 <div class="stack">
-${renderKeys(view.keys)}
+${renderKeys(view.keys, view.revoked)}
 ${renderUsage(view.usage)}
 ${renderJobs(view.jobs)}
 </div>
@@ -103,7 +114,7 @@ ${windows.families.map(
 <span class="figures">${remaining} of ${limit} free</span></div>${bar(limit === 0 ? 0 : remaining / limit)}
 ${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(resetMs / 1_000), 'second')}</span>`}</div>`,
 )}
-<p class="small muted">Requests of the key “${windows.keyName}”. Each counts for 60 seconds.</p></section>`;
+<p class="small muted">Requests of the key “<bdi>${windows.keyName}</bdi>”. Each counts for 60 seconds.</p></section>`;
 }
 
 function renderJobs(jobs: readonly JobRecord[]): Html {
@@ -126,17 +137,18 @@ function took({ startedAt, finishedAt }: JobRecord): Html | false {
   return startedAt !== null && finishedAt !== null && html`, ${count((finishedAt - startedAt) / 1_000)} s`;
 }
 
-function renderOrders(orders: DashboardView['orders']): Html {
+function renderOrders({ latest, older }: OrdersView): Html {
   return html`<section class="card stack" aria-labelledby="orders"><h2 id="orders">Orders</h2>
-${
-  orders.length === 0
-    ? emptyState('No orders yet', 'Choose a plan to place an order.')
-    : html`<ul class="rows">${orders.map(
-        ({ code, planName, amount, currency, state, createdAt }) => html`<li><div><a href="/pay/${code}">${planName}</a>
+${latest.length === 0 ? emptyState('No orders yet', 'Choose a plan to place an order.') : renderOrderRows(latest)}
+${older.length > 0 && html`<details><summary>Older orders (${older.length})</summary>${renderOrderRows(older)}</details>`}</section>`;
+}
+
+function renderOrderRows(orders: readonly OrderView[]): Html {
+  return html`<ul class="rows">${orders.map(
+    ({ code, planName, amount, currency, state, createdAt }) => html`<li><div><a href="/pay/${code}">${planName}</a>
 <span class="small muted"><code>${code}</code></span></div>
 <div class="rows-end">${orderBadge(state)}<span class="small muted figures">${money(amount, currency)}, ${day(createdAt)}</span></div></li>`,
-      )}</ul>`
-}</section>`;
+  )}</ul>`;
 }
 
 const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>

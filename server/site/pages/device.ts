@@ -1,15 +1,16 @@
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
 
-/** Where the code is typed that a program shows. @param problem Why the last one led nowhere. */
-export function deviceCodePage(problem?: string): Page {
+/** Where the code is typed that a program shows. @param wrong The last one, which led nowhere. */
+export function deviceCodePage(wrong?: string): Page {
+  const isWrong = wrong !== undefined;
   return devicePage(
     'Connect a program',
     'Enter the code that the program shows. You then see what it asks for.',
     html`<form class="card stack" method="get" action="/device">
-<p class="problem" role="alert">${problem}</p>
+<p class="problem" role="alert" id="code-problem">${isWrong && 'No program waits under this code. Compare it with the one that the program shows, or start again there: a code is good for ten minutes, and once.'}</p>
 <div class="field"><label for="user_code">The code that the program shows</label>
-<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK" autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
+<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK"${isWrong && html` value="${wrong.slice(0, 12)}" aria-invalid="true" aria-describedby="code-problem" autofocus`} autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
 <button class="button">Continue</button>
 </form>`,
   );
@@ -28,7 +29,7 @@ export interface DeviceAnswerView {
 export function deviceAnswerPage({ clientName, label, userCode, shownCode }: DeviceAnswerView): Page {
   return devicePage(
     'Connect this program?',
-    html`A program that calls itself <strong>${clientName}</strong> asks to act for <strong>${label}</strong>.`,
+    html`A program that calls itself <strong><bdi>${clientName}</bdi></strong> asks to act for <strong><bdi>${label}</bdi></strong>.`,
     html`<div class="card stack">
 <p>It must show this code:</p>
 <p class="user-code">${shownCode}</p>
@@ -46,8 +47,8 @@ export function deviceAnswerPage({ clientName, label, userCode, shownCode }: Dev
 export function deviceDonePage(clientName: string, answer: 'approve' | 'deny'): Page {
   const [title, words] =
     answer === 'approve'
-      ? ['It is connected', `${clientName} continues by itself. You can close this page.`]
-      : ['It was denied', `${clientName} was not connected. You can close this page.`];
+      ? ['It is connected', html`<bdi>${clientName}</bdi> continues by itself. You can close this page.`]
+      : ['It was denied', html`<bdi>${clientName}</bdi> was not connected. You can close this page.`];
   return devicePage(
     title,
     words,

@@ -5,8 +5,8 @@ import { paymentPath } from '../../wire/payment.js';
 import { minute, money, timeLeft } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
-import { copyButton, supportWords } from '../pieces.js';
-import { orderBadge } from '../states.js';
+import { copyButton, scriptedButton, supportWords } from '../pieces.js';
+import { orderBadge, orderWords } from '../states.js';
 
 export interface PaymentView {
   order: OrderRecord;
@@ -21,12 +21,14 @@ export interface PaymentView {
 export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
   const { order, planName, transfer, support } = view;
   return {
-    title: `Order ${order.code}`,
-    scripts: ['payment.js'],
+    // A tab in the back tells by it that the money has come.
+    title: `${orderWords(order.state)}: order ${order.code}`,
+    scripts: ['payment.js', 'api-forms.js'],
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state)}</div>
 <p>Order <code id="code">${order.code}</code> of ${minute(order.createdAt)}</p></div>
 ${transfer ? renderOpen(view, transfer) : isOpen(order) ? renderUnpayable(support) : renderClosed(order, support)}
+${order.state === 'pending' && renderCancel(order)}
 </div>`,
   };
 }
@@ -48,12 +50,21 @@ ${fact('account', transfer.qr.format === 'epc' ? 'IBAN' : 'Account number', tran
 ${fact('content', 'Payment reference', transfer.content)}
 </dl>
 <p class="small muted">The reference matches the money to your order: do not change it.</p>
-<p class="notice row row-apart"><span>Waiting for the transfer<span class="pulse" aria-hidden="true"></span></span>
-<span class="figures" role="timer" data-ends-at="${expiresAt}">${timeLeft(expiresAt - now)}</span></p>
+<p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>Waiting for the transfer</span><span class="pulse" aria-hidden="true"></span></span>
+<span>Expires in <span class="figures" role="timer" data-left="${expiresAt - now}">${timeLeft(expiresAt - now)}</span></span></p>
 <p class="needs-no-script small">Reload this page to see whether the money has arrived.</p>
 </div>
 </div>
 <p class="small muted">Money that arrives later still counts. Banks book most transfers within minutes; you may close this page.</p>`;
+}
+
+/** Only while no money has come. */
+function renderCancel({ code }: OrderRecord): Html {
+  return html`<form class="stack-small pay-cancel" data-api="POST ${paymentPath(code)}/cancel" data-then="/pay/${code}"
+data-confirm="If you have sent the money already, do not cancel: support would have to look for it." data-confirm-label="Cancel the order" data-confirm-bad data-problem="problem-cancel">
+<p class="problem" role="alert" id="problem-cancel"></p>
+<div>${scriptedButton('Cancel this order', 'button-quiet button-small')}</div>
+<p class="needs-no-script small muted">Cancelling this order needs scripts, or the API.</p></form>`;
 }
 
 function renderUnpayable(support: Support): Html {

@@ -21,6 +21,7 @@ export function plansPage({ plans, support, isSignedIn, currentPlanId }: PlansVi
     content: html`<div class="frame">
 <div class="page-head"><h1>Plans</h1><p>Input and output tokens count together. What you buy is added to what is left, and all your keys
 can use it at once.</p></div>
+<h2 class="visually-hidden">What the plans hold</h2>
 ${renderPlanCards(plans, isSignedIn, currentPlanId)}
 ${renderPaying(plans, support)}
 </div>`,

@@ -22,7 +22,7 @@ ${modelSelect('image-model', image)}
 <div class="field"><label for="image-size">Size</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">Let the model decide</option></select></div>
 <div class="field"><label for="image-count">Number of images</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 </div>
-${fileDrop({ id: 'image-references', label: 'Input images', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
+${fileDrop({ id: 'image-references', param: 'image', label: 'Input images', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
 <div class="row">${scriptedButton('Create images')}<span class="small muted">Each image is one job and counts as one request.</span></div>`,
 })}
 <p class="visually-hidden" id="image-news" role="status"></p>

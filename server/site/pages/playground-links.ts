@@ -17,8 +17,8 @@ ${workForm({
 ${scriptedButton('Extract')}
 </div>
 <details><summary>Options</summary><div class="options">
-<div class="field"><label for="link-reviews">Reviews of a product, at most</label><input class="input" id="link-reviews" name="reviews" type="number" min="1" max="100" value="10"></div>
-<div class="field"><label for="link-sort">Order of the reviews</label><select class="input" id="link-sort" name="sort"><option value="recommended">Recommended</option><option value="latest">Latest</option></select></div>
+<div class="field"><label for="link-reviews">Reviews of a product, at most</label><input class="input" id="link-reviews" name="reviews" data-param="clip_review_limit" type="number" min="1" max="100" value="10"></div>
+<div class="field"><label for="link-sort">Order of the reviews</label><select class="input" id="link-sort" name="sort" data-param="clip_sort"><option value="recommended">Recommended</option><option value="latest">Latest</option></select></div>
 <label class="check"><input type="checkbox" name="audio" checked> Include an MP3 link</label>
 <label class="check"><input type="checkbox" name="background"> Products as a background job</label>
 </div></details>

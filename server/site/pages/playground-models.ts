@@ -19,7 +19,7 @@ ${workForm({
   page: view,
   grant: 'text',
   models: text,
-  content: html`<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" rows="2" maxlength="20000" placeholder="Enter sends, Shift+Enter starts a new line"></textarea></div>
+  content: html`<div class="field"><label for="chat-text">Message</label><textarea class="input" id="chat-text" name="text" data-param="messages" rows="2" maxlength="20000" placeholder="Enter sends, Shift+Enter starts a new line"></textarea></div>
 <div class="form-row">${modelSelect('chat-model', text)}${scriptedButton('Send')}<button type="button" class="button button-quiet" id="chat-stop" hidden>Stop</button><button type="button" class="button button-quiet" id="chat-clear">Start over</button></div>`,
 })}</section>`;
 }
@@ -32,7 +32,7 @@ ${workForm({
   page: view,
   grant: 'audio',
   models: speak,
-  content: html`<div class="field"><label for="speech-text">Text</label><textarea class="input" id="speech-text" name="text" rows="2" required maxlength="4096"></textarea></div>
+  content: html`<div class="field"><label for="speech-text">Text</label><textarea class="input" id="speech-text" name="text" data-param="input" rows="2" required maxlength="4096"></textarea></div>
 <div class="form-row">${modelSelect('speech-model', speak)}
 <div class="field"><label for="speech-voice">Voice</label><select class="input" id="speech-voice" name="voice">${VOICES.map((voice) => html`<option>${voice}</option>`)}</select></div>
 ${scriptedButton('Speak')}</div>`,
@@ -49,7 +49,7 @@ ${workForm({
   page: view,
   grant: 'audio',
   models: transcribe,
-  content: html`${fileDrop({ id: 'hearing-sound', label: 'Recording', words: 'Drop a recording here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
+  content: html`${fileDrop({ id: 'hearing-sound', param: 'file', label: 'Recording', words: 'Drop a recording here: MP3, WAV, M4A, OGG, FLAC or WebM.', accept: 'audio/*,video/mp4,video/webm' })}
 <div class="form-row">${modelSelect('hearing-model', transcribe)}${scriptedButton('Transcribe')}</div>`,
 })}
 <p class="work" id="hearing-work" role="status"></p>

@@ -31,10 +31,20 @@ export interface WorkForm {
   content: Html;
 }
 
+export interface FileDropView {
+  id: string;
+  label: string;
+  words: string;
+  accept: string;
+  /** Member of the request that they are. */
+  param: string;
+  /** Default false. */
+  multiple?: boolean;
+}
+
 /** A place for files: dropped, pasted by the browser's own dialog, or chosen by keyboard. */
-export function fileDrop(view: { id: string; label: string; words: string; accept: string; multiple?: boolean }): Html {
-  const { id, label, words, accept, multiple = false } = view;
+export function fileDrop({ id, label, words, accept, param, multiple = false }: FileDropView): Html {
   return html`<div class="field"><label for="${id}">${label}</label>
-<div class="drop" data-drop="${id}"><input type="file" id="${id}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words">
-<p class="small muted" id="${id}-words">${words}</p><ul class="drop-files" aria-live="polite"></ul></div></div>`;
+<div class="drop" data-drop="${id}"><input type="file" id="${id}" data-param="${param}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words">
+<p class="small muted" id="${id}-words">${words}</p><p class="small drop-left" role="status"></p><ul class="drop-files" aria-live="polite"></ul></div></div>`;
 }
