@@ -11,7 +11,7 @@ export function imagesPanel(view: PlaygroundView): Html {
   return html`<h2 class="visually-hidden">Images</h2>
 ${workForm({
   id: 'image-form',
-  kind: 'card ',
+  card: true,
   page: view,
   grant: 'images',
   models: image,

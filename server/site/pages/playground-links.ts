@@ -8,7 +8,7 @@ export function linksPanel(view: PlaygroundView): Html {
   return html`<h2 class="visually-hidden">Links</h2>
 ${workForm({
   id: 'link-form',
-  kind: 'card ',
+  card: true,
   page: view,
   grant: 'extract',
   content: html`<div class="form-row">

@@ -9,12 +9,12 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 
 /** A form for work of that group; closed, with the reason, where the key may not do this or nothing is ready that could. */
 export function workForm(view: WorkForm): Html {
-  const { id, kind = '', page, grant, models, content } = view;
+  const { id, card = false, page, grant, models, content } = view;
   const reason =
     page.withheld[grant] ?? (models?.length === 0 && 'No model that this account may use is ready for this.');
   const notice = reason && html`<p class="notice" id="${id}-closed">${reason} <a href="/plans">See the plans</a></p>`;
   const closed = reason && html` disabled aria-describedby="${id}-closed"`;
-  return html`${notice}<form class="${kind}stack" id="${id}"><fieldset class="form-body stack"${closed}>
+  return html`${notice}<form class="${card && 'card '}stack" id="${id}"><fieldset class="form-body stack"${closed}>
 ${content}
 <p class="problem" role="alert"></p>
 </fieldset></form>`;
@@ -22,8 +22,8 @@ ${content}
 
 export interface WorkForm {
   id: string;
-  /** Classes besides those of every form, each with a blank behind it. Default: none. */
-  kind?: 'card ';
+  /** Whether it is a card by itself, rather than a part of one. Default false. */
+  card?: boolean;
   page: PlaygroundView;
   grant: Grant;
   /** Those it chooses from. Default: it needs none. */
