@@ -24,7 +24,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
-  if (code in ADVICE) return ADVICE[code];
+  if (Object.hasOwn(ADVICE, code)) return ADVICE[code];
   if (code === 'route_not_allowed') return element('a', { href: '/plans' }, 'See the plans');
   if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Create a key');
   if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, 'See the orders');
