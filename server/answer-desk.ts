@@ -110,12 +110,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
     }
     markReplayed(response);
     const head = { status, headers: { ...headers, 'content-length': String(body.size) } };
-    try {
-      await sendStream(context, head, body.body);
-    } catch (error) {
-      response.destroy();
-      throw error;
-    }
+    await sendStream(context, head, body.body);
   }
 
   async function begin(

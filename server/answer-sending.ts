@@ -20,12 +20,7 @@ export async function sendAnswer(context: RequestContext, { contentType, body, e
     context.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     return;
   }
-  try {
-    await (contentType === EVENTS ? sendEvents(context, head, body) : sendStream(context, head, body));
-  } catch (error) {
-    response.destroy();
-    throw error;
-  }
+  await (contentType === EVENTS ? sendEvents(context, head, body) : sendStream(context, head, body));
   const failure = (await ended)?.failure;
   if (failure) state.errorCode = failure.code;
 }

@@ -64,7 +64,8 @@ export async function sendEvents(
 
 /**
  * Answers with bytes as they come, no faster than the client takes them. Koa's own way would put two streams between.
- * Resolves when the last is handed over, or the client has gone. Rejects with what `stream` throws.
+ * Resolves when the last is handed over, or the client has gone. Rejects with what `stream` throws: whoever has the beginning
+ * by then is cut off, and others can be told.
  */
 export async function sendStream(
   context: RequestContext,
@@ -86,6 +87,10 @@ export async function sendStream(
       if (!writePiece(response, bytes)) await drained(response);
     }
     response.end();
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else context.respond = true;
+    throw error;
   } finally {
     clearImmediate(hurry);
   }

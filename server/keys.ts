@@ -92,6 +92,14 @@ export function isSameHash(left: string, right: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
+/** Of the keys that operators make. */
+const LOCAL_ACCOUNT = 'local';
+
+/** Whose share of what there is little of a request takes: that of all keys of its account; operators give each to somebody else. */
+export function holderOf({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
+  return accountId === LOCAL_ACCOUNT ? id : accountId;
+}
+
 export interface NewKey {
   name: string;
   grants: readonly Grant[];
@@ -118,7 +126,7 @@ export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { 
     ...plan,
     hash: hashKey(key, pepper),
     pepperVersion: pepper.version,
-    accountId: 'local',
+    accountId: LOCAL_ACCOUNT,
     createdAt: now,
     revokedAt: null,
     suspendedAt: null,

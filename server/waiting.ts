@@ -5,39 +5,42 @@ const RETRY_SECONDS = 5;
 export interface WaitingRoomOptions {
   /** Default 2,000. */
   places?: number;
-  /** Places of one API key. Default 500. */
-  placesPerKey?: number;
+  /** Places of one holder. Default 500. */
+  placesEach?: number;
 }
 
-/** Requests that are held open until something ends: few enough that they cannot use up the connections. */
+/**
+ * Requests that are held open until something ends: few enough that they cannot use up the connections, and of each holder few
+ * enough that there is room for others.
+ */
 export interface WaitingRoom {
   /** Takes a place; what comes back gives it back. Undefined where all are taken. */
-  enter(keyId: string): (() => void) | undefined;
+  enter(holder: string): (() => void) | undefined;
   /** As `enter`. @throws GatewayError `queue_full` where all are taken. */
-  demand(keyId: string): () => void;
+  demand(holder: string): () => void;
 }
 
-export function createWaitingRoom({ places = 2_000, placesPerKey = 500 }: WaitingRoomOptions = {}): WaitingRoom {
+export function createWaitingRoom({ places = 2_000, placesEach = 500 }: WaitingRoomOptions = {}): WaitingRoom {
   const taken = new Map<string, number>();
   let free = places;
 
-  function enter(keyId: string): (() => void) | undefined {
-    const own = taken.get(keyId) ?? 0;
-    if (free === 0 || own === placesPerKey) return undefined;
+  function enter(holder: string): (() => void) | undefined {
+    const own = taken.get(holder) ?? 0;
+    if (free === 0 || own === placesEach) return undefined;
     free -= 1;
-    taken.set(keyId, own + 1);
+    taken.set(holder, own + 1);
     return () => {
       free += 1;
-      const left = (taken.get(keyId) ?? 1) - 1;
-      if (left === 0) taken.delete(keyId);
-      else taken.set(keyId, left);
+      const left = (taken.get(holder) ?? 1) - 1;
+      if (left === 0) taken.delete(holder);
+      else taken.set(holder, left);
     };
   }
 
   return {
     enter,
-    demand(keyId) {
-      const leave = enter(keyId);
+    demand(holder) {
+      const leave = enter(holder);
       if (leave) return leave;
       throw new GatewayError('queue_full', 'Too many requests wait for their answers.', {
         retryAfterSeconds: RETRY_SECONDS,

@@ -68,11 +68,13 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       );
       return row && toResponse(row);
     },
-    async forget(id) {
-      for (const response of [...fresh.values()]) if (response.id === id) forgetFresh(response);
+    async forget(id, accountId) {
+      fresh.delete(nameOf({ id, accountId }));
       // What is being written at this moment is there afterwards.
       await writing.tried();
-      await database.run((queries) => queries.deleteFrom('stored_responses').where('id', '=', id).execute());
+      await database.run((queries) =>
+        queries.deleteFrom('stored_responses').where('id', '=', id).where('account_id', '=', accountId).execute(),
+      );
     },
     close: () => writing.close(),
   };

@@ -18,5 +18,6 @@ export interface StoredResponses {
   flushInTime(): Promise<void>;
   /** Undefined where there is none, or none of this account. */
   find(id: string, accountId: string): Promise<StoredResponse | undefined>;
-  forget(id: string): Promise<void>;
+  /** Two accounts may have one of the same name, of two upstreams. */
+  forget(id: string, accountId: string): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { Usage } from '../contracts/media.js';
 import { readValue } from './json-walk.js';
+import { MAX_TOKENS } from './text-request.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -37,8 +38,10 @@ export function readUsageBytes(bytes: Uint8Array): Usage | undefined {
   }
 }
 
+/** What nobody can have used is not said. */
 function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS;
+  return isCount ? value : undefined;
 }
 
 function membersOf(value: unknown): Members {

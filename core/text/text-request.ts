@@ -8,7 +8,7 @@ type Members = Readonly<Record<string, unknown>>;
 const DEFAULT_OUTPUT_TOKENS = 1_024;
 const BYTES_PER_TOKEN = 4;
 /** Many of them together still are an integer to the database. */
-const MAX_TOKENS = 1e12;
+export const MAX_TOKENS = 1e12;
 
 /** The model that is asked for. @throws GatewayError `missing_required_parameter`, `invalid_value`. */
 export function modelOf({ model }: Members): string {

@@ -271,7 +271,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
         try {
           const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
           if (!reply) throw new Error('a provider lost a method');
-          if (action === 'delete') await responses?.forget(responseId);
+          if (action === 'delete') await responses?.forget(responseId, accountId);
           return reply;
         } catch (error) {
           throw terms.failureOf(error);

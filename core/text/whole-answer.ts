@@ -47,7 +47,8 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
         if (isText(bytes, nameStart, nameEnd, 'model')) {
           modelStart = valueStart;
           modelEnd = valueEnd;
-        } else if (!isResponse) return;
+        } else if (isText(bytes, nameStart, nameEnd, 'error')) failed ||= valueEnd - valueStart > 2;
+        else if (!isResponse) return;
         else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'status')) {
           const state = readValue(bytes, valueStart, valueEnd);

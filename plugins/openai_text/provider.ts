@@ -1,5 +1,6 @@
 import {
   createFailOver,
+  type FailOver,
   GatewayError,
   type HttpStream,
   type PluginContext,
@@ -46,7 +47,10 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
   const { model, efforts, budgetMs, idleMs, restMs } = options;
   const upstreams = upstreamsOf(options);
   const weightOf = ({ weight }: Upstream) => weight;
-  const failOver = await createFailOver({ upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE });
+  const rules = { upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE };
+  const answering = await createFailOver(rules);
+  // What makes no answer fails, and is limited, by itself: an upstream whose responses cannot be looked at still makes them.
+  const looking = await createFailOver(rules);
 
   async function ask(asked: Asked, request: WireRequest, upstream: Upstream, remainingMs: number): Promise<TextReply> {
     const { signal, refuse, patienceMs, mayHaveNone = false } = asked;
@@ -67,7 +71,7 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
     };
   }
 
-  function run(asked: Asked): Promise<TextReply> {
+  function run(failOver: FailOver<Upstream>, asked: Asked): Promise<TextReply> {
     const { signal, suits } = asked;
     return failOver.run({
       budgetMs,
@@ -87,7 +91,7 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
   }
 
   return {
-    upstreams: () => failOver.states(),
+    upstreams: () => answering.states(),
     tasks: TASKS,
     models: [
       { id: model, efforts, routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))) },
@@ -100,7 +104,7 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
         const message = 'The upstream that made the earlier response is not there any more.';
         throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
       }
-      return run({
+      return run(task === 'input_tokens' ? looking : answering, {
         signal,
         suits,
         request: (upstream) => textRequest(call, upstream),
@@ -116,7 +120,14 @@ export async function createOpenaiTextProvider(context: PluginContext<Options>):
       }
       const request = (upstream: Upstream) => storedRequest(call, upstream);
       // Who resumes a stream behind its last event is told nothing more.
-      return run({ signal, suits, request, refuse: storedFailure, patienceMs: PATIENCE_MS, mayHaveNone: true });
+      return run(looking, {
+        signal,
+        suits,
+        request,
+        refuse: storedFailure,
+        patienceMs: PATIENCE_MS,
+        mayHaveNone: true,
+      });
     },
   };
 }

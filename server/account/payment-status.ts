@@ -12,7 +12,7 @@ import { isOpen, type PaymentDesk } from './payment-desk.js';
 /** Questions of one address: far more than pages ask, far fewer than guessing a code takes. */
 const LOOKS_PER_MINUTE = 600;
 const LOOK_EVERY_MS = 1_000;
-const WAITING = { places: 500, placesPerKey: 100 };
+const WAITING = { places: 500, placesEach: 100 };
 const RETRY_SECONDS = 5;
 
 export interface PaymentStatusRoute {

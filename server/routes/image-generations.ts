@@ -3,6 +3,7 @@ import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'med
 import { encodeAround } from '../base64-body.js';
 import { clientSignal } from '../client-signal.js';
 import { sendBytes } from '../file-response.js';
+import { holderOf } from '../keys.js';
 import { keyOf } from '../middleware/auth.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { inProgress, readIdempotencyKey, readRetryCount } from '../wire/idempotency-key.js';
@@ -23,6 +24,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
 
   router.post(ROUTE, auth({ grant: 'images' }), async (context: RequestContext) => {
     const { req: request, res: response } = context;
+    const holder = holderOf(keyOf(context));
     const { id: keyId, accountId } = keyOf(context);
     const key = readIdempotencyKey(request.headers);
     const { respondAsync, wait } = readPreferences(request.headers);
@@ -37,7 +39,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
       replay: readRetryCount(request.headers) > 0,
     });
     const gone = clientSignal(response);
-    const leave = waiting.demand(keyId);
+    const leave = waiting.demand(holder);
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submit(context, {

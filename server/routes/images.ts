@@ -6,6 +6,7 @@ import { EVENTS, sendEvents } from '../event-stream.js';
 import { hasCurrentCopy, sendBytes } from '../file-response.js';
 import { imageJobEvents } from '../image-job-events.js';
 import type { ImageSubmitter } from '../image-submission.js';
+import { holderOf } from '../keys.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
 import type { PollGuard } from '../poll-guard.js';
@@ -73,7 +74,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
       context.type = EVENTS;
       return;
     }
-    const leave = waiting.demand(keyId);
+    const leave = waiting.demand(holderOf(keyOf(context)));
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
       const events = imageJobEvents({
@@ -101,9 +102,10 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
   /** At once where there is no room to wait, or the gateway is about to end. */
   async function look(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
     const { images } = gateway;
-    const { id: keyId, accountId } = keyOf(context);
+    const key = keyOf(context);
+    const { accountId } = key;
     const id = context.params.id ?? '';
-    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(keyId) : undefined;
+    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(holderOf(key)) : undefined;
     if (!leave) return images.find(id, accountId);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);

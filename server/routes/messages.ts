@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type Router from '@koa/router';
 import {
   type Clock,
@@ -12,7 +13,7 @@ import { nameIgnored } from '../ignored-params.js';
 import { GRANTS } from '../keys.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
-import type { BodyBudget } from '../middleware/body-budget.js';
+import { BIG_BYTES, type BodyBudget } from '../middleware/body-budget.js';
 import { markAnthropic, markModel } from '../middleware/error-shapes.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { leaveWithClient, sendText } from '../text-response.js';
@@ -54,9 +55,9 @@ export function addMessageRoutes(router: Router<RequestState>, options: MessageR
   for (const [path, ready] of Object.entries(works)) {
     router.post(path, markAnthropic, markModel, nameRequest, authenticate, async (context: RequestContext) => {
       const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: keyOf(context).id };
-      const { value, release } = await takeJsonBody(context.req, context.res, limits);
+      const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
       try {
-        const work = await ready(context, options, value);
+        const work = await ready(context, options, { members: value, pause: pauseFor(bytes.length) });
         await work(release);
       } finally {
         release();
@@ -70,6 +71,16 @@ export function addMessageRoutes(router: Router<RequestState>, options: MessageR
  * @param release Gives the body's place in the budget back.
  */
 type Work = (release: () => void) => Promise<void>;
+
+function pauseFor(bytes: number): Sent['pause'] {
+  return async () => bytes > BIG_BYTES && (await setImmediate());
+}
+
+interface Sent {
+  members: Members;
+  /** Gives all others a turn between two steps over a body that is long. */
+  pause(): Promise<unknown>;
+}
 
 /** Routes that are there and disabled: who has a key is told where to turn, in the shape that these routes have. */
 function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
@@ -88,7 +99,7 @@ function nameRequest(context: RequestContext, next: Next): Promise<unknown> {
   return next();
 }
 
-async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Members): Promise<Work> {
+async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Sent): Promise<Work> {
   const message = await prepareMessage(context, options.gateway, sent);
   return (release) => answerMessage(context, options, message, release);
 }
@@ -124,11 +135,15 @@ interface PreparedMessage extends HowToAnswer {
   ignored: readonly string[];
 }
 
-async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Members): Promise<PreparedMessage> {
-  const request = decodeMessage(sent);
+async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
+  await sent.pause();
+  const request = decodeMessage(sent.members);
   const { route, efforts } = formatOf(gateway, request);
+  await sent.pause();
   const parsed = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
-  const prepared = await gateway.text.prepare({ route, ...bodyOf(context, parsed) });
+  const body = bodyOf(context, parsed);
+  await sent.pause();
+  const prepared = await gateway.text.prepare({ route, ...body });
   const { stream, stopSequences: stops, thinking, ignored } = request;
   const showsThinking = thinking.shown;
   return { prepared, stream, route, stops, showsThinking, ignored: [...ignored, ...ignoredEffort(thinking, efforts)] };
@@ -153,12 +168,15 @@ function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
 }
 
 /** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
-async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Members): Promise<Work> {
-  const request = decodeCounted(sent);
+async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Sent): Promise<Work> {
+  await sent.pause();
+  const request = decodeCounted(sent.members);
   const { isThere, route, efforts } = formatOf(gateway, request);
   const { model } = request;
+  await sent.pause();
   const parsed = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
   const body = bodyOf(context, parsed);
+  await sent.pause();
   const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
   const prepared = isThere ? await whereAble(prepare) : await prepare();
   return () =>

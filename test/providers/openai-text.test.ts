@@ -14,6 +14,7 @@ import {
   type TextReply,
 } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
+import { startOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
 import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../support/text-upstream.js';
 
@@ -44,7 +45,11 @@ describe('openai_text over sockets', () => {
   const one = (more: UpstreamOptions = {}): UpstreamOptions => ({ url: first.baseUrl, apiKey: KEY, ...more });
   const other = (more: UpstreamOptions = {}): UpstreamOptions => ({ url: second.baseUrl, ...more });
 
-  async function provider(upstreams: readonly UpstreamOptions[], more: object = {}): Promise<TextProvider> {
+  async function provider(
+    upstreams: readonly UpstreamOptions[],
+    more: object = {},
+    ...trusted: readonly string[]
+  ): Promise<TextProvider> {
     const write =
       (level: string) =>
       (message: string, fields: LogFields = {}) =>
@@ -53,7 +58,7 @@ describe('openai_text over sockets', () => {
     const options = { model: 'm-5.5', upstreamModel: MODEL, upstreams, ...more };
     const gateway = await createGateway({
       plugins: [{ use: openaiText, options }],
-      trustedOrigins: [first.origin, second.origin, 'http://127.0.0.1:1'],
+      trustedOrigins: [first.origin, second.origin, 'http://127.0.0.1:1', ...trusted],
       services: { logger },
     });
     gateways.push(gateway);
@@ -451,6 +456,33 @@ describe('openai_text over sockets', () => {
       expect(await read(await rest(999))).to.have.length(0);
       expect(first.requests).to.have.length(3);
       expect(resuming.upstreams?.()[0]).to.include({ failures: 0 });
+    });
+
+    it('keeps no answer from anybody where it cannot be looked at, nor does the count of tokens', async () => {
+      let status = 500;
+      const unable = await startOrigin(({ method, url }, response) => {
+        const makes = method === 'POST' && !url?.endsWith('/input_tokens');
+        const headers = { 'content-type': 'application/json', ...(status === 429 && { 'retry-after': '60' }) };
+        response.writeHead(makes ? 200 : status, headers).end(makes ? '{"id":"resp_1"}' : '{}');
+      });
+      try {
+        const able = await provider([{ url: `${unable.origin}/v1` }], {}, unable.origin);
+        const answers = async () => (await read(await able.send(call()))).toString();
+        const { upstream } = await able.send(call({ route: 'responses' }));
+        const looks = [
+          () => able.stored?.(stored({ responseId: 'resp_1', upstream })) ?? Promise.resolve(),
+          () => able.send(call({ route: 'responses', task: 'input_tokens' })),
+        ];
+        for (const look of looks) {
+          for (let count = 0; count < 4; count++) await failureOf(look());
+          expect(await answers()).to.equal('{"id":"resp_1"}');
+        }
+        status = 429;
+        for (const look of looks) await failureOf(look());
+        expect(await answers()).to.equal('{"id":"resp_1"}');
+      } finally {
+        await unable.close();
+      }
     });
 
     it('is not looked for elsewhere', async () => {

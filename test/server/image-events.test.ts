@@ -85,6 +85,34 @@ describeOnStacks('image jobs as events', (stack) => {
     expect([head.status, head.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
   });
 
+  it('leaves room to others, however many keys an account has', async () => {
+    const places = 500;
+    const account = { accountId: 'acc_1' };
+    const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey({ grants: ['images'] }, account)));
+    const { json: job } = await imageClient(app, keys[0] ?? '').submit();
+    const leaving = new AbortController();
+    // One that nobody holds would be closed.
+    const open: Response[] = [];
+    let full = 0;
+    const listenOnce = async (secret: string) => {
+      const answer = await ask(job.id, { secret, signal: leaving.signal });
+      if (answer.status === 200) open.push(answer);
+      else if (((await answer.json()) as { error: { code: string } }).error.code === 'queue_full') full += 1;
+    };
+    try {
+      // A key may ask so often in a second.
+      await until(async () => {
+        await Promise.all(keys.flatMap((secret) => Array.from({ length: 20 }, () => listenOnce(secret))));
+        return full > 0 || open.length > places;
+      }, 1_000);
+      expect(open).to.have.length(places);
+      const { json: another } = await client.submit();
+      expect((await ask(another.id, { signal: leaving.signal })).status).to.equal(200);
+    } finally {
+      leaving.abort();
+    }
+  });
+
   it('ends where the gateway does, so that the reader comes back to another', async () => {
     const { json: job } = await client.submit();
     const heard = listen(job.id);

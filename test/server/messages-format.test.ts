@@ -29,6 +29,12 @@ const ODDITIES: readonly (readonly Oddity[])[] = [
   ['comments', 'unknown_events', 'keepalive', 'done'],
 ];
 const TOOL = { name: 'weather', input_schema: { type: 'object', properties: {} } };
+/** Has members of the names that make a text of an object, and no text. */
+const UNTEXTUAL = { toString: 1, valueOf: 1 };
+const imageOf = (mediaType: unknown) => {
+  const source = { type: 'base64', media_type: mediaType, data: 'aGk=' };
+  return { messages: [{ role: 'user', content: [{ type: 'image', source }] }] };
+};
 /** As a parser that knows nothing of messages finds it in the README of the format. */
 const ORDER =
   /^message_start( ping| content_block_start( ping| content_block_delta)* content_block_stop)* message_delta message_stop$/;
@@ -354,6 +360,18 @@ describe('messages in the formats of the models', () => {
         [{ stream: 'yes' }, /^stream must be true or false/],
         [{ system: [image] }, /^system\.0: .*"image"/],
         [{ model: undefined }, /^model is missing/],
+        [{ messages: [{ role: 'user', content: '' }] }, /^messages\.0\.content must be .*not empty/],
+        // No text can be made of what has its own idea of how that is done.
+        [{ messages: [{ role: 'user', content: [{ type: UNTEXTUAL }] }] }, /^messages\.0\.content\.0\.type must/],
+        [
+          { messages: [{ role: 'user', content: [{ type: ['text'], text: '' }] }] },
+          /^messages\.0\.content\.0\.type must/,
+        ],
+        [imageOf(UNTEXTUAL), /^messages\.0\.content\.0\.source\.media_type must/],
+        [imageOf(['image/png']), /^messages\.0\.content\.0\.source\.media_type must/],
+        [{ tools: [{ ...TOOL, type: UNTEXTUAL }] }, /^tools\.0\.type must/],
+        [{ thinking: { type: UNTEXTUAL } }, /^thinking\.type must/],
+        [{ thinking: { type: ['adaptive'] } }, /^thinking\.type must/],
       ];
       for (const [more, words] of cases) expect(await refusalOf('responses', more)).to.match(words);
     });
@@ -680,11 +698,107 @@ describe('messages in the formats of the models', () => {
       }
     });
 
+    it('with tools whose calls come in forms of their own', async () => {
+      const chunk = (...calls: object[]) => ({ choices: [{ index: 0, delta: { tool_calls: calls } }] });
+      const called = (name: string, more: object = {}) => ({
+        id: name,
+        function: { name, arguments: '{"n":1}' },
+        ...more,
+      });
+      const cases = [
+        [chunk(called('a', { index: 0 })), chunk(called('b', { index: 0 }))],
+        [chunk(called('a')), chunk(called('b'))],
+        [chunk(called('a', { function: { name: 'a', arguments: { n: 1 } } }), called('b'))],
+        [
+          chunk(called('a', { function: { name: 'a' } })),
+          chunk({ index: 0, function: { arguments: '{"n":1}' } }),
+          chunk(called('b')),
+        ],
+      ];
+      for (const events of cases) {
+        const { types, message } = await streamed('chat_completions', [streamOf([...events, '[DONE]'])]);
+        expect(types).to.match(ORDER);
+        expect(message.content).to.deep.equal([callBlock('a', { n: 1 }), callBlock('b', { n: 1 })]);
+      }
+      script = () => wholly(responseOf([{ type: 'function_call', call_id: 'a', name: 'a', arguments: { n: 1 } }]));
+      const { content } = (await (await send(bodyOn('responses'))).json()) as Anthropic.Message;
+      expect(content).to.deep.equal([callBlock('a', { n: 1 })]);
+    });
+
+    it('with ids of calls that no other call has, where the model names none', async () => {
+      const nameless = [
+        {
+          route: 'chat_completions',
+          value: chatOf({ tool_calls: [{ function: { name: 'a' } }, { id: '', index: 1, function: { name: 'b' } }] }),
+        },
+        {
+          route: 'responses',
+          value: responseOf([
+            { type: 'function_call', name: 'a' },
+            { type: 'function_call', call_id: UNTEXTUAL, name: 'b' },
+          ]),
+        },
+      ] as const;
+      const ids = new Set<string>();
+      for (const { route, value } of [...nameless, ...nameless]) {
+        script = () => wholly(value);
+        const { content } = (await (await send(bodyOn(route))).json()) as Anthropic.Message;
+        for (const block of content) ids.add((block as Anthropic.ToolUseBlock).id);
+      }
+      expect(ids).to.have.length(8);
+      for (const id of ids) expect(id).to.match(/^toolu_[\w-]{24}$/);
+    });
+
+    it('with the text of parts, and of the first of several answers alone', async () => {
+      const events = [
+        { choices: [{ index: 1, delta: { content: 'other' } }] },
+        {
+          choices: [{ index: 0, delta: { content: [{ type: 'text', text: 'a' }, null, { type: 'text', text: 'b' }] } }],
+        },
+        {
+          choices: [
+            { index: 1, delta: { content: 'other' } },
+            { index: 0, delta: { content: 'c' } },
+          ],
+        },
+        '[DONE]',
+      ];
+      const { message } = await streamed('chat_completions', [streamOf(events)]);
+      expect(message.content).to.deep.equal([{ type: 'text', text: 'abc', citations: null }]);
+    });
+
+    it('to an end, whatever the events say', async () => {
+      const done = { type: 'response.completed', response: responseOf([]) };
+      const text = (index: unknown, part: unknown) => ({
+        type: 'response.output_text.delta',
+        output_index: index,
+        content_index: part,
+        delta: 'x',
+      });
+      for (const event of [text(UNTEXTUAL, 0), text(0, UNTEXTUAL), text([[]], {})]) {
+        const { types } = await streamed('responses', [streamOf([event, done])]);
+        expect(types).to.match(ORDER);
+      }
+      const item = { type: 'function_call', call_id: UNTEXTUAL, name: UNTEXTUAL };
+      const { failure } = await streamed('responses', [
+        streamOf([{ type: 'response.output_item.added', output_index: 0, item }, done]),
+      ]);
+      expect(failure?.error).to.include({ message: 'The model called a tool without its name.' });
+      const nameless = {
+        choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'a', function: { arguments: '{}' } }] } }],
+      };
+      expect((await streamed('chat_completions', [streamOf([nameless, '[DONE]'])])).failure?.error).to.deep.equal(
+        failure?.error,
+      );
+    });
+
     it('by 502 where there is no answer in what the model says', async () => {
       const call = { type: 'function_call', call_id: 'a', name: 'a', arguments: '{"n":' };
       for (const [value, words] of [
         [responseOf([], { status: 'failed', error: { code: 'server_error', message: 'It broke.' } }), /^It broke\.$/],
         [responseOf([call]), /no JSON/],
+        [responseOf([{ ...call, arguments: '[1]' }]), /no JSON object/],
+        [responseOf([{ type: 'function_call', call_id: 'a' }]), /without its name/],
         [{ id: 'resp_1' }, /broke off/],
       ] as const) {
         script = () => wholly(value);
@@ -699,6 +813,30 @@ describe('messages in the formats of the models', () => {
       const message = (await (await send(bodyOn('responses'))).json()) as Anthropic.Message;
       expect(message.content).to.deep.equal([callBlock('a', {})]);
       expect(message.stop_reason).to.equal('max_tokens');
+    });
+
+    it('by 502 where the model does not stop talking, and is left', async () => {
+      const event = {
+        type: 'response.output_text.delta',
+        output_index: 0,
+        content_index: 0,
+        delta: 'x'.repeat(1_000_000),
+      };
+      const piece = streamOf([event]);
+      let told = 0;
+      function* endless() {
+        for (; told < 200; told += 1) yield piece;
+        yield 'stall' as const;
+      }
+      script = () => ({ pieces: endless() });
+      const answer = await send(bodyOn('responses'));
+      const { error } = (await answer.json()) as { error: object };
+      expect([answer.status, error]).to.deep.equal([
+        502,
+        { type: 'api_error', message: 'The answer of the model is too long.' },
+      ]);
+      expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
+      expect(told).to.be.below(50);
     });
 
     it('with the words of the format where the model says why it failed', async () => {

@@ -347,7 +347,8 @@ describe('text over HTTP, of a model that says what it is told to', () => {
   afterEach(() => app.close());
 
   it('is a bad gateway where the model does not answer with JSON, or only with an error', async () => {
-    const bodies = ['<html></html>', '{"id":', '{"id":"1"} {"id":"2"}', '[]', '', '{"error":{"message":"Sorry."}}'];
+    const errors = ['{"error":{"message":"Sorry."}}', '{"error":"vendor/secret-name is out."}'];
+    const bodies = ['<html></html>', '{"id":', '{"id":"1"} {"id":"2"}', '[]', '', ...errors];
     let at = 0;
     app = await startScriptedApp(() => ({
       contentType: 'application/json',

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { createWaitingRoom } from '../../server/waiting.js';
 
 describe('the waiting room', () => {
-  it('has so many places in all and for one key, and takes them back', () => {
-    const room = createWaitingRoom({ places: 3, placesPerKey: 2 });
+  it('has so many places in all and for one holder, and takes them back', () => {
+    const room = createWaitingRoom({ places: 3, placesEach: 2 });
     const leave = room.demand('a');
     room.demand('a');
     expect(room.enter('a')).to.equal(undefined);

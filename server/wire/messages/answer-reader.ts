@@ -27,6 +27,11 @@ export interface AnswerReaderOptions {
   showsThinking: boolean;
 }
 
+/** Where a model calls a tool and does not say which. */
+export const NAMELESS_CALL: Told = {
+  failure: { type: 'api_error', message: 'The model called a tool without its name.' },
+};
+
 const TYPES: ReadonlyMap<unknown, ToldFailure['type']> = new Map([
   ['context_length_exceeded', 'invalid_request_error'],
   ['invalid_prompt', 'invalid_request_error'],
@@ -37,6 +42,12 @@ const TYPES: ReadonlyMap<unknown, ToldFailure['type']> = new Map([
   ['overloaded_error', 'overloaded_error'],
   ['timeout_error', 'timeout_error'],
 ]);
+
+/** The input of a tool as JSON, where there is some: some servers send what they should send as a text as an object. */
+export function inputTextOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  return isMembers(input) ? JSON.stringify(input) : '';
+}
 
 /** @param error as an answer has it: `code` and `type` say what kind it is of. */
 export function failureOf(error: unknown): ToldFailure {

@@ -21,6 +21,8 @@ export interface MessageAnswerOptions {
 
 /** Milliseconds without an event for the client after which it gets one that says nothing. */
 const PING_MS = 15_000;
+/** Of events that are gathered: as much as of an answer that comes in one piece. */
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 /** Milliseconds that an upstream has to close a stream whose end it has told. */
 const CLOSE_MS = 1_000;
 
@@ -32,8 +34,8 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
   const { model, exchange } = options;
   const sink = createContentSink();
   const reading = read(body, sink, options);
-  for await (const _ of reading.pieces) {
-    // Gathered.
+  for await (const { bytes } of reading.pieces) {
+    if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
   if ('failure' in end) throw new GatewayError('upstream_error', end.failure.message);
@@ -62,7 +64,7 @@ export async function* messageEvents(
 
   const reading = read(body, createEventSink(tell), options);
   let toldAt = monotonic();
-  for await (const isSilent of reading.pieces) {
+  for await (const { isSilent } of reading.pieces) {
     if (told.length === 0 && (isSilent || monotonic() - toldAt >= PING_MS)) tell(encodeEvent('ping'));
     if (told.length === 0) continue;
     toldAt = monotonic();
@@ -84,9 +86,16 @@ export async function* messageEvents(
   yield take();
 }
 
+interface Piece {
+  /** Whether it was nothing but a sign of life. */
+  isSilent: boolean;
+  /** How many came so far. */
+  bytes: number;
+}
+
 interface Reading {
-  /** To be gone through once: each time something came, and whether it was nothing but a sign of life. */
-  pieces: AsyncIterable<boolean>;
+  /** To be gone through once: each time something came. */
+  pieces: AsyncIterable<Piece>;
   /** How it ended, after that. */
   end(): MessageEnd | Extract<Told, { failure: unknown }>;
 }
@@ -97,24 +106,26 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
   const create = route === 'responses' ? createResponsesReader : createChatReader;
   const reader = create({ queue, showsThinking });
 
-  async function* pieces(): AsyncGenerator<boolean, void, undefined> {
+  async function* pieces(): AsyncGenerator<Piece, void, undefined> {
     if (body instanceof Uint8Array) {
       reader.whole(parse(Buffer.from(body).toString('utf8')));
-      yield false;
+      yield { isSilent: false, bytes: body.length };
       return;
     }
     const chunks = body[Symbol.asyncIterator]();
     const texts = createEventTexts();
     let patience: NodeJS.Timeout | undefined;
+    let bytes = 0;
     try {
       // The first event need not wait for the model; and from here on the body is closed, wherever its reader stops.
-      yield false;
+      yield { isSilent: false, bytes };
       for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+        bytes += next.value.length;
         const data = texts.push(next.value);
         for (const text of data) {
           if (text !== undefined && !reader.told && queue.stop === undefined) reader.event(parse(text));
         }
-        yield data.every((text) => text === undefined);
+        yield { isSilent: data.every((text) => text === undefined), bytes };
         if (queue.stop !== undefined) return;
         // What was used is known when the body has ended.
         if (reader.told) patience ??= setTimeout(() => void chunks.return?.(), CLOSE_MS);
@@ -149,6 +160,6 @@ function contentOf(sink: ReturnType<typeof createContentSink>, { reason }: Messa
   try {
     return sink.content(reason === 'max_tokens');
   } catch (cause) {
-    throw new GatewayError('upstream_error', 'The model called a tool with what is no JSON.', { cause });
+    throw new GatewayError('upstream_error', 'The model called a tool with what is no JSON object.', { cause });
   }
 }

@@ -40,7 +40,7 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
   const line: Entry[] = [];
   /** Of `line`, which goes on at the moment. */
   let head = 0;
-  let cutter = createStopCutter(stops);
+  const cutter = createStopCutter(stops);
 
   function say(entry: Entry, text: string): void {
     if (cutter.stop !== undefined) return;
@@ -69,7 +69,6 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
       const rest = cutter.flush();
       if (rest !== '') give(entry, rest);
       if (entry.isStarted) sink.stop();
-      cutter = createStopCutter(stops);
       head += 1;
     }
   }

@@ -1,6 +1,13 @@
-import { type AnswerReader, type AnswerReaderOptions, failureOf, type Told } from './answer-reader.js';
+import {
+  type AnswerReader,
+  type AnswerReaderOptions,
+  failureOf,
+  inputTextOf,
+  NAMELESS_CALL,
+  type Told,
+} from './answer-reader.js';
 import { createJsonEnd, type JsonEnd } from './json-end.js';
-import type { StopReason } from './message.js';
+import { type StopReason, toolUseOf } from './message.js';
 import { isMembers, type Members } from './sent.js';
 
 const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
@@ -14,6 +21,8 @@ const DONE = '[DONE]';
 
 interface Call {
   key: string;
+  /** As the upstream named it. */
+  id: unknown;
   end: JsonEnd;
 }
 
@@ -61,23 +70,32 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
     const { index = place, id, function: called } = value;
     const { name, arguments: input } = isMembers(called) ? called : {};
     let open = calls.get(index);
-    if (!open) {
+    // Some servers have one index for all of them.
+    const isAnother = typeof id === 'string' && id !== '' && open?.id !== id && typeof name === 'string' && name !== '';
+    if (!open || isAnother) {
+      const block = toolUseOf(id, name);
+      if (!block) {
+        told = NAMELESS_CALL;
+        return;
+      }
       closeWords();
       closeWholeCalls();
-      open = { key: `call ${blocks++}`, end: createJsonEnd() };
+      open = { key: `call ${blocks++}`, id, end: createJsonEnd() };
       calls.set(index, open);
       inOrder.push(open);
-      queue.open(open.key, { type: 'tool_use', id: String(id ?? `call_${blocks}`), name: String(name) });
+      queue.open(open.key, block);
     }
-    if (typeof input !== 'string') return;
-    open.end.push(input);
-    queue.add(open.key, input);
+    const text = inputTextOf(input);
+    open.end.push(text);
+    queue.add(open.key, text);
   }
 
   /** What a message says, or what an event adds to it. */
   function read({ content, refusal, reasoning_content: thought, reasoning, tool_calls: called }: Members): void {
     if (showsThinking) speak('thinking', thought ?? reasoning);
-    speak('text', content);
+    // Of servers that answer in parts, those that are text.
+    const texts = Array.isArray(content) ? content.filter(isMembers).map(({ text }) => text) : [content];
+    for (const text of texts) speak('text', text);
     if (typeof refusal === 'string' && refusal !== '') {
       refuses = true;
       speak('text', refusal);
@@ -85,15 +103,18 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
     if (Array.isArray(called)) called.forEach((one, place) => void call(one, place));
   }
 
-  function readChoice(value: unknown): void {
-    if (!isMembers(value)) return;
-    const { delta, message, finish_reason: finish } = value;
+  /** One is asked for; a server that makes several tells them apart by their index. */
+  function readChoice(choices: readonly unknown[]): void {
+    const first = choices.filter(isMembers).find(({ index }) => index === 0 || typeof index !== 'number');
+    if (!first) return;
+    const { delta, message, finish_reason: finish } = first;
     const says = delta ?? message;
     if (isMembers(says)) read(says);
     if (finish !== undefined && finish !== null) reason = REASONS.get(finish) ?? 'end_turn';
   }
 
   function end(): void {
+    if (told) return;
     queue.closeAll();
     if (refuses) told = { reason: 'refusal' };
     else told = { reason: reason === 'end_turn' && calls.size > 0 ? 'tool_use' : reason };
@@ -102,15 +123,15 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
   return {
     event(data) {
       if (data === DONE) {
-        if (!told) end();
+        end();
       } else if (isMembers(data) && data.error) told = { failure: failureOf(data.error) };
-      else if (isMembers(data) && Array.isArray(data.choices)) readChoice(data.choices[0]);
+      else if (isMembers(data) && Array.isArray(data.choices)) readChoice(data.choices);
     },
     whole(answer) {
       if (!isMembers(answer)) return;
       if (answer.error) told = { failure: failureOf(answer.error) };
       if (!Array.isArray(answer.choices) || answer.choices.length === 0) return;
-      readChoice(answer.choices[0]);
+      readChoice(answer.choices);
       end();
     },
     get told() {

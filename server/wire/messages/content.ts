@@ -39,7 +39,8 @@ export function readText({ text }: Members, place: string): Part & { type: 'text
 
 /** Reads a text, an image or a document. @throws GatewayError `unsupported_value` naming a block that is none of them. */
 export function readPart(block: Members, place: string): readonly Part[] {
-  const read = Object.hasOwn(PARTS, String(block.type)) ? PARTS[String(block.type)] : undefined;
+  const { type } = block;
+  const read = typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
   return read ? read(block, place) : refuseBlock(block, place);
 }
 
@@ -53,8 +54,9 @@ function readImage({ source }: Members, place: string): Part {
   const { type, ...rest } = membersAt(source, at);
   if (type === 'url') return { type: 'image', url: addressAt(rest.url, `${at}.url`) };
   if (type === 'base64') {
-    const mediaType = String(rest.media_type);
-    if (!IMAGE_TYPES.includes(mediaType)) refuse(`${at}.media_type`, `one of ${IMAGE_TYPES.join(', ')}`);
+    const mediaType =
+      IMAGE_TYPES.find((one) => one === rest.media_type) ??
+      refuse(`${at}.media_type`, `one of ${IMAGE_TYPES.join(', ')}`);
     return { type: 'image', url: `data:${mediaType};base64,${nameAt(rest.data, `${at}.data`)}` };
   }
   return refuseSource(type, at, 'base64 or url');

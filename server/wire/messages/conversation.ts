@@ -28,7 +28,11 @@ export function readConversation(messages: unknown): Turn[] {
     const { role, content } = membersAt(message, place);
     if (role !== 'user' && role !== 'assistant' && role !== 'system')
       refuse(`${place}.role`, 'user, assistant or system');
-    return ROLES[role](content, `${place}.content`);
+    const turns = ROLES[role](content, `${place}.content`);
+    if (turns.length === 0 && role !== 'assistant' && index === all.length - 1) {
+      refuse(`${place}.content`, 'a text or a list of content blocks that is not empty');
+    }
+    return turns;
   });
 }
 

@@ -25,7 +25,7 @@ const TYPES = ['enabled', 'adaptive', 'between_tools', 'disabled'];
 export function readThinking({ thinking, output_config: config }: Members): Thinking {
   const asked = optional(thinking, 'thinking', membersAt);
   const type = asked?.type;
-  if (asked && !TYPES.includes(String(type))) refuse('thinking.type', TYPES.join(', '));
+  if (asked && !TYPES.some((one) => one === type)) refuse('thinking.type', TYPES.join(', '));
   const shown = asked !== undefined && type !== 'disabled' && asked.display !== 'omitted';
   const named = optional(config, 'output_config', membersAt)?.effort;
   if (named !== undefined && named !== null) return { effort: effortAt(named), param: 'output_config.effort', shown };

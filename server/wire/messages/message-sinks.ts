@@ -1,5 +1,6 @@
 import type { BlockSink } from './block-queue.js';
 import { type Block, describeBlock } from './message.js';
+import { isMembers } from './sent.js';
 
 /** Members that a piece of a block adds to it: kind of the piece, and where its text stands. */
 const DELTAS = {
@@ -35,7 +36,7 @@ export function createEventSink(tell: (event: Buffer) => void): BlockSink {
 export interface ContentSink extends BlockSink {
   /**
    * @param isCut whether the answer may end in the middle of a tool's input, which then is empty.
-   * @throws SyntaxError where a tool is called with what is no JSON.
+   * @throws SyntaxError where a tool is called with what is no JSON object.
    */
   content(isCut: boolean): object[];
 }
@@ -58,7 +59,9 @@ export function createContentSink(): ContentSink {
 function readInput(text: string, isCut: boolean): unknown {
   if (text.trim() === '') return {};
   try {
-    return JSON.parse(text);
+    const input: unknown = JSON.parse(text);
+    if (!isMembers(input)) throw new SyntaxError('The input of a tool is an object.');
+    return input;
   } catch (error) {
     if (isCut) return {};
     throw error;

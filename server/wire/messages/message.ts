@@ -17,13 +17,24 @@ const ID_BYTES = 18;
 /** Members of `message` that are there from the beginning. */
 export function newMessage(model: string) {
   return {
-    id: `msg_${drawRandomBytes(ID_BYTES).toString('base64url')}`,
+    id: newId('msg'),
     type: 'message',
     role: 'assistant',
     model,
     container: null,
     diagnostics: null,
   } as const;
+}
+
+/** A call of a tool, as far as the model tells of it. Undefined where it does not say which tool that is. */
+export function toolUseOf(id: unknown, name: unknown): Block | undefined {
+  if (typeof name !== 'string' || name === '') return undefined;
+  // No two calls of a conversation have the same one.
+  return { type: 'tool_use', id: typeof id === 'string' && id !== '' ? id : newId('toolu'), name };
+}
+
+function newId(prefix: string): string {
+  return `${prefix}_${drawRandomBytes(ID_BYTES).toString('base64url')}`;
 }
 
 /** Members that tell how it ended; of one that has not, null all of them. */

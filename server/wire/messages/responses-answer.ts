@@ -1,4 +1,12 @@
-import { type AnswerReader, type AnswerReaderOptions, failureOf, type Told } from './answer-reader.js';
+import {
+  type AnswerReader,
+  type AnswerReaderOptions,
+  failureOf,
+  inputTextOf,
+  NAMELESS_CALL,
+  type Told,
+} from './answer-reader.js';
+import { toolUseOf } from './message.js';
 import { isMembers, type Members } from './sent.js';
 
 /** Reads answers of `/v1/responses`, whole or in events. */
@@ -53,7 +61,9 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
     hasItems = true;
     if (!isMembers(item) || item.type !== 'function_call') return;
     callsTools = true;
-    queue.open(keyOf(index), { type: 'tool_use', id: String(item.call_id ?? item.id), name: String(item.name) });
+    const block = toolUseOf(item.call_id ?? item.id, item.name);
+    if (block) queue.open(keyOf(index), block);
+    else told = NAMELESS_CALL;
   }
 
   /** With what was not told before: some servers send items when they are done, and nothing of them until then. */
@@ -61,7 +71,7 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
     if (!isMembers(item)) return;
     const key = keyOf(index);
     beginItem(item, index);
-    if (item.type === 'function_call' && !queue.hasSaid(key)) add(key, item.arguments);
+    if (item.type === 'function_call' && !queue.hasSaid(key)) add(key, inputTextOf(item.arguments));
     if (item.type === 'reasoning' && !queue.hasSaid(key)) {
       for (const [part, { text }] of partsOf(item.summary).entries()) {
         beginThought(index, part);
@@ -83,6 +93,7 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
     const reason = status === 'incomplete' && isMembers(details) ? details.reason : undefined;
     // Some servers tell all of it at once.
     if (!hasItems && Array.isArray(output)) output.forEach((item, index) => void endItem(item, index));
+    if (told) return;
     queue.closeAll();
     if (reason === 'max_output_tokens') told = { reason: 'max_tokens' };
     else if (reason === 'content_filter' || refuses) told = { reason: 'refusal' };
@@ -114,12 +125,13 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
   };
 }
 
+/** What is no index is one and the same. */
 function keyOf(index: unknown): string {
-  return String(index);
+  return typeof index === 'number' || typeof index === 'string' ? String(index) : '';
 }
 
 function partKeyOf(index: unknown, part: unknown): string {
-  return `${index}/${part}`;
+  return `${keyOf(index)}/${keyOf(part)}`;
 }
 
 function partsOf(value: unknown): readonly Members[] {

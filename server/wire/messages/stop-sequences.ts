@@ -1,60 +1,78 @@
-/** Ends a text where one of some sequences comes. */
+/** Ends texts where one of some sequences comes. */
 export interface StopCutter {
   /** @returns What of the text so far can go on now: nothing that a sequence may begin with, and nothing behind one. */
   push(text: string): string;
-  /** @returns What was held back, where nothing more comes. */
+  /** Ends a text and begins another. @returns What was held back. */
   flush(): string;
   /** The sequence that came. */
   readonly stop: string | undefined;
 }
 
-/** Wherever the text is cut, the outcome is the same: that sequence ends it which is whole first. */
+/** One sequence, and how much of it the text ends in. */
+interface Search {
+  sequence: string;
+  /** For each beginning of the sequence, by its length less one: length of the longest shorter one that it ends in. */
+  shorter: Uint16Array;
+  matched: number;
+}
+
+/**
+ * Wherever the text is cut, the outcome is the same: that sequence ends it which is whole first, and of those that end at the
+ * same place the longest. A text takes as long as it has characters, whatever the sequences.
+ */
 export function createStopCutter(sequences: readonly string[]): StopCutter {
-  const longest = Math.max(0, ...sequences.map(({ length }) => length));
+  const searches = sequences.map(createSearch);
   let held = '';
   let stop: string | undefined;
-
-  function firstIn(text: string): { sequence: string; at: number } | undefined {
-    let first: { sequence: string; at: number; end: number } | undefined;
-    for (const sequence of sequences) {
-      const at = text.indexOf(sequence);
-      const end = at + sequence.length;
-      if (at !== -1 && (!first || end < first.end || (end === first.end && at < first.at)))
-        first = { sequence, at, end };
-    }
-    return first;
-  }
-
-  /** Where that begins which may become a sequence. */
-  function startOfHeld(text: string): number {
-    for (let at = Math.max(0, text.length - longest + 1); at < text.length; at += 1) {
-      const rest = text.slice(at);
-      if (sequences.some((sequence) => sequence.startsWith(rest))) return at;
-    }
-    return text.length;
-  }
 
   return {
     push(text) {
       if (stop !== undefined) return '';
+      if (searches.length === 0) return text;
       const all = held + text;
-      const found = firstIn(all);
-      if (found) {
-        stop = found.sequence;
-        held = '';
-        return all.slice(0, found.at);
+      for (let at = held.length; at < all.length; at += 1) {
+        const letter = all.charCodeAt(at);
+        for (const search of searches) {
+          goOn(search, letter);
+          const { sequence, matched } = search;
+          if (matched === sequence.length && matched > (stop?.length ?? 0)) stop = sequence;
+        }
+        if (stop !== undefined) {
+          held = '';
+          return all.slice(0, at + 1 - stop.length);
+        }
       }
-      const start = startOfHeld(all);
+      const start = all.length - searches.reduce((most, { matched }) => Math.max(most, matched), 0);
       held = all.slice(start);
       return all.slice(0, start);
     },
     flush() {
       const rest = held;
       held = '';
+      for (const search of searches) search.matched = 0;
       return rest;
     },
     get stop() {
       return stop;
     },
   };
+}
+
+/** By Knuth, Morris and Pratt: nothing of a text is looked at again. */
+function createSearch(sequence: string): Search {
+  const search: Search = { sequence, shorter: new Uint16Array(sequence.length), matched: 0 };
+  for (let at = 1; at < sequence.length; at += 1) {
+    goOn(search, sequence.charCodeAt(at));
+    search.shorter[at] = search.matched;
+  }
+  search.matched = 0;
+  return search;
+}
+
+function goOn(search: Search, letter: number): void {
+  const { sequence, shorter } = search;
+  while (search.matched > 0 && sequence.charCodeAt(search.matched) !== letter) {
+    search.matched = shorter[search.matched - 1] ?? 0;
+  }
+  if (sequence.charCodeAt(search.matched) === letter) search.matched += 1;
 }

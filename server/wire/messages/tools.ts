@@ -28,8 +28,9 @@ export function readToolUse({ tools, tool_choice: choice }: Members): ToolUse {
 }
 
 function readTool({ type, name, description, input_schema: schema, strict }: Members, place: string): Tool {
-  if (type !== undefined && type !== null && type !== 'custom') {
-    const named = JSON.stringify(String(type).slice(0, 100));
+  const kind = optional(type, `${place}.type`, textAt) ?? 'custom';
+  if (kind !== 'custom') {
+    const named = JSON.stringify(kind.slice(0, 100));
     refuseUnable(place, `a tool of the type ${named} is its vendor's own; send tools with a name and an input_schema`);
   }
   const told = optional(description, `${place}.description`, textAt);

@@ -36,6 +36,10 @@ for (const engine of engines) {
       const again = await place.open();
       expect(await again.storedResponses.find('resp_1', 'one')).to.include({ upstream: 'https://a.example' });
       expect(await again.storedResponses.find('resp_1', 'two')).to.include({ upstream: 'https://b.example' });
+      // Whoever has theirs deleted leaves the others theirs.
+      await again.storedResponses.forget('resp_1', 'one');
+      expect(await again.storedResponses.find('resp_1', 'one')).to.equal(undefined);
+      expect(await again.storedResponses.find('resp_1', 'two')).to.include({ upstream: 'https://b.example' });
     });
 
     it('are forgotten at any moment, also while they are being written', async () => {
@@ -43,8 +47,8 @@ for (const engine of engines) {
       for (const id of ids) {
         state.storedResponses.remember({ ...response, id, createdAt: Date.now() });
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
-        if (Math.random() < 0.5) await state.storedResponses.forget(id);
-        else setTimeout(() => state.storedResponses.forget(id), Math.random() * 100);
+        if (Math.random() < 0.5) await state.storedResponses.forget(id, 'one');
+        else setTimeout(() => state.storedResponses.forget(id, 'one'), Math.random() * 100);
       }
       await new Promise((resolve) => setTimeout(resolve, 250));
       await state.close();

@@ -274,6 +274,16 @@ describe('streams of text', () => {
     expect([usage, failure?.code]).to.deep.equal([undefined, 'upstream_error']);
   });
 
+  it('are counted by an estimate where no answer can have used what the upstream reports', async () => {
+    for (const tokens of [1e13, -1, 1.5, '7', 2 ** 53 - 1]) {
+      const usage = { input_tokens: tokens, output_tokens: tokens, total_tokens: tokens };
+      const done = { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage } };
+      const { outcome } = await stream('responses', [Buffer.from(`data: ${JSON.stringify(done)}\n\n`)]);
+      expect(outcome.usage).to.include({ estimated: true });
+      expect(outcome.usage?.inputTokens).to.be.below(1_000);
+    }
+  });
+
   it("pass the upstream's own failures on", async () => {
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       const { text, outcome } = await stream('responses', [contentOf('responses', { end }).bytes]);
