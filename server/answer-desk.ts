@@ -13,6 +13,7 @@ import { keepWhileSending } from './answer-keeping.js';
 import { type OutgoingAnswer, sendAnswer } from './answer-sending.js';
 import { clientSignal } from './client-signal.js';
 import { sendStream } from './event-stream.js';
+import { holderOf } from './keys.js';
 import { keyOf } from './middleware/auth.js';
 import type { RequestContext } from './middleware/request-state.js';
 import { createOutlive } from './unheard-work.js';
@@ -82,7 +83,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
   });
 
   /** Waits where another request is at it. */
-  async function claim(request: AnswerRequest, keyId: string, gone: AbortSignal) {
+  async function claim(request: AnswerRequest, holder: string, gone: AbortSignal) {
     const until = clock.monotonic() + JOIN_MS;
     let leave: (() => void) | undefined;
     try {
@@ -91,7 +92,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
         if (claimed.state !== 'running') return claimed;
         const timeoutMs = until - clock.monotonic();
         if (timeoutMs <= 0) throw inProgress();
-        leave ??= waiting.demand(keyId);
+        leave ??= waiting.demand(holder);
         const failure = await answers.waitFor(claimed.id, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
         if (failure) throw failure;
       }
@@ -167,9 +168,10 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
         await work({ signal: gone, send: (answer) => sendAnswer(context, answer) });
         return;
       }
-      const { id: keyId, accountId } = keyOf(context);
+      const caller = keyOf(context);
+      const { id: keyId, accountId } = caller;
       const request = { accountId, scope: `${keyId} POST ${route}`, key, fingerprint };
-      const claimed = await claim(request, keyId, gone);
+      const claimed = await claim(request, holderOf(caller), gone);
       if (claimed.state === 'answered') {
         await replay(context, claimed.answer);
         return;

@@ -24,8 +24,8 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
 
   router.post(ROUTE, auth({ grant: 'images' }), async (context: RequestContext) => {
     const { req: request, res: response } = context;
-    const holder = holderOf(keyOf(context));
-    const { id: keyId, accountId } = keyOf(context);
+    const caller = keyOf(context);
+    const { id: keyId, accountId } = caller;
     const key = readIdempotencyKey(request.headers);
     const { respondAsync, wait } = readPreferences(request.headers);
     const askedMs = wait === undefined ? undefined : Math.min(wait * 1000, MAX_WAIT_MS);
@@ -39,7 +39,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
       replay: readRetryCount(request.headers) > 0,
     });
     const gone = clientSignal(response);
-    const leave = waiting.demand(holder);
+    const leave = waiting.demand(holderOf(caller));
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submit(context, {
