@@ -1,3 +1,5 @@
+/** A stream may begin with one, which belongs to no event. */
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;

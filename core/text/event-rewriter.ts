@@ -1,12 +1,9 @@
-import { findData, joinData } from './event-data.js';
+import { BYTE_ORDER_MARK, findData, joinData } from './event-data.js';
 import type { EventReader } from './event-reader.js';
 import { createEventSplitter } from './event-splitter.js';
 import { rewordFailure, type Wording } from './told-failure.js';
 
-/** An event of so many bytes holds a picture or two; more is no event. */
-const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 const LF = 0x0a;
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Passes whole events on as they come: byte for byte, but for the name of the model, what the reader drops, and names in what
@@ -24,7 +21,7 @@ export interface EventRewriter {
 
 export function createEventRewriter(reader: EventReader, wording: Wording): EventRewriter {
   const { modelText } = wording;
-  const splitter = createEventSplitter(MAX_EVENT_BYTES);
+  const splitter = createEventSplitter();
   let pieces: Buffer[] = [];
   /** What goes on as it is, and is not among the pieces yet. */
   let run: { bytes: Buffer; start: number; end: number } | undefined;

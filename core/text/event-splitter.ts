@@ -1,3 +1,5 @@
+/** An event of so many bytes holds a picture or two; more is no event. */
+const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -5,7 +7,7 @@ const CR = 0x0d;
 export interface EventSplitter {
   /**
    * @param visit called for each event that is now whole, from `start` to `end` with the blank line that ends it.
-   * @throws RangeError where an event is longer than the cap.
+   * @throws RangeError where an event is longer than 32 MiB.
    */
   push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void;
   /** What came of an event that is not whole. */
@@ -14,8 +16,7 @@ export interface EventSplitter {
   readonly sawCarriageReturn: boolean;
 }
 
-/** @param maxBytes of one event. */
-export function createEventSplitter(maxBytes: number): EventSplitter {
+export function createEventSplitter(): EventSplitter {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let sawCarriageReturn = false;
@@ -69,7 +70,7 @@ export function createEventSplitter(maxBytes: number): EventSplitter {
       }
       if (start === chunk.length) return;
       pendingBytes += chunk.length - start;
-      if (pendingBytes > maxBytes) throw new RangeError(`an event is longer than ${maxBytes} bytes`);
+      if (pendingBytes > MAX_EVENT_BYTES) throw new RangeError(`an event is longer than ${MAX_EVENT_BYTES} bytes`);
       pending.push(chunk.subarray(start));
     },
     rest: () => Buffer.concat(pending),

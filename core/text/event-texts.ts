@@ -1,9 +1,5 @@
-import { findData, joinData } from './event-data.js';
+import { BYTE_ORDER_MARK, findData, joinData } from './event-data.js';
 import { createEventSplitter } from './event-splitter.js';
-
-/** As much as an event may have on its way through the gateway. */
-const MAX_EVENT_BYTES = 32 * 1024 * 1024;
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Reads the events of a `text/event-stream`, for who answers in another format. */
 export interface EventTexts {
@@ -15,7 +11,7 @@ export interface EventTexts {
 }
 
 export function createEventTexts(): EventTexts {
-  const splitter = createEventSplitter(MAX_EVENT_BYTES);
+  const splitter = createEventSplitter();
   let first = true;
 
   function textOf(bytes: Buffer, start: number, end: number): string | undefined {
