@@ -1,15 +1,23 @@
 /** Of longer names two edits may be a slip; of shorter ones they make another word. */
 const LONG_NAME = 6;
+const MOST_EDITS = 2;
 
 /**
  * The known name that another one may be a slip of: nearest by edits (a letter too many, too few, another one, or two
  * neighbours swapped), of which a name of six letters or more may have two and a shorter one a single one.
+ * @param mayBeMeant Whether a name as near as that is one that may be meant. Default: each is.
  */
-export function nearestName(name: string, known: Iterable<string>): string | undefined {
+export function nearestName(
+  name: string,
+  known: Iterable<string>,
+  mayBeMeant: (candidate: string) => boolean = () => true,
+): string | undefined {
   let nearest: { name: string; edits: number } | undefined;
   for (const candidate of known) {
+    // Of most pairs their lengths tell, without all letters of both.
+    if (Math.abs(name.length - candidate.length) > MOST_EDITS) continue;
     const edits = countEdits(name, candidate);
-    if (edits > (candidate.length < LONG_NAME ? 1 : 2)) continue;
+    if (edits > (candidate.length < LONG_NAME ? 1 : MOST_EDITS) || !mayBeMeant(candidate)) continue;
     if (!nearest || edits < nearest.edits) nearest = { name: candidate, edits };
   }
   return nearest?.name;

@@ -47,10 +47,7 @@ function isForeign(name: string, value: string): boolean {
 }
 
 function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
-  const near = nearestName(
-    name,
-    [...known].filter((candidate) => mayBeMeant(name, candidate)),
-  );
+  const near = nearestName(name, known, (candidate) => mayBeMeant(name, candidate));
   if (near !== undefined) return [`${name} is no setting; ${near} is.`];
   const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
   if (prefix === undefined) return [];

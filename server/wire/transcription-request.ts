@@ -58,11 +58,17 @@ export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'tr
   };
 }
 
-const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
+/** Read when first asked for: that takes longer than loading most of the gateway's files. */
+let languages: Intl.DisplayNames | undefined;
+
+function isLanguage(code: string): boolean {
+  languages ??= new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
+  return /^[a-z]{2}$/.test(code) && languages.of(code) !== undefined;
+}
 
 function readLanguage(text: string | undefined): string | undefined {
   const code = text?.toLowerCase();
-  if (code === undefined || (/^[a-z]{2}$/.test(code) && languages.of(code) !== undefined)) return code;
+  if (code === undefined || isLanguage(code)) return code;
   throw invalid('language', 'a language code of two letters (ISO 639-1), e.g. "en"');
 }
 
