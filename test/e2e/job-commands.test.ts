@@ -20,21 +20,19 @@ const SECRET = 'a lighthouse that nobody else is to know of';
 const UNKNOWN = `imgjob_${'0'.repeat(32)}`;
 
 describeOnStacks('mediagate jobs beside a server', (stack) => {
-  let dataFolder: string;
+  let dataFolder = '';
   let place: StackPlace;
   let upstream: ImageUpstream;
-  let left: ImageUpstreamRequest[];
+  let left: ImageUpstreamRequest[] = [];
   let environment: Environment;
   let state: State;
   let gateway: GatewayProcess;
   let key: MadeKey;
 
-  beforeEach(async () => {
+  before(async () => {
     dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-data-'));
     place = await stack.place();
-    left = [];
     upstream = await startImageUpstream({ onLeft: (request) => left.push(request) });
-    upstream.behave(() => ({ does: 'stall' }));
     environment = {
       ...place.environment,
       IMAGE_UPSTREAM_URL: upstream.baseUrl,
@@ -45,12 +43,17 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     gateway = await startGatewayProcess({ dataFolder, environment });
     key = await gateway.makeKey({ grants: ['images', 'extract'] });
   });
-  afterEach(async () => {
-    await gateway.kill();
-    await state.close();
-    await upstream.close();
-    await place.remove();
-    await rm(dataFolder, { recursive: true, force: true });
+  beforeEach(() => {
+    left = [];
+    upstream.reset();
+    upstream.behave(() => ({ does: 'stall' }));
+  });
+  after(async () => {
+    await gateway?.kill();
+    await state?.close();
+    await upstream?.close();
+    await place?.remove();
+    if (dataFolder !== '') await rm(dataFolder, { recursive: true, force: true });
   });
 
   const run = (...args: string[]): Promise<CommandResult> =>
@@ -140,6 +143,21 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(gateway.output()).not.to.contain('lost its lease');
   });
 
+  it('say that a worker is gone, and that its job runs again', async () => {
+    const id = await submit();
+    await until(() => upstream.requests.length === 1);
+    await gateway.kill();
+    expect((await run('list')).stdout).to.match(new RegExp(`${id} .* its worker has ended; waits for another\n`));
+    gateway = await startGatewayProcess({ dataFolder, environment });
+    await until(() => upstream.requests.length === 2);
+    expect((await run('show', id)).stdout).to.match(/\nruns +2, of which 1 cut off\n/);
+    expect((await run('cancel', id)).code).to.equal(0);
+    await until(() => left.length === 2);
+  });
+
+  // What follows asks nothing of the database that was not asked of it above.
+  if (stack.name !== 'SQLite and a folder') return;
+
   it('stop the upstream as the API does, and free the worker', async () => {
     const [byCommand, byApi] = [await submit(), await submit()];
     await until(() => upstream.requests.length === 1);
@@ -163,17 +181,6 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect((await run('show', after)).stdout).to.match(/\ncharge +1 × gen-img-2, .*outputTokens 1,056/);
     const refused = await run('cancel', after);
     expect(refused).to.deep.equal({ code: 1, stdout: '', stderr: 'mediagate: This job has completed already.\n' });
-  });
-
-  it('say that a worker is gone, and that its job runs again', async () => {
-    const id = await submit();
-    await until(() => upstream.requests.length === 1);
-    await gateway.kill();
-    expect((await run('list')).stdout).to.match(new RegExp(`${id} .* its worker has ended; waits for another\n`));
-    gateway = await startGatewayProcess({ dataFolder, environment });
-    await until(() => upstream.requests.length === 2);
-    expect((await run('show', id)).stdout).to.match(/\nruns +2, of which 1 cut off\n/);
-    expect((await run('cancel', id)).code).to.equal(0);
   });
 
   it('say why a job failed', async () => {
