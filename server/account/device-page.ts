@@ -7,7 +7,7 @@ import type { BodyBudget } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
 import { type Page, seeOther, sendPage } from '../site/page.js';
-import { deviceAnswerPage, deviceCodePage, deviceDonePage } from '../site/pages/device.js';
+import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage } from '../site/pages/device.js';
 import type { SessionDesk } from './sessions.js';
 import type { SiteAddress } from './site-address.js';
 
@@ -38,13 +38,14 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
   }
 
   router.get('/device', markPage, async (context: RequestContext) => {
-    const { user_code: given } = context.query;
+    const { user_code: given, answered } = context.query;
     const code = typeof given === 'string' && isCode(given) ? given : undefined;
     const signedIn = await sessions.find(context);
     if (!signedIn) {
       const here = code === undefined ? '/device' : `/device?user_code=${code}`;
       return seeOther(context, `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
     }
+    if (isAnswer(answered)) return sendPage(context, deviceDonePage(answered));
     if (given === undefined) return sendPage(context, deviceCodePage());
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
@@ -57,20 +58,26 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Answer this in a browser.');
     const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, keyId: user.id };
     const { user_code: code = '', answer } = await readForm(context.req, context.res, limits);
-    if (answer !== 'approve' && answer !== 'deny') {
+    if (!isAnswer(answer)) {
       throw new GatewayError('invalid_value', 'answer must be approve or deny.', { param: 'answer' });
     }
     const grant = isCode(code) ? await findGrant(context, user, code) : undefined;
     const taken =
       grant && (await (answer === 'approve' ? deviceGrants.approve(code, user.id) : deviceGrants.deny(code)));
-    if (!grant || !taken) context.status = 404;
-    sendPage(context, grant && taken ? deviceDonePage(grant.clientName, answer) : deviceCodePage(code));
+    // To a page of its own: one that is loaded again would send the form again.
+    if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
+    context.status = 404;
+    sendPage(context, deviceCodePage(code));
   });
 }
 
 /** As people read it best: `BCDF-GHJK`. */
 export function showUserCode(code: string): string {
   return `${code.slice(0, 4)}-${code.slice(4)}`;
+}
+
+function isAnswer(text: unknown): text is DeviceAnswer {
+  return text === 'approve' || text === 'deny';
 }
 
 function isCode(text: string): boolean {

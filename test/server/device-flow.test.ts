@@ -87,9 +87,13 @@ describeOnStacks('the device flow', (stack) => {
     const waiting = await poll(json.device_code);
     expect(waiting.status).to.equal(400);
     expect(waiting.json).to.deep.include({ error: 'authorization_pending', interval: 5 });
-    const page = await answer(browser, json.user_code.toLowerCase().replace('-', ' '), 'approve');
-    expect(page.status).to.equal(200);
-    expect(page.text).to.contain('It is connected');
+    const answered = await answer(browser, json.user_code.toLowerCase().replace('-', ' '), 'approve');
+    expect(answered.status).to.equal(303);
+    for (const time of ['once', 'loaded again']) {
+      const page = await browser.send(answered.location ?? '');
+      expect(page.status, time).to.equal(200);
+      expect(page.text, time).to.contain('It is connected');
+    }
     const both = await Promise.all([poll(json.device_code), poll(json.device_code)]);
     const tokens = both.flatMap(({ json: body }) => (body.access_token ? [body.access_token] : []));
     expect(tokens).to.have.length(1);
@@ -135,7 +139,8 @@ describeOnStacks('the device flow', (stack) => {
   it('says so where somebody refuses', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
-    expect((await answer(browser, json.user_code, 'deny')).text).to.contain('It was denied');
+    const { location } = await answer(browser, json.user_code, 'deny');
+    expect((await browser.send(location ?? '')).text).to.contain('It was denied');
     expect((await poll(json.device_code)).json.error).to.equal('access_denied');
   });
 

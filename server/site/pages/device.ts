@@ -44,11 +44,13 @@ export function deviceAnswerPage({ clientName, label, userCode, shownCode }: Dev
   );
 }
 
-export function deviceDonePage(clientName: string, answer: 'approve' | 'deny'): Page {
+export type DeviceAnswer = 'approve' | 'deny';
+
+export function deviceDonePage(answer: DeviceAnswer): Page {
   const [title, words] =
     answer === 'approve'
-      ? ['It is connected', html`<bdi>${clientName}</bdi> continues by itself. You can close this page.`]
-      : ['It was denied', html`<bdi>${clientName}</bdi> was not connected. You can close this page.`];
+      ? ['It is connected', 'The program continues by itself. You can close this page.']
+      : ['It was denied', 'The program was not connected. You can close this page.'];
   return devicePage(
     title,
     words,
