@@ -93,6 +93,12 @@ export function addExtractRoutes(
     polls.admit(id);
     sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
   });
+
+  router.delete('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: ParamsContext) => {
+    const { id, accountId } = keyOf(context);
+    polls.admit(id);
+    sendJob(context, await gateway.cancelExtractionJob(context.params.id ?? '', accountId));
+  });
 }
 
 function isAsync(gateway: Gateway, platform: string): boolean {
