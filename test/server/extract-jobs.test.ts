@@ -195,6 +195,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
         'overloaded_error',
       ]);
       expect(Number(full.headers.get('retry-after'))).to.be.greaterThan(0);
+      expect(full.json).to.include({ ok: false, platform: 'bazaar', input_url: body.url });
     }
     const joined = await app.extract(limited, { url: productLink(2), async_mode: true });
     expect(joined.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
@@ -202,6 +203,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     const over = await app.extract(limited, { url: productLink(2), async_mode: true });
     expect([over.status, over.json.error.code]).to.deep.equal([429, 'rate_limit_exceeded']);
     expect(Number(over.headers.get('retry-after'))).to.be.within(1, 60);
+    expect(over.json).to.include({ ok: false, platform: 'bazaar', input_url: productLink(2) });
   });
 
   it('takes exactly as many slots as there are for 40 jobs asked for at once', async () => {
