@@ -24,7 +24,7 @@ import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
-import { createExtractionJobs } from './extraction/extraction-jobs.js';
+import { createExtractionJobs, type ExtractionJobs } from './extraction/extraction-jobs.js';
 import type {
   AudioFile,
   AudioFileRequest,
@@ -225,6 +225,12 @@ export interface Gateway extends AsyncDisposable {
   /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
   extractionJob(id: string, accountId: string): Promise<ExtractionJob>;
   /**
+   * Ends a job that is queued or running. Where other accounts asked for it as well, it goes on for them, and this one has it no
+   * more. One that was cancelled before is answered the same again.
+   * @throws GatewayError `job_not_found`, `job_already_terminal`.
+   */
+  cancelExtractionJob(id: string, accountId: string): Promise<ExtractionJob>;
+  /**
    * Whether there is room for any of it, without any request to a source: for those who take slots before the work.
    * @throws GatewayError `queue_full` where every link would need a place in the queue, which has none.
    */
@@ -387,6 +393,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     return closing;
   };
 
+  function offeredJobs(): ExtractionJobs {
+    if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
+    return jobs;
+  }
+
   try {
     await host.load(options.plugins);
   } catch (error) {
@@ -401,10 +412,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     extract: (request) => extraction.extract(request),
     submitExtraction: (request) => submissions.submit(request),
     extractBatch: (request) => submissions.submitBatch(request),
-    async extractionJob(id, accountId) {
-      if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
-      return jobs.find(id, accountId);
-    },
+    extractionJob: async (id, accountId) => offeredJobs().find(id, accountId),
+    cancelExtractionJob: async (id, accountId) => offeredJobs().cancel(id, accountId),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
     async audioFile(request) {

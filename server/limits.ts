@@ -45,10 +45,14 @@ export function acceptSlot(response: ServerResponse, { slots, limit }: SlotReque
     throw new GatewayError('rate_limit_exceeded', message);
   }
   response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
-  const needed = slots > 1 ? ` ${slots} are needed and ${answer.remaining} are free.` : '';
-  throw new GatewayError('rate_limit_exceeded', `This API key may make ${limit} requests in 60 seconds.${needed}`, {
-    retryAfterSeconds: answer.retryAfterMs / 1000,
-  });
+  const needed = slots > 1 ? ` It has ${answer.remaining} left, and ${slots} are needed.` : '';
+  throw new GatewayError(
+    'rate_limit_exceeded',
+    `This API key may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,
+    {
+      retryAfterSeconds: answer.retryAfterMs / 1000,
+    },
+  );
 }
 
 /** As `draft-ietf-httpapi-ratelimit-headers` has it, and as clients of model vendors know it. */

@@ -2,7 +2,7 @@ import { GatewayError } from 'mediagate';
 import type { RequestContext } from './middleware/request-state.js';
 import { readPreferences } from './wire/preferences.js';
 
-const MAX_WAIT_SECONDS = 60;
+export const MAX_WAIT_SECONDS = 60;
 
 /**
  * Seconds that an answer may be held back, as `?wait=` or `Prefer: wait=` has it; 0 where neither is there.

@@ -56,6 +56,10 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],
   'POST /v1/extract': ['`extract`', 'A public link in, a structured document out; of shop links also as a job.'],
   'GET /v1/extract/jobs/:id': ['`extract`', 'How a background job is doing, and its document once there is one.'],
+  'DELETE /v1/extract/jobs/:id': [
+    '`extract`',
+    'Cancels a background job that has not ended, for the account that asks.',
+  ],
   'POST /v1/audio/transcriptions': ['`audio`', 'A sound in, what is said in it out: JSON, text or subtitles.'],
   'POST /v1/audio/translations': ['`audio`', 'The same in English, whatever is spoken.'],
   'POST /v1/audio/speech': ['`audio`', 'A text in, speech out, while it is made.'],

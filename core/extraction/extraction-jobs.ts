@@ -25,6 +25,8 @@ export interface ExtractionJobs {
   accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
   /** @throws GatewayError `job_not_found`. */
   find(id: string, accountId: string): Promise<ExtractionJob>;
+  /** As {@link Gateway.cancelExtractionJob}. */
+  cancel(id: string, accountId: string): Promise<ExtractionJob>;
   /** Starts the workers of this process. */
   start(): void;
   /** Gives back what is running. Idempotent. */
@@ -102,6 +104,11 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     };
   }
 
+  async function viewOf(record: JobRecord | undefined): Promise<ExtractionJob> {
+    if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
+    return view(record, await store.active('extraction'));
+  }
+
   function resultOf({ summary, result }: JobRecord) {
     const item = itemOf(summary as ExtractionJobSummary);
     const { kept, stale } = result as JobResult;
@@ -127,9 +134,10 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
       return { slot: accepted.slot };
     },
     async find(id, accountId) {
-      const record = JOB_ID.test(id) ? await store.find(id, accountId) : undefined;
-      if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
-      return view(record, await store.active('extraction'));
+      return viewOf(JOB_ID.test(id) ? await store.find(id, accountId) : undefined);
+    },
+    async cancel(id, accountId) {
+      return viewOf(JOB_ID.test(id) ? await store.cancel(id, accountId) : undefined);
     },
     start() {
       const needed = registry.extractors.some(({ contribution }) => contribution.background);

@@ -13,6 +13,8 @@ import { createResultFiles, placeOfRun } from './result-files.js';
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
 const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
+/** A job of another kind is none of ours to end. */
+const JOB_ID = /^imgjob_/;
 /** Input images, the slowest model with its retries, decoding and storing. */
 const RUN_MS = 360_000;
 const QUEUED_MS = 60 * 60 * 1000;
@@ -173,7 +175,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     find: async (id, accountId) => look(existing(await store.find(id, accountId))),
     wait: async (id, accountId, wish) => look(existing(await store.waitFor(id, accountId, wish))),
     async cancel(id, accountId) {
-      const record = existing(await store.cancel(id, accountId));
+      const record = existing(JOB_ID.test(id) ? await store.cancel(id, accountId) : undefined);
       tidyLater(record, []);
       return view(record);
     },

@@ -5,7 +5,6 @@ import type { JobClock } from './job-clock.js';
 import { routeOfJobs } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
-import { ownedBy } from './job-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 import { createRowInsertScript } from './row-insert.js';
@@ -39,8 +38,6 @@ export interface Expiry {
 
 export interface Cancellation {
   id: string;
-  /** Only where it belongs to this account. Default: whoever it belongs to. */
-  accountId?: string;
   /** JSON. */
   error: string;
 }
@@ -89,13 +86,12 @@ export function createJobEndTable(
       return (engine === 'postgres' ? job.forNoKeyUpdate() : job).executeTakeFirst();
     },
 
-    cancel(queries: Kysely<Tables>, { id, accountId, error }: Cancellation): Promise<(Ended & ShownRow) | undefined> {
+    cancel(queries: Kysely<Tables>, { id, error }: Cancellation): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set({ state: 'cancelled', error, ...ENDED, finished_at: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
-        .$if(accountId !== undefined, (query) => query.where(ownedBy(accountId as string)))
         .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();
     },

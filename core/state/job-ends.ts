@@ -6,7 +6,9 @@ import type { Dispatcher } from './dispatcher.js';
 import { createGroupCommit } from './group-commit.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
+import type { JobClock } from './job-clock.js';
 import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
+import { kindOfJob } from './job-kinds.js';
 import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
@@ -20,7 +22,10 @@ const EXPIRED_ROWS = 500;
 export interface JobEnds {
   /** Has its slot filled in the same transaction. False where the run was no longer the job's; then the slot is left alone. */
   finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
-  /** @throws GatewayError `job_already_terminal`. */
+  /**
+   * Ends a job that nobody else asked for; of one that others asked for, the account is taken off it.
+   * @throws GatewayError `job_already_terminal`.
+   */
   cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
@@ -36,9 +41,10 @@ export interface JobEndsOptions {
   runTable: JobRunTable;
   endTable: JobEndTable;
   dispatcher: Dispatcher;
+  clock: JobClock;
 }
 
-export function createJobEnds({ database, table, runTable, endTable, dispatcher }: JobEndsOptions): JobEnds {
+export function createJobEnds({ database, table, runTable, endTable, dispatcher, clock }: JobEndsOptions): JobEnds {
   interface Finish {
     run: RunKey;
     outcome: Outcome;
@@ -85,18 +91,25 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
     },
 
     async cancel(id, accountId) {
-      const cancelled = await database.transaction(async (transaction) => {
-        const row = await endTable.cancel(transaction, { id, accountId, error: CANCELLED });
+      const kind = kindOfJob(id);
+      if (!kind) return undefined;
+      const done = await database.transaction(async (transaction) => {
+        // Nobody joins meanwhile who would then find it cancelled.
+        await play(transaction, table.lockKind(kind));
+        if (!(await endTable.lock(transaction, id))) return { row: undefined, ended: false };
+        const found = await table.find(transaction, id, accountId);
+        if (!found || hasEnded(found)) return { row: found, ended: false };
+        if (await table.leave(transaction, id, accountId)) {
+          const left = { state: 'cancelled', error: CANCELLED, finished_at: await clock.read(transaction) } as const;
+          return { row: { ...found, ...left }, ended: false };
+        }
+        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
         if (row) await settle(transaction, [row]);
-        return row;
+        return { row, ended: true };
       });
-      if (cancelled) {
-        dispatcher.ended(id);
-        return cancelled;
-      }
-      const found = await database.run((queries) => table.find(queries, id, accountId));
-      if (!found || found.state === 'cancelled') return found;
-      throw alreadyTerminal(found.state);
+      if (done.ended) dispatcher.ended(id);
+      if (!done.row || done.row.state === 'cancelled') return done.row;
+      throw alreadyTerminal(done.row.state);
     },
 
     async cancelAsOperator({ id, actor, note }) {
@@ -138,6 +151,10 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher 
       return ended.length;
     },
   };
+}
+
+function hasEnded({ state }: ShownRow): boolean {
+  return state !== 'queued' && state !== 'running';
 }
 
 function alreadyTerminal(state: JobState): GatewayError {

@@ -143,6 +143,22 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
         .compile();
     },
 
+    /**
+     * Takes an account off a job that others asked for as well, the first of whom takes its place where the job is its own. False
+     * where nobody else did. To be asked in a transaction that has {@link lockKind}.
+     */
+    async leave(queries: Queries, id: string, accountId: string): Promise<boolean> {
+      const joined = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
+      const heir = await joined.where('account_id', '<>', accountId).orderBy('account_id').limit(1).executeTakeFirst();
+      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', accountId);
+      const isOwn = (await own.executeTakeFirst()) !== undefined;
+      if (isOwn && !heir) return false;
+      const gone = isOwn && heir ? [accountId, heir.account_id] : [accountId];
+      if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
+      await queries.deleteFrom('job_owners').where('job_id', '=', id).where('account_id', 'in', gone).execute();
+      return true;
+    },
+
     async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
       const parameters = [id, accountId, accountId, ...clock.parameters()];
       const { rows } = await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters));

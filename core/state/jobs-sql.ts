@@ -71,7 +71,7 @@ export function createJobs({
   const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database, clock);
   const endTable = createJobEndTable(database, clock, createUsageTable(database.queries));
-  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher });
+  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock });
   const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const working = new Map<StartedWorkers, JobKind>();
@@ -118,7 +118,6 @@ export function createJobs({
     peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
     find,
     async cancel(id, accountId) {
-      if (!kindOfJob(id)) return undefined;
       const row = await ends.cancel(id, accountId);
       return row && toJobRecord(row);
     },

@@ -185,8 +185,9 @@ export interface Jobs {
   /** Undefined where there is no such job, or none of this account. */
   find(id: string, accountId: string): Promise<JobRecord | undefined>;
   /**
-   * Ends a job that is queued or running, for all it belongs to, and gives its quota back; never its slot. A job that was
-   * cancelled before is answered the same again. Undefined as in `find`.
+   * Ends a job that is queued or running, and gives its quota back; never its slot. Where other accounts asked for it as well, it
+   * goes on for them: the account is answered a cancelled job, and has none from then on. A job that was cancelled before is
+   * answered the same again. Undefined as in `find`.
    * @throws GatewayError `job_already_terminal` where it has completed or failed.
    */
   cancel(id: string, accountId: string): Promise<JobRecord | undefined>;

@@ -19,7 +19,7 @@ export const GATEWAY_ENDPOINTS: readonly Endpoint[] = [
   { name: 'imageFile', methods: ['GET'], path: '/v1/images/files/{filename}' },
   { name: 'capabilities', methods: ['GET'], path: '/v1/capabilities' },
   { name: 'extract', methods: ['POST'], path: '/v1/extract' },
-  { name: 'extractJob', methods: ['GET'], path: '/v1/extract/jobs/{job_id}' },
+  { name: 'extractJob', methods: ['GET', 'DELETE'], path: '/v1/extract/jobs/{job_id}' },
   { name: 'extractBatch', methods: ['POST'], path: '/v1/extract/batch' },
   { name: 'extractAudio', methods: ['GET'], path: '/v1/extract/audio/{name}.mp3' },
   { name: 'responses', methods: ['POST'], path: '/v1/responses' },

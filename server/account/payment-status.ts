@@ -35,7 +35,10 @@ export function addPaymentStatusRoute(router: Router<RequestState>, options: Pay
     looks.admit(address);
     const waitMs = readWait(context) * 1_000;
     const { code } = query;
-    if (code === undefined) throw new GatewayError('missing_required_parameter', 'code is missing.', { param: 'code' });
+    if (code === undefined) {
+      const message = 'code is missing: send the code of an order, as in ?code=MG7K3M9QXD.';
+      throw new GatewayError('missing_required_parameter', message, { param: 'code' });
+    }
     if (!isOrderCode(code)) throw new GatewayError('order_not_found', 'There is no such order.');
     let order = await payments.look(code);
     const leave = waitMs > 0 && isOpen(order) && !drain.aborted ? waiting.enter(address) : undefined;

@@ -40,7 +40,8 @@ export async function listJobsCommand(settings: Settings, options: ListJobsOptio
   if (json) printJson(list.jobs.map((job) => describeJob(job, list)));
   else {
     const rows = list.jobs.map((job) => row(job, list));
-    const table = rows.length === 0 ? 'There are no such jobs.' : renderTable(HEAD, rows);
+    const none = state ? 'There are no such jobs.' : 'No such job waits or runs; --state lists those that have ended.';
+    const table = rows.length === 0 ? none : renderTable(HEAD, rows);
     print(`${table}\n\n${counts.join('\n')}\n`);
   }
   return 0;

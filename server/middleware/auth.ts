@@ -52,9 +52,11 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
       context.state.key = key;
       const { grants, rpm } = key;
-      if (wanted && (!wanted.some((one) => grants.includes(one)) || rpm === 0)) {
+      if (wanted && !wanted.some((one) => grants.includes(one))) {
         throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
       }
+      if (wanted && rpm === 0)
+        throw new GatewayError('route_not_allowed', 'This API key may make 0 requests a minute.');
       return next();
     }
 

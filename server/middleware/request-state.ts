@@ -10,8 +10,8 @@ export interface RequestState {
   key?: ApiKeyRecord;
   /** The key that a page of the site acts with; set once its session is known to be good. */
   playedKey?: ApiKeyRecord;
-  /** Set on link-data routes: their errors name the link. */
-  link?: { inputUrl?: string };
+  /** Set on link-data routes: their errors name the link and, once it is known, its platform. */
+  link?: { inputUrl?: string; platform?: string };
   /** Set on routes of models: their failures are classed as model vendors do. */
   model?: true;
   /** Set on routes that another vendor's SDK speaks to: their errors have its shape. */

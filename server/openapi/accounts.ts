@@ -1,5 +1,6 @@
 import { Type } from 'mediagate';
 import type { TSchema } from 'typebox';
+import { MAX_WAIT_SECONDS } from '../wait-query.js';
 import { KeyBodySchema, RotationBodySchema } from '../wire/account-key.js';
 import { PaymentBodySchema } from '../wire/payment.js';
 import { IDEMPOTENCY, type Operation, type Operations } from './operation.js';
@@ -144,7 +145,10 @@ export const PAYMENTS: Operations = {
     access: 'none',
     query: {
       code: { schema: Text, description: 'Code of the order.', required: true },
-      wait: { schema: Type.Integer({ minimum: 0 }), description: 'Seconds to hold on while nothing changes.' },
+      wait: {
+        schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
+        description: 'Seconds to hold on while nothing changes.',
+      },
     },
     errors: ['order_not_found', 'rate_limit_exceeded'],
   }),

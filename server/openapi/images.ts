@@ -1,4 +1,5 @@
 import { Type } from 'mediagate';
+import { MAX_WAIT_SECONDS } from '../wait-query.js';
 import { ImageBodySchema } from '../wire/image-request.js';
 import { answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, type Operations } from './operation.js';
@@ -53,7 +54,12 @@ export const IMAGES: Operations = {
     tag: 'Images',
     summary: 'How an image job is doing',
     access: 'key',
-    query: { wait: { schema: Type.Integer({ minimum: 0 }), description: 'Seconds to hold on while it is open.' } },
+    query: {
+      wait: {
+        schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
+        description: 'Seconds to hold on while it is open.',
+      },
+    },
     headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where nothing changed.' },
     answers: { 200: job, 304: { description: 'Nothing changed.' } },
     errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],

@@ -53,6 +53,19 @@ export const LINK_DATA: Operations = {
     },
     errors: ['job_not_found', 'rate_limit_exceeded'],
   },
+  'DELETE /v1/extract/jobs/:id': {
+    tag: 'Link data',
+    summary: 'Cancels a background job that has not ended',
+    access: 'linkKey',
+    answers: {
+      200: {
+        description:
+          'The job, cancelled. Where other accounts wait for it, it goes on for them, and is 404 for this one.',
+        schema: answerSchema('Extraction'),
+      },
+    },
+    errors: ['job_not_found', 'job_already_terminal', 'rate_limit_exceeded'],
+  },
   'GET /v1/extract/audio/:name.mp3': {
     tag: 'Link data',
     summary: 'The MP3 of a video; made at the first request',

@@ -49,15 +49,22 @@ export function addExtractRoutes(
     const body = checkExtractBody(sent);
     const wanted = decodeExtract(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
-    gateway.match(body.url);
+    match(context, body);
     await takeSlot(windows, response, { key: keyOf(context), family: FAMILY });
     sendResult(context, body, await gateway.extract(wanted));
   });
 
+  /** Whatever is refused from here on names the platform. */
+  function match({ state }: RequestContext, { url }: ExtractBody) {
+    const matched = gateway.match(url);
+    state.link = { inputUrl: url, platform: matched.platform };
+    return matched;
+  }
+
   /** The slot goes with the job where the link alone says that there may be one; else it is taken before any work. */
   async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
     const key = keyOf(context);
-    const { platform, link } = gateway.match(body.url);
+    const { platform, link } = match(context, body);
     const isJob = link.kind !== 'short_link' && isAsync(gateway, platform);
     const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
     const { requestId } = context.state;
@@ -92,6 +99,12 @@ export function addExtractRoutes(
     const { id, accountId } = keyOf(context);
     polls.admit(id);
     sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
+  });
+
+  router.delete('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: ParamsContext) => {
+    const { id, accountId } = keyOf(context);
+    polls.admit(id);
+    sendJob(context, await gateway.cancelExtractionJob(context.params.id ?? '', accountId));
   });
 }
 

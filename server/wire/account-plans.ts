@@ -6,7 +6,8 @@ export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible,
   return {
     version: API_VERSION,
     publicPriceTablesVisible,
-    plans,
+    // What it is called comes first, for people who read it.
+    plans: plans.map(({ id, name, ...terms }) => ({ id, name, ...terms })),
     freeTier,
     payAsYouGo: { eligible: false, packages: [], ratesPerMillionTokens: [] },
     prices: publicPriceTablesVisible ? prices : [],

@@ -158,7 +158,7 @@ export interface ErrorContext {
   /** Set where somebody is not signed in: they are told where to. */
   loginUrl?: string;
   /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
-  link?: { inputUrl?: string };
+  link?: { inputUrl?: string; platform?: string };
   /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
   imageJob?: { id: string; failed: boolean };
   /** Set where it was the rolling window of the key that refused; a plan's quota or a guard is another policy. */
@@ -196,7 +196,7 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
   return JSON.stringify({
     ok: false,
     error: told ? { ...body, reason: error.reason, retryable: error.retryable, attempts: error.attempts } : body,
-    platform: error.platform,
+    platform: error.platform ?? context.link.platform,
     input_url: context.link.inputUrl,
   });
 }
@@ -274,7 +274,7 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
     ...(context.overWindow && { 'violated-policies': ['rpm'] }),
     ...(context.imageJob && { job_id: context.imageJob.id }),
     ...(context.link && {
-      platform: error.platform,
+      platform: error.platform ?? context.link.platform,
       input_url: context.link.inputUrl,
       reason: error.reason,
       retryable: error.retryable,

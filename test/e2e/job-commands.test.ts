@@ -139,7 +139,9 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
       running,
       waiting,
     ]);
-    expect((await run('list')).stdout).to.match(/^There are no such jobs\.\n\nimage: 0 queued.*, 2 cancelled\n/);
+    expect((await run('list')).stdout).to.match(
+      /^No such job waits or runs; --state lists those that have ended\.\n\nimage: 0 queued.*, 2 cancelled\n/,
+    );
     expect(gateway.output()).not.to.contain('lost its lease');
   });
 

@@ -82,6 +82,10 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
       expect(answer.headers.get('ratelimit')).to.equal(null);
       expect((await app.request('/v1/capabilities', { headers: { 'x-api-key': key } })).status).to.equal(403);
     }
+    expect((await app.extract(images, { url: LINK })).json.error.message).to.include(
+      'not granted this route (extract)',
+    );
+    expect((await app.extract(none, { url: LINK })).json.error.message).to.include('0 requests a minute');
   });
 
   it('checks the key before it reads, types or measures the body', async () => {

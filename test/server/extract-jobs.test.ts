@@ -195,6 +195,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
         'overloaded_error',
       ]);
       expect(Number(full.headers.get('retry-after'))).to.be.greaterThan(0);
+      expect(full.json).to.include({ ok: false, platform: 'bazaar', input_url: body.url });
     }
     const joined = await app.extract(limited, { url: productLink(2), async_mode: true });
     expect(joined.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
@@ -202,6 +203,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     const over = await app.extract(limited, { url: productLink(2), async_mode: true });
     expect([over.status, over.json.error.code]).to.deep.equal([429, 'rate_limit_exceeded']);
     expect(Number(over.headers.get('retry-after'))).to.be.within(1, 60);
+    expect(over.json).to.include({ ok: false, platform: 'bazaar', input_url: productLink(2) });
   });
 
   it('takes exactly as many slots as there are for 40 jobs asked for at once', async () => {
@@ -250,7 +252,40 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.request(`/v1/extract/jobs/${id}`)).status).to.equal(401);
     expect((await app.poll(await app.makeKey({ grants: ['images'] }), id)).status).to.equal(403);
     expect((await app.request(`/v1/extract/jobs/${id}`, { headers: { 'x-api-key': key } })).status).to.equal(200);
-    expect((await app.request(`/v1/extract/jobs/${id}`, { method: 'DELETE' })).status).to.equal(405);
+  });
+
+  it('cancels a job for the account that asks, and for good with the last one', async () => {
+    const other = await app.makeKey({}, { accountId: 'other' });
+    const remove = (id: string, headers: Record<string, string>) =>
+      app.request(`/v1/extract/jobs/${id}`, { method: 'DELETE', headers });
+    const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
+    const id = json.data.job.job_id;
+    expect((await remove(id, {})).status).to.equal(401);
+    const foreign = await remove(id, { 'x-api-key': other });
+    expect([foreign.status, foreign.json.error.code]).to.deep.equal([404, 'job_not_found']);
+    await app.extract(other, { url: productLink(1), async_mode: true });
+    const left = await remove(id, { 'x-api-key': other });
+    expect(left.status).to.equal(200);
+    expect(left.json).to.include({ ok: false, platform: 'bazaar', extraction_method: 'background_job' });
+    expect(left.json.error).to.deep.include({ code: 'cancelled', type: 'conflict_error', retryable: false });
+    expect(left.json.data.job).to.include({ job_id: id, status: 'cancelled', poll_after_seconds: 0 });
+    expect(left.headers.has('retry-after')).to.equal(false);
+    expect((await app.poll(other, id)).status).to.equal(404);
+    expect((await app.poll(key, id)).json.data.job.status).to.be.oneOf(['queued', 'processing']);
+
+    for (let times = 0; times < 2; times += 1) {
+      const cancelled = await remove(id, { authorization: `Bearer ${key}` });
+      expect([cancelled.status, cancelled.json.data.job.status]).to.deep.equal([200, 'cancelled']);
+      expect(cancelled.json.data.queue.active).to.equal(0);
+    }
+    const done = await app.extract(key, { url: productLink(2), async_mode: true });
+    await until(() => shelf.fetches.includes('2'));
+    await shelf.deliver(inventedProduct('1'));
+    await shelf.deliver(inventedProduct('2'));
+    await app.ended(key, done.json.data.job.job_id);
+    const late = await remove(done.json.data.job.job_id, { 'x-api-key': key });
+    expect([late.status, late.json.error.code]).to.deep.equal([409, 'job_already_terminal']);
+    expect(late.headers.get('x-should-retry')).to.equal('false');
   });
 
   it('knows no job by an id that is none, whatever it looks like', async () => {

@@ -292,6 +292,13 @@ describe('the image service', () => {
     expect((await gateway.images.find(id, ACCOUNT)).state).to.equal('cancelled');
   });
 
+  it('ends no job of another kind', async () => {
+    const job = { kind: 'extraction', accountId: ACCOUNT, summary: {}, input: null, maxActive: 10 } as const;
+    const id = (await state.jobs.accept({ job })).job?.id ?? '';
+    expect(await rejection(gateway.images.cancel(id, ACCOUNT))).to.include({ code: 'job_not_found' });
+    expect(await state.jobs.find(id, ACCOUNT)).to.include({ state: 'queued' });
+  });
+
   it('calls a picture that cannot be decoded the fault of the model', async () => {
     const id = await submit();
     await darkroom.develop({ bytes: Buffer.from('<html>One moment</html>'), contentType: 'image/png' });

@@ -152,6 +152,49 @@ for (const engine of engines) {
       expect(await state.jobs.find(id, 'account40')).to.equal(undefined);
     });
 
+    it('takes an account that cancels off a job that others asked for, and ends the job with the last of them', async () => {
+      const { id } = await accept('same');
+      for (const accountId of ['one', 'two', 'three']) await accept('same', { accountId });
+      let signal: AbortSignal | undefined;
+      work(async (_job, given) => {
+        signal = given;
+        await new Promise((resolve) => given.addEventListener('abort', resolve));
+      });
+      while (!signal) await turn();
+      for (const [gone, left] of [
+        ['one', ['two', 'three']],
+        ['three', ['two']],
+      ] as const) {
+        const cancelled = await state.jobs.cancel(id, gone);
+        expect(cancelled).to.include({ id, state: 'cancelled' });
+        expect(cancelled?.error).to.include({ code: 'cancelled', retryable: false });
+        expect(cancelled?.finishedAt).to.equal(clock.now());
+        expect(await state.jobs.find(id, gone)).to.equal(undefined);
+        expect(await state.jobs.cancel(id, gone)).to.equal(undefined);
+        for (const accountId of left) expect(await state.jobs.find(id, accountId)).to.include({ state: 'running' });
+      }
+      expect(signal.aborted).to.equal(false);
+      expect((await state.jobs.list({ limit: 1 })).jobs[0]).to.include({ id, accountId: 'two', joined: 0 });
+      expect((await accept('same')).id, 'may come back').to.equal(id);
+      await state.jobs.cancel(id, 'two');
+      await state.jobs.cancel(id, 'one');
+      while (!signal.aborted) await turn();
+      expect(await state.jobs.find(id, 'one')).to.include({ id, state: 'cancelled' });
+      expect((await accept('same')).id).not.to.equal(id);
+    });
+
+    it('never cancels a job that somebody joins at that moment', async () => {
+      const other = await node();
+      for (let round = 0; round < 20; round += 1) {
+        const { id } = await accept(`round ${round}`);
+        const [, joined] = await Promise.all([
+          state.jobs.cancel(id, 'one'),
+          accept(`round ${round}`, { accountId: 'two' }, other),
+        ]);
+        expect(await state.jobs.find(joined.id, 'two')).to.include({ state: 'queued' });
+      }
+    });
+
     it('lists the latest that an account asked for, newest first, of all kinds and states, without results', async () => {
       const done = await accept('a');
       const workers = work(async () => 'a large result');
