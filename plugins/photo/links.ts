@@ -143,7 +143,7 @@ function isUsername(segment: string): boolean {
 
 function kindOf(segments: readonly string[], shortcode: string | undefined): string {
   const [first = '', second = ''] = segments;
-  if (shortcode !== undefined) return 'a link with something else in the place of the shortcode';
+  if (shortcode !== undefined) return 'one with a malformed shortcode';
   if (first === '') return 'the home page';
   if (first === 'reels' && second === 'audio') return 'a list of reels that use a sound';
   if (Object.hasOwn(KINDS, first)) return KINDS[first] ?? '';

@@ -103,7 +103,7 @@ function idOfAttribution(url: URL): string | null | undefined {
 
 function kindOf(segments: readonly string[], id: string | null | undefined): string {
   const first = segments[0] ?? '';
-  if (id) return 'a link with something else in the place of the video id, which has 11 letters, digits, - or _';
+  if (id) return 'one with a malformed video id (11 letters, digits, - or _ are one)';
   if (first.startsWith('@')) return 'a channel';
   if (first === '') return 'the home page';
   return (Object.hasOwn(KINDS, first) && KINDS[first]) || 'another page of the site';

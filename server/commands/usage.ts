@@ -51,7 +51,7 @@ function sumRow(totals: readonly UsageTotal[]): string[] {
 function cells(counts: UsageCounts): string[] {
   const { requests, failed, inputTokens, outputTokens, seconds, characters, images, estimated } = counts;
   const other = [
-    ...(images > 0 ? [`${grouped(images)} images`] : []),
+    ...(images > 0 ? [images === 1 ? '1 image' : `${grouped(images)} images`] : []),
     ...(seconds > 0 ? [`${grouped(seconds)} s`] : []),
     ...(characters > 0 ? [`${grouped(characters)} characters`] : []),
   ];
