@@ -1,0 +1,190 @@
+import {
+  type Clock,
+  type HttpClient,
+  type Images,
+  isGatewayError,
+  type Logger,
+  leaveScope,
+  type Webhooks,
+  type WebhookTry,
+} from 'mediagate';
+import { encodeWebhookEvent, webhookIdOf } from '../wire/webhook-event.js';
+import type { WebhookSecrets } from './secrets.js';
+import { signatureFields } from './signature.js';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** After the first try, the second, and so on; the try after the last pause is the last. README says them. */
+const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+/** Of one try, everything included; the lease outlasts it. */
+const TRY_MS = 15 * SECOND;
+const LEASE_MS = MINUTE;
+const ROUND_MS = SECOND;
+/** Of this process. */
+const MOST_TRIES = 64;
+/** So that an account whose receivers hang holds up nobody else. */
+const MOST_OF_ACCOUNT = 8;
+/** Events of one account that may wait for a further try, over all processes. */
+const MOST_WAITING = 1_000;
+/** For tries under way when the process ends; the others are made by somebody else at once. */
+const STOP_MS = 3 * SECOND;
+const GONE = 410;
+
+/** `delivered`; `postponed`, a further try follows; `gone`, the receiver wants no more of it; `given_up`. */
+export type WebhookOutcome = 'delivered' | 'postponed' | 'gone' | 'given_up';
+
+export interface WebhookDeliveryOptions {
+  webhooks: Webhooks;
+  images: Pick<Images, 'find'>;
+  secrets: Pick<WebhookSecrets, 'signing'>;
+  /** Guards every address, and has a deadline of its own. */
+  client: HttpClient;
+  /** Public address of this gateway, without a trailing slash. */
+  baseUrl(): string;
+  clock: Clock;
+  logger: Logger;
+  /** Told what came of each try. Default: nobody is. */
+  tried?(outcome: WebhookOutcome): void;
+  /** Default: those of the README. Given by tests, as the following. */
+  pausesMs?: readonly number[];
+  tryMs?: number;
+  leaseMs?: number;
+  roundMs?: number;
+  mostWaiting?: number;
+}
+
+export interface WebhookDelivery {
+  /** Begins no more tries, and gives back those that do not end within moments. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Delivers what is due, whoever wrote it down, each event by one process at a time. */
+export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
+  const { webhooks, images, secrets, client, baseUrl, clock, logger, tried } = options;
+  const { pausesMs = PAUSES_MS, tryMs = TRY_MS, leaseMs = LEASE_MS, roundMs = ROUND_MS } = options;
+  const { mostWaiting = MOST_WAITING } = options;
+  const underWay = new Set<Promise<void>>();
+  const ofAccount = new Map<string, number>();
+  const closing = new AbortController();
+  const aborting = new AbortController();
+  let isAway = false;
+
+  /** Begins all that may be begun now. */
+  async function takeDue(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const most = MOST_TRIES - underWay.size;
+      if (most === 0) return;
+      const except = [...ofAccount].filter(([, count]) => count >= MOST_OF_ACCOUNT).map(([accountId]) => accountId);
+      const due = await webhooks.takeDue({ most, except, leaseMs });
+      if (due.length === 0) return;
+      for (const one of due) begin(one);
+    }
+  }
+
+  let taking: Promise<void> | undefined;
+  /** Never rejects. */
+  function take(): Promise<void> {
+    taking ??= takeDue()
+      .then(() => {
+        isAway = false;
+      }, reportAway)
+      .finally(() => {
+        taking = undefined;
+      });
+    return taking;
+  }
+
+  function reportAway(error: unknown): void {
+    if (!isAway) logger.warn('webhooks wait for the database', { error });
+    isAway = true;
+  }
+
+  function begin(one: WebhookTry): void {
+    const { accountId } = one;
+    ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1);
+    const ended = deliver(one)
+      // Its lease brings it back.
+      .catch(reportAway)
+      .finally(() => {
+        const left = (ofAccount.get(accountId) ?? 1) - 1;
+        const makesRoom = left + 1 >= MOST_OF_ACCOUNT || underWay.size >= MOST_TRIES;
+        if (left > 0) ofAccount.set(accountId, left);
+        else ofAccount.delete(accountId);
+        underWay.delete(ended);
+        if (makesRoom) void take();
+      });
+    underWay.add(ended);
+  }
+
+  async function deliver(one: WebhookTry): Promise<void> {
+    const answer = await post(one);
+    if (answer === 'aborted') return webhooks.giveBack(one);
+    const outcome = await settle(one, answer);
+    tried?.(outcome);
+    const fields = { jobId: one.jobId, to: URL.parse(one.url)?.host, try: one.number, answer };
+    if (outcome === 'delivered') logger.debug('a webhook was delivered', fields);
+    else if (outcome === 'postponed') logger.info('a webhook was not taken and is tried again', fields);
+    else logger.warn(outcome === 'gone' ? 'a webhook is not wanted any more' : 'a webhook was given up', fields);
+  }
+
+  /** The receiver's status, or the code of what came instead; also where the job is forgotten. */
+  async function post({ jobId, accountId, url }: WebhookTry): Promise<number | string> {
+    try {
+      const [job, signing] = await Promise.all([images.find(jobId, accountId), secrets.signing(accountId)]);
+      const at = clock.now();
+      const id = webhookIdOf(job);
+      const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
+      const headers = {
+        'content-type': 'application/json',
+        'user-agent': 'mediagate',
+        ...signatureFields({ id, at, body, secrets: signing }),
+      };
+      const request = { url, method: 'POST', headers, body, timeoutMs: tryMs, signal: aborting.signal } as const;
+      const answer = await client.stream(request);
+      // What it says beyond its status is of no interest.
+      await answer.body[Symbol.asyncIterator]().return?.();
+      return answer.status;
+    } catch (error) {
+      if (aborting.signal.aborted) return 'aborted';
+      if (!isGatewayError(error) || error.code === 'upstream_unavailable') throw error;
+      return error.code;
+    }
+  }
+
+  async function settle(one: WebhookTry, answer: number | string): Promise<WebhookOutcome> {
+    const isTaken = typeof answer === 'number' && answer >= 200 && answer < 300;
+    const isGone = answer === GONE;
+    const waitMs = isTaken || isGone ? undefined : pausesMs[one.number - 1];
+    if (waitMs !== undefined && (await webhooks.postpone(one, { waitMs, mostWaiting }))) return 'postponed';
+    await webhooks.settle(one);
+    if (isTaken) return 'delivered';
+    return isGone ? 'gone' : 'given_up';
+  }
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await take();
+      // Closing is the only way it fails.
+      await clock.sleep(roundMs, closing.signal).catch(() => undefined);
+    }
+  }
+
+  async function stop(): Promise<void> {
+    closing.abort();
+    await running;
+    const tooLong = setTimeout(() => aborting.abort(), STOP_MS);
+    await Promise.all(underWay);
+    clearTimeout(tooLong);
+  }
+
+  // No request has begun this, whoever's it is that a try is made during.
+  const running = leaveScope(run);
+  let stopped: Promise<void> | undefined;
+  return {
+    close() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
