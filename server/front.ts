@@ -73,6 +73,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   const { webhooks: events } = state;
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
   const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
+  if (webhooks) metrics?.watch({ webhooks: events });
   const counting = { windows, usage, budgets, ledger };
   const {
     anyImageSize,

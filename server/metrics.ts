@@ -36,7 +36,7 @@ export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics>
   const add = createLookUps(prometheus, registry);
   const { count, ...requests } = createRequestFigures(prometheus, registry, add, sources);
   const jobs = createJobFigures(prometheus, registry, add, sources);
-  const webhooks = createWebhookFigures(prometheus, registry);
+  const webhooks = createWebhookFigures(prometheus, registry, add, sources);
   const { count: countAnswers, ...upstreams } = createUpstreamFigures(prometheus, registry, add, sources);
   addNodeFigures(add, sources);
   return {

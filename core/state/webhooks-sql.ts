@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import type { JobsTable, Tables, WebhookSecretsTable } from './schema.js';
-import type { Webhooks, WebhookSecretVersion, WebhookTry } from './webhooks.js';
+import type { WebhookSecretVersion, Webhooks, WebhookTry } from './webhooks.js';
 
 /** Of an account without a row. */
 const FIRST_VERSION = 1;
@@ -12,7 +12,10 @@ export function createWebhooks(database: Database, times: JobClock): Webhooks {
   const lock = database.engine === 'postgres' ? sql`for no key update skip locked` : sql``;
 
   /** Whatever a try changes, unless another has begun: then its lease was over. */
-  function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhook_url' | 'webhook_due_at' | 'webhook_tries'>>) {
+  function change(
+    tried: WebhookTry,
+    values: Partial<Pick<JobsTable, 'webhook_url' | 'webhook_due_at' | 'webhook_tries'>>,
+  ) {
     return (queries: Kysely<Tables>) =>
       queries
         .updateTable('jobs')
@@ -87,6 +90,16 @@ export function createWebhooks(database: Database, times: JobClock): Webhooks {
     async giveBack(tried) {
       await database.run(change(tried, { webhook_due_at: 0, webhook_tries: tried.number - 1 }));
     },
+
+    waiting: () =>
+      database.run(async (queries) => {
+        const { waiting } = await queries
+          .selectFrom('jobs')
+          .select(({ fn }) => fn.countAll<number>().as('waiting'))
+          .where('webhook_due_at', 'is not', null)
+          .executeTakeFirstOrThrow();
+        return waiting;
+      }),
 
     secretVersion: (accountId) =>
       database.run(async (queries) => {

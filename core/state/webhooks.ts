@@ -46,6 +46,8 @@ export interface Webhooks {
   postpone(tried: WebhookTry, pause: WebhookPause): Promise<boolean>;
   /** As if it had not begun. */
   giveBack(tried: WebhookTry): Promise<void>;
+  /** Events that are neither delivered nor given up, of all accounts. */
+  waiting(): Promise<number>;
   secretVersion(accountId: string): Promise<WebhookSecretVersion>;
   /** From now on another secret is the newest. */
   rotateSecret(accountId: string): Promise<WebhookSecretVersion>;

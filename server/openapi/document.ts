@@ -113,7 +113,8 @@ const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: 'webhook-signature',
-    description: 'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account; several, with spaces between.',
+    description:
+      'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account; several, with spaces between.',
   },
 } as const;
 

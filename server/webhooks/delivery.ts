@@ -1,6 +1,7 @@
 import {
   type Clock,
   type HttpClient,
+  type ImageJob,
   type Images,
   isGatewayError,
   type Logger,
@@ -33,6 +34,14 @@ const GONE = 410;
 
 /** `delivered`; `postponed`, a further try follows; `gone`, the receiver wants no more of it; `given_up`. */
 export type WebhookOutcome = 'delivered' | 'postponed' | 'gone' | 'given_up';
+
+/** Of a receiver: its status, or the code of what came instead. */
+interface Answer {
+  status?: number;
+  code?: string;
+  /** Of the request that asked for the job. */
+  requestId?: string;
+}
 
 export interface WebhookDeliveryOptions {
   webhooks: Webhooks;
@@ -118,43 +127,54 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   }
 
   async function deliver(one: WebhookTry): Promise<void> {
-    const answer = await post(one);
-    if (answer === 'aborted') return webhooks.giveBack(one);
+    const { jobId, number: attempt } = one;
+    const answer = await send(one);
+    if (!answer) return webhooks.giveBack(one);
     const outcome = await settle(one, answer);
     tried?.(outcome);
-    const fields = { jobId: one.jobId, to: URL.parse(one.url)?.host, try: one.number, answer };
+    const fields = { jobId, attempt, ...answer };
     if (outcome === 'delivered') logger.debug('a webhook was delivered', fields);
     else if (outcome === 'postponed') logger.info('a webhook was not taken and is tried again', fields);
     else logger.warn(outcome === 'gone' ? 'a webhook is not wanted any more' : 'a webhook was given up', fields);
   }
 
-  /** The receiver's status, or the code of what came instead; also where the job is forgotten. */
-  async function post({ jobId, accountId, url }: WebhookTry): Promise<number | string> {
+  /** What came of it; undefined where this process cut it off. */
+  async function send(one: WebhookTry): Promise<Answer | undefined> {
+    let requestId: string | undefined;
     try {
-      const [job, signing] = await Promise.all([images.find(jobId, accountId), secrets.signing(accountId)]);
-      const at = clock.now();
-      const id = webhookIdOf(job);
-      const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': 'mediagate',
-        ...signatureFields({ id, at, body, secrets: signing }),
-      };
-      const request = { url, method: 'POST', headers, body, timeoutMs: tryMs, signal: aborting.signal } as const;
-      const answer = await client.stream(request);
-      // What it says beyond its status is of no interest.
-      await answer.body[Symbol.asyncIterator]().return?.();
-      return answer.status;
+      const [job, signing] = await Promise.all([images.find(one.jobId, one.accountId), secrets.signing(one.accountId)]);
+      requestId = job.requestId ?? undefined;
+      return { status: await post(one.url, job, signing), requestId };
     } catch (error) {
-      if (aborting.signal.aborted) return 'aborted';
-      if (!isGatewayError(error) || error.code === 'upstream_unavailable') throw error;
-      return error.code;
+      if (aborting.signal.aborted) return undefined;
+      if (!isGatewayError(error)) {
+        logger.error('a webhook could not be sent', { jobId: one.jobId, requestId, error });
+        return { code: 'internal_error', requestId };
+      }
+      // The database's: no fault of the receiver.
+      if (error.code === 'upstream_unavailable') throw error;
+      return { code: error.code, requestId };
     }
   }
 
-  async function settle(one: WebhookTry, answer: number | string): Promise<WebhookOutcome> {
-    const isTaken = typeof answer === 'number' && answer >= 200 && answer < 300;
-    const isGone = answer === GONE;
+  async function post(url: string, job: ImageJob, signing: readonly Uint8Array[]): Promise<number> {
+    const at = clock.now();
+    const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'mediagate',
+      ...signatureFields({ id: webhookIdOf(job), at, body, secrets: signing }),
+    };
+    const { signal } = aborting;
+    const answer = await client.stream({ url, method: 'POST', headers, body, timeoutMs: tryMs, signal });
+    // What it says beyond its status is of no interest.
+    await answer.body[Symbol.asyncIterator]().return?.();
+    return answer.status;
+  }
+
+  async function settle(one: WebhookTry, { status = 0 }: Answer): Promise<WebhookOutcome> {
+    const isTaken = status >= 200 && status < 300;
+    const isGone = status === GONE;
     const waitMs = isTaken || isGone ? undefined : pausesMs[one.number - 1];
     if (waitMs !== undefined && (await webhooks.postpone(one, { waitMs, mostWaiting }))) return 'postponed';
     await webhooks.settle(one);

@@ -72,8 +72,10 @@ for (const engine of engines) {
       const expected = [completed, failed, waiting, byOperator, late, poison].map(({ id }) => id).sort();
       const tries = await takeAll();
       expect(idsOf(tries)).to.deep.equal(expected);
+      expect(await state.webhooks.waiting()).to.equal(expected.length);
       for (const one of tries) expect(one).to.include({ accountId: 'one', url: URL_OF.one, number: 1 });
       for (const one of tries) await state.webhooks.settle(one);
+      expect(await state.webhooks.waiting()).to.equal(0);
       jobs.clock.advance(10 * LEASE_MS);
       expect(await take()).to.deep.equal([]);
       // Nothing of the address is left.
