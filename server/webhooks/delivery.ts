@@ -19,7 +19,7 @@ const HOUR = 60 * MINUTE;
 /** After the first try, the second, and so on; the try after the last pause is the last. README says them. */
 const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
 /** Of one try, everything included; the lease outlasts it. */
-const TRY_MS = 15 * SECOND;
+export const TRY_MS = 15 * SECOND;
 const LEASE_MS = MINUTE;
 const ROUND_MS = SECOND;
 /** Of this process. */

@@ -2,12 +2,9 @@ import { type Clock, type Gateway, type Logger, openHttpClient, type State } fro
 import type { CloseList } from '../close-list.js';
 import { loadWebhookSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
-import { startWebhookDelivery, type WebhookOutcome } from './delivery.js';
+import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import { createWebhookSecrets, type WebhookSecrets } from './secrets.js';
 import { createWebhookTargets, type WebhookTargets } from './targets.js';
-
-/** Of one answer of a receiver, until its status. */
-const TRY_MS = 15_000;
 
 /** What routes know of webhooks. */
 export interface WebhookDesk {
