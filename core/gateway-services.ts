@@ -59,11 +59,13 @@ async function openBrowserService(options: GatewayOptions, logger: Logger): Prom
   });
 }
 
-/** A guarded way out of its own, for what goes on after a gateway has closed. */
-export async function openHttpClient(limits: HttpClientLimits): Promise<Owned & { client: HttpClient }> {
-  const transport = await openTransport({});
+/** A guarded way out of its own, for what is not to reach where plugins may, or goes on after a gateway has closed. */
+export async function openHttpClient(
+  limits: HttpClientLimits & Pick<GatewayOptions, 'egressProxyUrl'>,
+): Promise<Owned & { client: HttpClient }> {
+  const { timeoutMs, trustedOrigins = [], egressProxyUrl } = limits;
+  const transport = await openTransport({ egressProxyUrl });
   const closing = new AbortController();
-  const { timeoutMs, trustedOrigins = [] } = limits;
   return {
     client: transport.face({ timeoutMs, trustedOrigins, signal: closing.signal }),
     async close() {

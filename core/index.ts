@@ -19,6 +19,7 @@ export { openSound, soundFormat } from './media/sound-stream.js';
 export { nearestName } from './near-names.js';
 export { type Placed, PlacedList } from './placed-list.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
+export { createAddressGuard } from './services/address-guard.js';
 export { systemClock } from './services/clock.js';
 export {
   createFailOver,
@@ -66,6 +67,7 @@ export type * from './state/stored-responses.js';
 export * from './state/upkeep.js';
 export type * from './state/usage.js';
 export type * from './state/users.js';
+export type * from './state/webhooks.js';
 export type * from './state/windows.js';
 export { correctionOf } from './text/background-correction.js';
 export { createEventTexts, type EventTexts } from './text/event-texts.js';

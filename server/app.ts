@@ -48,11 +48,13 @@ import { addStoredResponseRoutes } from './routes/stored-responses.js';
 import { addTextRoutes } from './routes/text.js';
 import { addTranscriptionRoutes } from './routes/transcriptions.js';
 import { addUsageRoute } from './routes/usage.js';
+import { addWebhookRoutes } from './routes/webhooks.js';
 import { markVisits } from './site/failure-page.js';
 import { addSiteRoutes } from './site/routes.js';
 import { endRequestSpan, handleInSpan } from './tracing/request-span.js';
 import type { UsageDesk } from './usage.js';
 import { createWaitingRoom } from './waiting.js';
+import type { WebhookDesk } from './webhooks/open.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;
@@ -83,6 +85,8 @@ export interface AppDependencies {
   trustedProxies?: readonly string[];
   /** Accounts of people. Default: there are none, and nobody signs in. */
   account?: AccountDependencies;
+  /** Default: `webhook_url` is ignored. */
+  webhooks?: WebhookDesk;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
@@ -158,7 +162,7 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
 
 function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
   const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
-  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, metrics, publicMetrics = false } = dependencies;
+  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = newRouter();
   const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
@@ -167,12 +171,14 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   const polls = createPollGuard(clock);
   addHealthRoutes(router, health);
   if (metrics && publicMetrics) addMetricsRoute(router, metrics);
-  const submit = createImageSubmitter({ gateway, bodies, anySize: anyImageSize, dailyLimit: imageDailyLimit });
+  const limits = { anySize: anyImageSize, dailyLimit: imageDailyLimit };
+  const submit = createImageSubmitter({ gateway, bodies, ...limits, webhookTargets: webhooks?.targets });
   const { drain } = health;
   const images = { gateway, auth, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
   addImageRoutes(router, images);
   addImageGenerationRoute(router, images);
   addImageFileRoutes(router, { gateway, clock });
+  addWebhookRoutes(router, { auth, polls, secrets: webhooks?.secrets });
   addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
   addExtractBatchRoute(router, { gateway, windows, answers, auth, bodies });
   addAudioRoutes(router, { gateway, clock });

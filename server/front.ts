@@ -15,6 +15,8 @@ import { readCatalogue } from './plans-file.js';
 import { loadPeppers } from './secrets.js';
 import type { Settings } from './settings.js';
 import { createUsageDesk } from './usage.js';
+import type { WebhookOutcome } from './webhooks/delivery.js';
+import { openWebhooks } from './webhooks/open.js';
 
 const FIRST_KEY_RPM = 30;
 
@@ -68,6 +70,10 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     const sweep = startPaymentSweep({ orders, clock, logger });
     opened.add(() => sweep.close());
   }
+  const { webhooks: events } = state;
+  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
+  const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
+  if (webhooks) metrics?.watch({ webhooks: events });
   const counting = { windows, usage, budgets, ledger };
   const {
     anyImageSize,
@@ -101,6 +107,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
         logger,
         clock,
         account,
+        webhooks,
         tracer,
         ...links,
         ...limits,

@@ -4,6 +4,7 @@ import { keyOf } from './middleware/auth.js';
 import { useJsonBody } from './middleware/body.js';
 import type { BodyBudget } from './middleware/body-budget.js';
 import type { RequestContext } from './middleware/request-state.js';
+import type { WebhookTargets } from './webhooks/targets.js';
 import { markReplayed } from './wire/idempotency-key.js';
 import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
 
@@ -12,6 +13,8 @@ export interface ImageSubmitterOptions extends SizeRule {
   bodies: BodyBudget;
   /** Images that an account may ask for on one day (UTC), where its key has no limit of its own. Default: any number. */
   dailyLimit?: number;
+  /** Where the ends of jobs may be told. Default: nowhere, and nobody asks. */
+  webhookTargets?: WebhookTargets;
 }
 
 export interface Submitted {
@@ -25,6 +28,8 @@ export interface SubmitTerms {
   rememberAs(fingerprint: string): Idempotency | undefined;
   /** Whether a replay of what was cancelled is a new request. */
   renewsCancelled: boolean;
+  /** Whether the body may name a webhook. */
+  takesWebhook: boolean;
 }
 
 /**
@@ -33,15 +38,19 @@ export interface SubmitTerms {
  */
 export type ImageSubmitter = (context: RequestContext, terms: SubmitTerms) => Promise<Submitted>;
 
-export function createImageSubmitter({ gateway, bodies, anySize, dailyLimit }: ImageSubmitterOptions): ImageSubmitter {
-  return async (context, { rememberAs, renewsCancelled }) => {
+export function createImageSubmitter(options: ImageSubmitterOptions): ImageSubmitter {
+  const { gateway, bodies, anySize, dailyLimit, webhookTargets } = options;
+  return async (context, { rememberAs, renewsCancelled, takesWebhook }) => {
     const { req: request, res: response, state } = context;
     const key = keyOf(context);
     const slot = slotRequest({ key, family: 'image' });
     const imagesPerDay = key.imageDailyLimit ?? dailyLimit;
     const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, keyId: key.id };
     const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
-      const wanted = { ...decodeImage(value, { anySize }), accountId: key.accountId, keyId: key.id };
+      const image = decodeImage(value, { anySize });
+      const { webhook_url: target = null } = value;
+      const webhookUrl = takesWebhook && target !== null ? webhookTargets?.check(target) : undefined;
+      const wanted = { ...image, webhookUrl, accountId: key.accountId, keyId: key.id };
       const submit = (idempotency: Idempotency | undefined) =>
         gateway.images.submit({
           ...wanted,

@@ -42,4 +42,13 @@ export {
   SettingsError,
 } from './settings.js';
 export { createUsageDesk, type UsageDesk, type UsageDeskOptions } from './usage.js';
+export {
+  startWebhookDelivery,
+  type WebhookDelivery,
+  type WebhookDeliveryOptions,
+  type WebhookOutcome,
+} from './webhooks/delivery.js';
+export type { WebhookDesk } from './webhooks/open.js';
+export { createWebhookSecrets, type WebhookSecrets } from './webhooks/secrets.js';
+export { createWebhookTargets, type WebhookTargets } from './webhooks/targets.js';
 export { ERROR_CLASSES, type ErrorClass, MODEL_ERROR_CLASSES } from './wire/errors.js';

@@ -1,4 +1,4 @@
-import type { Gateway, Jobs } from 'mediagate';
+import type { Gateway, Jobs, Webhooks } from 'mediagate';
 import type { CheckResult } from './health.js';
 import type { BodyBudget } from './middleware/body-budget.js';
 
@@ -11,6 +11,7 @@ export interface MetricSources {
   checks?(): Promise<Readonly<Record<string, CheckResult>>>;
   /** Open connections of clients. */
   connections?(): Promise<number>;
+  webhooks?: Pick<Webhooks, 'waiting'>;
   /** Milliseconds since the keys in memory were those of the database. */
   keysAgeMs?(): number;
   /** Files that the object store has not got yet. */

@@ -5,6 +5,7 @@ import { addNodeFigures } from './metrics-node.js';
 import { createRequestFigures, type RequestFigures } from './metrics-requests.js';
 import type { MetricSources } from './metrics-sources.js';
 import { createUpstreamFigures } from './metrics-upstreams.js';
+import { createWebhookFigures, type WebhookFigures } from './metrics-webhooks.js';
 
 export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
 export type { MetricSources } from './metrics-sources.js';
@@ -16,7 +17,7 @@ export interface MetricsOptions {
 }
 
 /** Figures for Prometheus: what is told while it happens, and what is looked up when somebody asks. */
-export interface Metrics extends Omit<RequestFigures, 'count'> {
+export interface Metrics extends Omit<RequestFigures, 'count'>, WebhookFigures {
   /** For the state and the gateway, which tell it what they do. */
   readonly meter: Meter;
   /** From now on these are looked up, too. */
@@ -35,10 +36,12 @@ export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics>
   const add = createLookUps(prometheus, registry);
   const { count, ...requests } = createRequestFigures(prometheus, registry, add, sources);
   const jobs = createJobFigures(prometheus, registry, add, sources);
+  const webhooks = createWebhookFigures(prometheus, registry, add, sources);
   const { count: countAnswers, ...upstreams } = createUpstreamFigures(prometheus, registry, add, sources);
   addNodeFigures(add, sources);
   return {
     ...requests,
+    ...webhooks,
     meter: { ...jobs, ...upstreams },
     watch: (more) => void Object.assign(sources, more),
     contentType: registry.contentType,

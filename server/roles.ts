@@ -23,10 +23,12 @@ export function settingsOfRole(settings: Settings, role: Role): Settings {
 }
 
 /** What the settings leave in the data folder although all nodes need the same, in words. */
-export function keptInFolder({ filesUrl, keyPeppers, linkSecrets }: Settings): string[] {
+export function keptInFolder(settings: Settings): string[] {
+  const { filesUrl, keyPeppers, linkSecrets, imageWebhooks, imageWebhookSecrets } = settings;
   return [
     ...(filesUrl === undefined ? ['files (FILES_URL)'] : []),
     ...(keyPeppers.length === 0 ? ['the secret of key hashes (KEY_PEPPER)'] : []),
     ...(linkSecrets.length === 0 ? ['the secret of MP3 links (LINK_SECRET)'] : []),
+    ...(imageWebhooks && imageWebhookSecrets.length === 0 ? ['the secret of webhooks (IMAGE_WEBHOOK_SECRET)'] : []),
   ];
 }

@@ -7,6 +7,7 @@ import type { Settings } from './settings.js';
 
 const KEY_PEPPER = 'key-pepper';
 const LINK_SECRET = 'link-secret';
+const WEBHOOK_SECRET = 'webhook-secret';
 const SECRET_BYTES = 32;
 
 /** Peppers of the settings, newest first; where none is set, the one kept in the data folder. */
@@ -34,6 +35,12 @@ export async function findLinkSecrets(settings: Settings): Promise<readonly Uint
   return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
 }
 
+/** Secrets that those of webhooks are derived from, likewise. */
+export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Array, ...Uint8Array[]]> {
+  const [newest, ...older] = settings.imageWebhookSecrets.map((text) => Buffer.from(text));
+  return newest ? [newest, ...older] : [await loadSecret(settings.dataDir, WEBHOOK_SECRET)];
+}
+
 function isKept({ dataDir }: Settings, name: string): boolean {
   return existsSync(path.join(dataDir, 'secrets', name));
 }
@@ -45,9 +52,9 @@ export function secretsOf(settings: Settings): string[] {
     const password = url === undefined ? undefined : URL.parse(url)?.password;
     return password ? [password, decodeURIComponent(password)] : [];
   });
-  const { keyPeppers, linkSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
+  const { keyPeppers, linkSecrets, imageWebhookSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
   // As in `Bearer TOKEN`: the token is one without its scheme, too.
   const headers = Object.values(otlpHeaders).flatMap((value) => [value, value.split(' ').at(-1) ?? '']);
   const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
-  return [...keyPeppers, ...linkSecrets, ...shared, ...headers, ...new Set(passwords)];
+  return [...keyPeppers, ...linkSecrets, ...imageWebhookSecrets, ...shared, ...headers, ...new Set(passwords)];
 }

@@ -76,6 +76,12 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageDailyLimit?: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
+  /** Whether clients may have the ends of their jobs told. */
+  imageWebhooks: boolean;
+  /** Private origins that this may go to. */
+  imageWebhookOrigins: readonly string[];
+  /** Newest first; empty: one is kept in the data folder. */
+  imageWebhookSecrets: readonly string[];
   /** Bytes of one sound that is sent. */
   audioMaxBytes: number;
   /** Whether the routes of Anthropic's format do anything. */
@@ -324,6 +330,26 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageRestartPolicy: oneOf(text, ['requeue', 'fail'] as const) }),
   },
   {
+    name: 'IMAGE_WEBHOOKS',
+    default: 'off',
+    description: '`on` lets an image job name a `webhook_url` that is told of its end; `off` ignores the member.',
+    read: (text) => ({ imageWebhooks: oneOf(text, ['on', 'off']) === 'on' }),
+  },
+  {
+    name: 'IMAGE_WEBHOOK_ORIGINS',
+    default: 'none',
+    description:
+      'Origins, separated by commas, that webhooks may go to although their addresses are private, also without TLS.',
+    read: (text) => ({ imageWebhookOrigins: list(text).map(origin) }),
+  },
+  {
+    name: 'IMAGE_WEBHOOK_SECRET',
+    default: 'made once, kept in DATA_DIR/secrets',
+    description:
+      'Secret that the signing secrets of accounts are derived from, 32 characters or more; several, newest first, separated by commas.',
+    read: (text) => ({ imageWebhookSecrets: secrets(text) }),
+  },
+  {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',
     description: 'Bytes of one sound that is sent to be heard or changed; larger ones are refused (413).',
@@ -460,6 +486,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageMaxActive: 1_000,
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
+    imageWebhooks: false,
+    imageWebhookOrigins: [],
+    imageWebhookSecrets: [],
     audioMaxBytes: 26_214_400,
     messagesEnabled: false,
     freeTierPeriod: 'lifetime',

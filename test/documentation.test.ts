@@ -51,6 +51,8 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'DELETE /v1/images/jobs/:id': ['`images`', 'Cancels an image job that has not ended.'],
   'POST /v1/images/jobs/:id/cancel': ['`images`', 'The same for clients that cannot send DELETE.'],
   'POST /v1/images/generations': ['`images`', 'One image; answers when it is ready, as OpenAI clients expect.'],
+  'GET /v1/webhooks/secret': ['`images`', 'What webhooks of the account are signed with; 403 where they are off.'],
+  'POST /v1/webhooks/secret/rotate': ['`images`', 'Another such secret; for 24 hours the one before signs as well.'],
   'GET /v1/images/files/:name': ['none', 'The file of a finished image.'],
   'GET /v1/capabilities': ['`extract`', 'Platforms, their link forms and features, limits.'],
   'GET /v1/extract/audio/:name.mp3': ['none', 'The MP3 behind a link of an extraction; made at the first request.'],

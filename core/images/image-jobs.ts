@@ -34,6 +34,8 @@ export interface ImageSubmitRequest extends ImageRequest {
   quota?: DailyQuota;
   /** Default: each request is a new one. */
   idempotency?: Idempotency;
+  /** Where an event tells of the job's end; see Webhooks. Default: nowhere. */
+  webhookUrl?: string;
 }
 
 /** What each look at the job shows or needs: `summary` of its record. */

@@ -141,12 +141,14 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   return {
     async submit(request): Promise<ImageSubmission> {
-      const { model, prompt, size, delivery, accountId, keyId, requestId = null, slot, quota, idempotency } = request;
+      const { model, prompt, size, delivery, accountId, keyId, requestId = null, webhookUrl } = request;
+      const { slot, quota, idempotency } = request;
       checkModel(registry, model);
       const checked = await references.check(request.references);
       const terms = { ...(slot && { slot }), ...(quota && { quota }), ...(idempotency && { idempotency }) };
       const origin = requestId === null ? {} : { requestId };
-      const job = { kind: 'image', accountId, keyId, ...origin, maxActive } as const;
+      const target = webhookUrl === undefined ? {} : { webhookUrl };
+      const job = { kind: 'image', accountId, keyId, ...origin, ...target, maxActive } as const;
       // Files are written before the job that names them: what will be refused or is a replay should cost no disk.
       if (checked.some((reference) => 'media' in reference)) {
         const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));

@@ -11,6 +11,7 @@ import type { Jobs } from './jobs.js';
 import type { KeptAnswers } from './kept-answers.js';
 import type { StoredResponses } from './stored-responses.js';
 import type { UsageLedger } from './usage.js';
+import type { Webhooks } from './webhooks.js';
 import type { Windows } from './windows.js';
 
 export interface StateSettings {
@@ -74,6 +75,7 @@ export interface State extends AccountState {
   readonly backgroundResponses: BackgroundResponses;
   readonly keptAnswers: KeptAnswers;
   readonly jobs: Jobs & JobAdministration;
+  readonly webhooks: Webhooks;
   readonly cache: Cache;
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */

@@ -128,6 +128,7 @@ export function* acceptGroup(
       created_at: at,
       request_id: job.requestId ?? null,
       traceparent: traceparent ?? null,
+      webhook_url: job.webhookUrl ?? null,
     };
     rows.push(row);
     return row;

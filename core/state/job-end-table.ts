@@ -17,8 +17,12 @@ import { createTotals } from './usage-totals.js';
 
 export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'created_at', 'finished_at'] as const;
 
-/** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. */
-export const ENDED = { runner: null, input: 'null' } as const;
+/** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. Whoever is to be told is told at once. */
+export const ENDED = {
+  runner: sql.lit(null),
+  input: sql.lit('null'),
+  webhook_due_at: sql.raw<number | null>('case when webhook_url is null then null else 0 end'),
+} as const;
 
 /** Of a job that has just ended, what its account is told by. */
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
@@ -61,8 +65,7 @@ export function createJobEndTable(
       .set({
         [outcome]: '',
         state: sql.lit(outcome === 'result' ? 'completed' : 'failed'),
-        runner: sql.lit(null),
-        input: sql.lit(ENDED.input),
+        ...ENDED,
         finished_at: clock.now,
       })
       .where('id', '=', '')

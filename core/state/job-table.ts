@@ -32,6 +32,8 @@ export const NEW_JOB = {
   finished_at: null,
   result: null,
   error: null,
+  webhook_due_at: null,
+  webhook_tries: 0,
 } as const satisfies Partial<JobRow>;
 
 export type NewJobRow = JobRow & typeof NEW_JOB;
@@ -251,5 +253,6 @@ const SAMPLE: Required<JobRow> = {
   created_at: 0,
   request_id: '',
   traceparent: '',
+  webhook_url: '',
   ...NEW_JOB,
 };

@@ -67,6 +67,8 @@ export interface NewJob {
   dedupeKey?: string;
   /** JSON that looking at the job shows; small, since each look reads it. Default: null. */
   summary?: unknown;
+  /** Where an event tells of the job's end; see webhooks.ts. Not together with `dedupeKey`. Default: nowhere. */
+  webhookUrl?: string;
   /** JSON for the run alone, kept until the job has ended. Large things belong in files that it names. */
   input: unknown;
   /** Jobs of this kind that may be queued or running at the same time. */

@@ -14,6 +14,7 @@ import { createKeptAnswers } from './kept-answers-sql.js';
 import { createSlotTable } from './slots.js';
 import { createStoredResponses } from './stored-responses-sql.js';
 import { createUsageLedger } from './usage-sql.js';
+import { createWebhooks } from './webhooks-sql.js';
 import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
@@ -69,6 +70,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       keptAnswers,
       jobs,
+      webhooks: createWebhooks(database, times),
       cache,
       ping: () => database.ping(),
       pingCache: () => cache.ping(),

@@ -12,6 +12,7 @@ export interface Tables {
   cache_entries: CacheEntriesTable;
   jobs: JobsTable;
   job_owners: JobOwnersTable;
+  webhook_secrets: WebhookSecretsTable;
   idempotency_keys: IdempotencyKeysTable;
   daily_quotas: DailyQuotasTable;
   ledger: LedgerTable;
@@ -133,6 +134,19 @@ export interface JobsTable {
   request_id: string | null;
   /** The span that accepted it, as W3C Trace Context writes it; null where there are no traces. */
   traceparent: string | null;
+  /** Whom to tell of its end; null where nobody is, or need be told any more. */
+  webhook_url: string | null;
+  /** When they are to be told next, 0 being at once; null before the end, and where nobody is to be told. */
+  webhook_due_at: number | null;
+  /** Tries to tell them that have begun. */
+  webhook_tries: number;
+}
+
+/** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/secrets.ts. */
+export interface WebhookSecretsTable {
+  account_id: string;
+  version: number;
+  changed_at: number;
 }
 
 /** Accounts that joined a job and may look at it as well. */

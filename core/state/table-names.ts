@@ -18,6 +18,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   daily_quotas: true,
   jobs: true,
   job_owners: true,
+  webhook_secrets: true,
   idempotency_keys: true,
   ledger: true,
   admission_runners: true,

@@ -16,6 +16,8 @@ export const GATEWAY_ENDPOINTS: readonly Endpoint[] = [
   { name: 'imageJobEvents', methods: ['GET'], path: '/v1/images/jobs/{job_id}/events' },
   { name: 'imageJobCancel', methods: ['POST'], path: '/v1/images/jobs/{job_id}/cancel' },
   { name: 'imageGenerations', methods: ['POST'], path: '/v1/images/generations' },
+  { name: 'webhookSecret', methods: ['GET'], path: '/v1/webhooks/secret' },
+  { name: 'webhookSecretRotation', methods: ['POST'], path: '/v1/webhooks/secret/rotate' },
   { name: 'imageFile', methods: ['GET'], path: '/v1/images/files/{filename}' },
   { name: 'capabilities', methods: ['GET'], path: '/v1/capabilities' },
   { name: 'extract', methods: ['POST'], path: '/v1/extract' },

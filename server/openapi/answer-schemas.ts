@@ -145,6 +145,15 @@ export const ANSWER_SCHEMAS = {
     expires_at: Nullable(Time),
     queue_position: Type.Optional(Count),
   }),
+  WebhookSecret: Type.Object({ secret: Type.String({ pattern: '^whsec_' }) }),
+  WebhookEvent: Type.Object(
+    {
+      type: one('image.job.completed', 'image.job.failed', 'image.job.cancelled'),
+      timestamp: Time,
+      data: Type.Unsafe({ $ref: '#/components/schemas/ImageJob' }),
+    },
+    { description: 'A job that has ended, as it is polled; pictures are links, never base64.' },
+  ),
   ImageResult: Type.Object({
     created: Count,
     data: Type.Array(ImageEntry, { minItems: 1, maxItems: 1 }),

@@ -3,7 +3,7 @@ import { API_VERSION } from '../version.js';
 import { errorClassOf } from '../wire/errors.js';
 import { ACCOUNTS, PAYMENTS } from './accounts.js';
 import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
-import { IMAGES } from './images.js';
+import { IMAGE_WEBHOOKS, IMAGES } from './images.js';
 import { LINK_DATA } from './link-data.js';
 import { MODELS } from './models.js';
 import type { Access, Answer, Operation, Operations } from './operation.js';
@@ -82,6 +82,7 @@ export function describeRoutes({ routes, baseUrl }: DocumentOptions) {
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: IMAGE_WEBHOOKS,
     components: { schemas: ANSWER_SCHEMAS, securitySchemes: SECURITY_SCHEMES },
   };
 }
@@ -107,6 +108,13 @@ const SECURITY_SCHEMES = {
     in: 'header',
     name: 'webhook-signature',
     description: 'Of whoever tells of transfers.',
+  },
+  webhookSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'webhook-signature',
+    description:
+      'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account; several, with spaces between.',
   },
 } as const;
 

@@ -1,6 +1,6 @@
 import { Type } from 'mediagate';
 import { MAX_WAIT_SECONDS } from '../wait-query.js';
-import { ImageBodySchema } from '../wire/image-request.js';
+import { ImageBodySchema, ImageJobBodySchema } from '../wire/image-request.js';
 import { answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, type Operations } from './operation.js';
 
@@ -20,10 +20,9 @@ const SUBMISSION = [
   'queue_full',
 ] as const;
 
-const body = {
-  schema: ImageBodySchema,
-  example: { model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size: '1024x1024' },
-};
+const example = { model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size: '1024x1024' };
+const body = { schema: ImageBodySchema, example };
+const jobBody = { schema: ImageJobBodySchema, example };
 const submitted = {
   description: 'Accepted: poll `status_url`.',
   schema: answerSchema('ImageSubmission'),
@@ -40,13 +39,37 @@ const submitted = {
 };
 const job = { description: 'The job as it stands.', schema: answerSchema('ImageJob') };
 
+const secret = { description: 'The newest secret.', schema: answerSchema('WebhookSecret') };
+
+/** What the gateway itself sends, where it is switched on and a job names a `webhook_url`. */
+export const IMAGE_WEBHOOKS = {
+  imageJobEnded: {
+    post: {
+      tags: ['Images'],
+      summary: 'An image job has ended',
+      operationId: 'imageJobEnded',
+      description:
+        'At least once for each job. `webhook-id` is the same at each try. Any 2xx within 15 seconds ends it, 410 gives it up; everything else is tried again.',
+      security: [{ webhookSecret: [] }],
+      parameters: ['webhook-id', 'webhook-timestamp'].map((name) => ({
+        ...{ name, in: 'header', required: true, schema: { type: 'string' } },
+      })),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: answerSchema('WebhookEvent') } },
+      },
+      responses: { '2XX': { description: 'Taken.' }, 410: { description: 'Not wanted any more.' } },
+    },
+  },
+};
+
 export const IMAGES: Operations = {
   'POST /v1/images/jobs': {
     tag: 'Images',
     summary: 'One image as a durable job',
     access: 'key',
     headers: IDEMPOTENCY,
-    body,
+    body: jobBody,
     answers: { 202: submitted },
     errors: SUBMISSION,
   },
@@ -106,6 +129,20 @@ export const IMAGES: Operations = {
       'job_timeout',
       'idempotency_in_progress',
     ],
+  },
+  'GET /v1/webhooks/secret': {
+    tag: 'Images',
+    summary: 'What webhooks of the account are signed with; 403 where they are switched off',
+    access: 'key',
+    answers: { 200: secret },
+    errors: ['rate_limit_exceeded'],
+  },
+  'POST /v1/webhooks/secret/rotate': {
+    tag: 'Images',
+    summary: 'Another such secret; for 24 hours the one before it signs as well',
+    access: 'key',
+    answers: { 200: secret },
+    errors: ['rate_limit_exceeded'],
   },
   'GET /v1/images/files/:name': {
     tag: 'Images',

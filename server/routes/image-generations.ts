@@ -47,6 +47,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
           keyed ? { scope: `${keyId} POST ${ROUTE}`, key, fingerprint } : retry(fingerprint),
         // Nobody who sends no key means the image that was given up when its first request broke off.
         renewsCancelled: !keyed,
+        takesWebhook: false,
       });
       const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, keyed });
       if (!isOpen(job)) return await sendEnded(context, job);

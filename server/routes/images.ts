@@ -50,6 +50,7 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     const { job, replayed } = await submit(context, {
       rememberAs: (fingerprint) => (key === undefined ? undefined : { scope: `${id} POST ${ROUTE}`, key, fingerprint }),
       renewsCancelled: false,
+      takesWebhook: true,
     });
     sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
   });

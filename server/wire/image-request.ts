@@ -7,6 +7,7 @@ import {
   type ReferenceInput,
 } from 'mediagate';
 import Type, { type Static } from 'typebox';
+import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../webhooks/targets.js';
 import { knownMembers, memberError } from './body-members.js';
 
 /** Four input images of 10 MiB in base64, and 1 MiB for everything else. */
@@ -82,6 +83,17 @@ export const ImageBodySchema = Type.Object({
     Type.Integer({ minimum: 0, maximum: 100, description: ACCEPTED.output_compression }),
   ),
   user: Type.Optional(Type.String({ maxLength: MAX_USER_LENGTH, description: ACCEPTED.user })),
+});
+
+/** Of an image as a job. */
+export const ImageJobBodySchema = Type.Object({
+  ...ImageBodySchema.properties,
+  webhook_url: Type.Optional(
+    Type.String({
+      maxLength: MAX_WEBHOOK_URL_LENGTH,
+      description: `Told of the end of the job, where the gateway has webhooks switched on: ${WEBHOOK_URL}`,
+    }),
+  ),
 });
 
 type ImageBody = Static<typeof ImageBodySchema>;

@@ -8,6 +8,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 import { sampleImage } from '../support/sample-images.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
+import { startWebhookReceiver } from '../support/webhook-receiver.js';
 
 const BODY = { model: 'gen-img-2', prompt: 'A tug at dawn' };
 
@@ -156,20 +157,23 @@ describeOnStacks('images end to end', (stack) => {
     });
   });
 
-  it('a job survives the end of its process, and its first request can be repeated', async () => {
+  it('a job survives the end of its process, its first request can be repeated, and its webhook comes', async () => {
     const dataFolder = await mkdtemp(path.join(folder, 'killed-'));
-    const options = { dataFolder, environment: withUpstream() };
+    const receiver = await startWebhookReceiver();
+    const webhooks = { IMAGE_WEBHOOKS: 'on', IMAGE_WEBHOOK_ORIGINS: receiver.origin };
+    const options = { dataFolder, environment: { ...withUpstream(), ...webhooks } };
     let gateway = await startGatewayProcess(options);
     try {
       const { key } = await gateway.makeKey({ grants: ['images'] });
       upstream.behave([{ does: 'stall' }]);
       const keyed = { 'idempotency-key': 'one' };
-      const { json: job } = await clientOf(gateway, key).submit(BODY, keyed);
+      const body = { ...BODY, webhook_url: receiver.url('survivor') };
+      const { json: job } = await clientOf(gateway, key).submit(body, keyed);
       while (upstream.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
       await gateway.kill();
       gateway = await startGatewayProcess(options);
       const client = clientOf(gateway, key);
-      const again = await client.submit(BODY, keyed);
+      const again = await client.submit(body, keyed);
       expect([again.status, again.json.id, again.headers.get('idempotency-replayed')]).to.deep.equal([
         202,
         job.id,
@@ -179,8 +183,12 @@ describeOnStacks('images end to end', (stack) => {
       expect([done.status, done.items[0].attempts]).to.deep.equal(['completed', 2]);
       expect((await fetch(done.data[0].url)).status).to.equal(200);
       expect(upstream.calls(job.id)).to.equal(2);
+      const [told] = await receiver.heard('survivor');
+      expect(JSON.parse(told?.body ?? '')).to.deep.include({ type: 'image.job.completed', data: done });
     } finally {
       await gateway.stop();
+      expect(receiver.of('survivor')).to.have.length(1);
+      await receiver.close();
     }
   });
 });

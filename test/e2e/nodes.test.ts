@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../core/system-error.js';
 import { engines, type Place } from '../core/state/engines.js';
 import { signUp } from '../core/state/people.js';
@@ -8,6 +9,7 @@ import type { GatewayProcess, HttpAnswer } from '../support/gateway-process.js';
 import { type Nodes, openNodes } from '../support/nodes.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
+import { type ReceivedWebhook, startWebhookReceiver } from '../support/webhook-receiver.js';
 
 const IMAGE = { model: 'gen-img-2', prompt: 'A tug at dawn' };
 const CHAT = { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] };
@@ -133,6 +135,31 @@ describe('nodes of one gateway', () => {
     expect(done.json).to.include({ status: 'completed' });
     expect(done.json.items[0]).to.include({ attempts: 2 });
     await staying.stop();
+  });
+
+  it('deliver a webhook once where the node that was to tell of it was killed before the end', async () => {
+    const receiver = await startWebhookReceiver();
+    try {
+      const environment = {
+        IMAGE_WEBHOOKS: 'on',
+        IMAGE_WEBHOOK_ORIGINS: receiver.origin,
+        IMAGE_WEBHOOK_SECRET: 'x'.repeat(32),
+      };
+      const accepting = await start('api', environment);
+      const { json } = await ask(accepting, '/v1/images/jobs', { ...IMAGE, webhook_url: receiver.url('nodes') });
+      await accepting.kill();
+      await start('worker');
+      await until(async () => (await nodes.state.jobs.find(json.id, 'local'))?.state === 'completed');
+      expect([receiver.connections, await nodes.state.webhooks.waiting()]).to.deep.equal([0, 1]);
+      const [first] = await Promise.all([start('api', environment), start('api', environment)]);
+      const [{ body, headers }] = (await receiver.heard('nodes')) as [ReceivedWebhook];
+      const { secret } = (await ask(first, '/v1/webhooks/secret')).json;
+      expect(new Webhook(secret).verify(body, headers)).to.deep.include({ type: 'image.job.completed' });
+      await until(async () => (await nodes.state.webhooks.waiting()) === 0);
+      expect(receiver.of('nodes')).to.have.length(1);
+    } finally {
+      await receiver.close();
+    }
   });
 
   it('send a client that waits for its picture to another node when they end', async () => {

@@ -13,6 +13,7 @@ import {
   type GatewayOptions,
   type HttpClient,
   type JobsOptions,
+  openHttpClient,
   openState,
   type State,
   systemClock,
@@ -28,6 +29,8 @@ import {
   createMetrics,
   createPepper,
   createUsageDesk,
+  createWebhookSecrets,
+  createWebhookTargets,
   type Health,
   type HttpServer,
   type HttpServerOptions,
@@ -35,6 +38,8 @@ import {
   type NewKey,
   openKeyTable,
   type Pepper,
+  startWebhookDelivery,
+  type WebhookDeliveryOptions,
 } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { untilConnected } from '../support/connected-cache.js';
@@ -72,6 +77,8 @@ export interface ListeningAppOptions {
   /** Between looks at responses in the background. Default: 5,000. */
   backgroundMs?: number;
   jobs?: Omit<JobsOptions, 'store'>;
+  /** Whether webhooks are sent, and how: to the origin alone that is named. Default: they are not. */
+  webhooks?: { origin: string } & Pick<WebhookDeliveryOptions, 'pausesMs' | 'tryMs' | 'leaseMs'>;
   /** Default: SQLite and a folder. */
   stack?: Stack;
   /** Default: the invented platform makes no request. */
@@ -187,11 +194,29 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     logger,
     drain: health.drain,
   });
-  const counting = { windows, usage, answers, budgets, ledger, metrics, publicMetrics };
+  const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
+  const counting = { windows, usage, answers, budgets, ledger, metrics, publicMetrics, webhooks };
   const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links });
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  async function openWebhooks({ origin, ...times }: NonNullable<ListeningAppOptions['webhooks']>) {
+    const trustedOrigins = [origin];
+    const http = await openHttpClient({ timeoutMs: 15_000, trustedOrigins });
+    const secrets = createWebhookSecrets([randomBytes(32)], state.webhooks);
+    const parts = { webhooks: state.webhooks, images: gateway.images, secrets, client: http.client, clock, logger };
+    const tried = metrics?.webhookTried;
+    const start = () =>
+      startWebhookDelivery({ ...parts, baseUrl: () => url, ...times, ...(tried && { tried }), roundMs: 20 });
+    // As two nodes would.
+    const deliveries = [start(), start()];
+    const close = async () => {
+      await Promise.all(deliveries.map((one) => one.close()));
+      await http.close();
+    };
+    return { targets: createWebhookTargets(trustedOrigins), secrets, close };
+  }
+
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   url = `http://127.0.0.1:${port}`;
@@ -250,6 +275,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       health.close();
       await usage.close();
       await keys.close();
+      await webhooks?.close();
       await gateway.close();
       await state.close();
       await place?.remove();
