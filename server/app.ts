@@ -163,6 +163,7 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
 function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
   const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
+  const { messagesEnabled = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = newRouter();
   const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
@@ -196,8 +197,8 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addSpeechRoutes(router, audio);
   addTextRoutes(router, { gateway, auth, bodies, usage });
   addStoredResponseRoutes(router, { gateway, auth, polls });
-  addModelRoutes(router, { gateway, auth });
-  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: dependencies.messagesEnabled ?? false });
+  addModelRoutes(router, { gateway, auth, messagesEnabled });
+  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: messagesEnabled });
   addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account && desks) {
