@@ -51,11 +51,12 @@ describe('messages in the formats of the models', () => {
   });
   after(() => app.close());
 
-  const send = (body: object, path = MESSAGES) =>
+  const send = (body: object, path = MESSAGES) => sendText(JSON.stringify(body), path);
+  const sendText = (body: string, path = MESSAGES) =>
     fetch(app.url + path, {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body,
     });
   const bodyOn = (route: TextRoute, more: object = {}) => ({
     model: MODELS[route],
@@ -376,6 +377,48 @@ describe('messages in the formats of the models', () => {
       for (const [more, words] of cases) expect(await refusalOf('responses', more)).to.match(words);
     });
 
+    it('with every number as it was sent, in schemas and inputs of tools', async () => {
+      const [max, id, huge] = ['18446744073709551615', '-1187234567890123457', '1e400'];
+      const schema = `{"type":"integer","maximum":${max},"enum":[${id},1.50,${huge}],"title":"\\"${max}"}`;
+      const input = `{"channel":${id},"of":{"them":[${max},9007199254740993,7]},"text":"${id}"}`;
+      const body = `{"max_tokens":9007199254740991,"temperature":0.1234567890123456789,
+        "tools":[{"name":"weather","input_schema":${schema}}],
+        "output_config":{"format":{"type":"json_schema","schema":${schema}}},
+        "messages":[{"role":"user","content":"${max}"},
+          {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"weather","input":${input}}]},
+          {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"${id}"}]}],"model":`;
+      const exactly = schema.replace('1.50', '1.5');
+      for (const route of ROUTES) {
+        script = () => wholly(route === 'responses' ? responseOf([]) : chatOf({ content: 'x' }));
+        for (const path of [MESSAGES, `${MESSAGES}/count_tokens`]) {
+          expect((await sendText(`${body}"${MODELS[route]}"}`, path)).status).to.equal(200);
+        }
+        const { body: bytes, parsed } = app.model.calls.at(-1) as TextCall;
+        const asked = Buffer.from(bytes).toString('utf8');
+        expect(asked).to.contain(`"parameters":${exactly}`).and.to.contain(`"schema":${exactly}`);
+        expect(asked).to.contain(`"arguments":${JSON.stringify(input)}`);
+        expect(parsed).to.deep.equal(JSON.parse(asked));
+      }
+      // Nowhere else is there anything that such a number could be.
+      for (const [more, words] of [
+        [`"max_tokens":${max}`, /^max_tokens must be a whole number/],
+        [`"temperature":${huge}`, /^temperature must be a number from 0 to 1/],
+        [`"stop_sequences":${max}`, /^stop_sequences must be/],
+        [`"system":${max}`, /^system\.0 must be an object/],
+        [`"metadata":${max}`, /^metadata must be an object/],
+        [`"messages":[{"role":"user","content":${max}}]`, /^messages\.0\.content\.0 must be an object/],
+        [`"tools":[{"name":"a","input_schema":${max}}]`, /^tools\.0\.input_schema must be a JSON Schema/],
+        [`"tools":[{"name":"a","input_schema":{"enum":[${`${max},`.repeat(10_000)}${max}]}}]`, /more than 10,000/],
+      ] as const) {
+        const usual = '{"model":"m-5.5","max_tokens":5,"messages":[{"role":"user","content":"x"}],';
+        const answer = await sendText(`${usual}${more}}`);
+        expect([answer.status, ((await answer.json()) as { error: { message: string } }).error.message][1]).to.match(
+          words,
+        );
+        expect(answer.status).to.equal(400);
+      }
+    });
+
     it('however much there is', async () => {
       const content = Array.from({ length: 200_000 }, () => ({ type: 'text', text: '' }));
       const result = { type: 'tool_result', tool_use_id: 'a', content };
@@ -652,6 +695,14 @@ describe('messages in the formats of the models', () => {
           type: 'overloaded_error',
           message: 'The gateway is shutting down; ask again.',
         });
+        script = () => ({ contentType: 'application/json', pieces: ['stall'] });
+        const asked = app.model.calls.length;
+        const whole = send(bodyOn(route));
+        await until(() => app.model.calls.length > asked);
+        app.gateway.text.cutOff();
+        const { status, headers } = await whole;
+        expect([status, headers.get('retry-after'), headers.get('x-should-retry')]).to.deep.equal([529, '1', null]);
+        expect(await (await whole).json()).to.deep.include({ type: 'error', error: failure?.error });
       }
     });
 
@@ -725,6 +776,55 @@ describe('messages in the formats of the models', () => {
       expect(content).to.deep.equal([callBlock('a', { n: 1 })]);
     });
 
+    it('with every number of an input as the model told it', async () => {
+      const input = '{"channel":1187234567890123457,"most":[18446744073709551615,1e400],"text":"[[1"}';
+      const call = { type: 'function_call', call_id: 'a', name: 'weather' };
+      // Some servers send an object: then there is no text of the model's own.
+      for (const told of [JSON.stringify(input), input]) {
+        const item = `${JSON.stringify(call).slice(0, -1)},"arguments":${told}}`;
+        const answer = JSON.stringify(responseOf([])).replace('"output":[', (begin) => begin + item);
+        script = () => ({ contentType: 'application/json', pieces: [Buffer.from(answer)] });
+        expect(await (await send(bodyOn('responses'))).text()).to.contain(`"input":${input}`);
+        script = () => ({ pieces: [Buffer.from(`data: {"type":"response.completed","response":${answer}}\n\n`)] });
+        const { events } = await readEvents(await send(bodyOn('responses', { stream: true })));
+        const pieces = events.filter(({ event }) => event === 'content_block_delta');
+        expect(pieces.map(({ data }) => JSON.parse(data).delta.partial_json).join('')).to.equal(input);
+      }
+    });
+
+    it('with an error where a call does not end and too much waits behind it, and the model is left', async () => {
+      const open = [0, 1].map((index) => ({
+        choices: [
+          {
+            index: 0,
+            delta: { tool_calls: [{ index, id: `call_${index}`, function: { name: 'a', arguments: '{' } }] },
+          },
+        ],
+      }));
+      const tool_calls = [{ index: 1, function: { arguments: ' '.repeat(1_000_000) } }];
+      const piece = streamOf([{ choices: [{ index: 0, delta: { tool_calls } }] }]);
+      let told = 0;
+      function* endless() {
+        yield streamOf(open);
+        for (; told < 100; told += 1) yield piece;
+        yield 'stall' as const;
+      }
+      const before = (await ledger(app)).length;
+      const { types, failure } = await streamed('chat_completions', endless());
+      expect(types).to.match(/^message_start content_block_start content_block_delta error$/);
+      expect(failure?.error).to.deep.equal({
+        type: 'api_error',
+        message: 'The model does not end a call of a tool, and too much waits behind it.',
+      });
+      expect(told).to.be.below(50);
+      expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
+      const rows = await until(async () => {
+        const all = await ledger(app);
+        return all.length > before && all;
+      });
+      expect(rows).to.have.length(before + 1);
+    });
+
     it('with ids of calls that no other call has, where the model names none', async () => {
       const nameless = [
         {
@@ -787,9 +887,9 @@ describe('messages in the formats of the models', () => {
       const nameless = {
         choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'a', function: { arguments: '{}' } }] } }],
       };
-      expect((await streamed('chat_completions', [streamOf([nameless, '[DONE]'])])).failure?.error).to.deep.equal(
-        failure?.error,
-      );
+      for (const pieces of [[streamOf([nameless, '[DONE]'])], [streamOf([nameless]), 'stall' as const]]) {
+        expect((await streamed('chat_completions', pieces)).failure?.error).to.deep.equal(failure?.error);
+      }
     });
 
     it('by 502 where there is no answer in what the model says', async () => {
