@@ -274,6 +274,25 @@ describe('messages in the formats of the models', () => {
       expect(await askedOn('responses', { tools: [], tool_choice })).to.not.include.keys('tools', 'tool_choice');
     });
 
+    it('as a chat in which results follow their calls, whatever the model said between those', async () => {
+      const call = (id: string) => ({ type: 'tool_use', id, name: 'tide', input: {} });
+      const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'low' });
+      const text = (words: string) => ({ type: 'text', text: words });
+      const messages = [
+        { role: 'user', content: 'Look' },
+        { role: 'assistant', content: [text('One. '), call('a'), text('Two.'), call('b')] },
+        { role: 'user', content: [result('a'), result('b')] },
+      ];
+      const { messages: asked } = await askedOn('chat_completions', { messages });
+      const called = { type: 'function', function: { name: 'tide', arguments: '{}' } };
+      const tool_calls = ['a', 'b'].map((id) => ({ id, ...called }));
+      expect((asked as Members[]).slice(1)).to.deep.equal([
+        { role: 'assistant', content: 'One. Two.', tool_calls },
+        { role: 'tool', tool_call_id: 'a', content: 'low' },
+        { role: 'tool', tool_call_id: 'b', content: 'low' },
+      ]);
+    });
+
     it('to think as much as was meant, as far as the model can', async () => {
       const enabled = (budget_tokens: number) => ({ thinking: { type: 'enabled', budget_tokens } });
       for (const [more, reasoning] of [
@@ -900,6 +919,7 @@ describe('messages in the formats of the models', () => {
         [responseOf([{ ...call, arguments: '[1]' }]), /no JSON object/],
         [responseOf([{ type: 'function_call', call_id: 'a' }]), /without its name/],
         [{ id: 'resp_1' }, /broke off/],
+        [responseOf([], { status: 'in_progress' }), /broke off/],
       ] as const) {
         script = () => wholly(value);
         const answer = await send(bodyOn('responses'));
@@ -940,15 +960,21 @@ describe('messages in the formats of the models', () => {
     });
 
     it('with the words of the format where the model says why it failed', async () => {
-      for (const [code, type] of [
-        ['rate_limit_exceeded', 'rate_limit_error'],
-        ['server_is_overloaded', 'overloaded_error'],
-        ['context_length_exceeded', 'invalid_request_error'],
-        ['server_error', 'api_error'],
+      for (const [code, type, status] of [
+        ['rate_limit_exceeded', 'rate_limit_error', 429],
+        ['server_is_overloaded', 'overloaded_error', 529],
+        ['context_length_exceeded', 'invalid_request_error', 400],
+        ['server_error', 'api_error', 502],
       ] as const) {
-        const failed = { type: 'response.failed', response: responseOf([], { error: { code, message: 'It broke.' } }) };
-        const { failure } = await streamed('responses', [streamOf([failed])]);
+        const response = responseOf([], { status: 'failed', error: { code, message: 'It broke.' } });
+        const { failure } = await streamed('responses', [streamOf([{ type: 'response.failed', response }])]);
         expect(failure?.error).to.deep.equal({ type, message: 'It broke.' });
+        script = () => wholly(response);
+        const answer = await send(bodyOn('responses'));
+        expect([answer.status, ((await answer.json()) as Told['failure'])?.error]).to.deep.equal([
+          status,
+          failure?.error,
+        ]);
       }
     });
   });

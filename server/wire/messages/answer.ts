@@ -1,6 +1,13 @@
-import { createEventTexts, GatewayError, type TextAnswer, type TextExchange, type TextRoute } from 'mediagate';
+import {
+  createEventTexts,
+  type ErrorCode,
+  GatewayError,
+  type TextAnswer,
+  type TextExchange,
+  type TextRoute,
+} from 'mediagate';
 import { anthropicTypeOf } from '../errors.js';
-import type { Told } from './answer-reader.js';
+import type { Told, ToldFailure } from './answer-reader.js';
 import { type BlockSink, createBlockQueue } from './block-queue.js';
 import { createChatReader } from './chat-answer.js';
 import { markNumbers, restoreNumbers } from './exact-numbers.js';
@@ -27,12 +34,20 @@ const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 const TOO_MUCH_WAITS: Told = {
   failure: { type: 'api_error', message: 'The model does not end a call of a tool, and too much waits behind it.' },
 };
+/** What a failure that a model tells of is, where nothing was answered yet. */
+const FAILURE_CODES: Readonly<Record<ToldFailure['type'], ErrorCode>> = {
+  api_error: 'upstream_error',
+  invalid_request_error: 'invalid_prompt',
+  overloaded_error: 'upstream_unavailable',
+  rate_limit_error: 'upstream_rate_limited',
+  timeout_error: 'upstream_timeout',
+};
 /** Milliseconds that an upstream has to close a stream whose end it has told. */
 const CLOSE_MS = 1_000;
 
 /**
  * What a model said as one `message`.
- * @throws GatewayError `upstream_error` where it did not answer.
+ * @throws GatewayError `upstream_error` where it did not answer; by what it tells of that `invalid_prompt` or another of upstreams.
  */
 export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerOptions): Promise<Buffer> {
   const { model, exchange } = options;
@@ -42,7 +57,7 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
     if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
-  if ('failure' in end) throw new GatewayError('upstream_error', end.failure.message);
+  if ('failure' in end) throw new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
   const { usage } = await exchange.ended;
   const content = contentOf(sink, end);
   const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };

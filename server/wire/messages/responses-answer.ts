@@ -115,9 +115,7 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
       if (!isMembers(answer) || !Array.isArray(answer.output)) return;
       if (answer.status === 'failed' || answer.status === 'cancelled') {
         fail(answer.error);
-        return;
-      }
-      end(answer);
+      } else if (answer.status !== 'queued' && answer.status !== 'in_progress') end(answer);
     },
     get told() {
       return told;
