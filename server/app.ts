@@ -257,6 +257,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
   '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
   '/v1/completions': 'There is POST /v1/chat/completions.',
+  '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
 };
 
 interface UnroutedContext extends RequestContext {
@@ -265,7 +266,7 @@ interface UnroutedContext extends RequestContext {
 }
 
 /** Below these, errors have a shape of their own, also where no route is. */
-const MESSAGES = /^\/v1\/messages(?:\/|$)/;
+const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
 const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
 
 function refuseUnrouted(context: UnroutedContext): never {

@@ -228,8 +228,13 @@ export function anthropicTypeOf({ code }: GatewayError, { model }: Pick<ErrorCon
 /** As Anthropic's SDK understands it; its classes go by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
   const told = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
-  return JSON.stringify({ type: 'error', error: told, request_id: context.requestId });
+  const isUnthreaded = error.code === 'unsupported_value' && error.param === 'thread';
+  const details = isUnthreaded ? NO_THREADS : undefined;
+  return JSON.stringify({ type: 'error', error: { ...told, details }, request_id: context.requestId });
 }
+
+/** The SDK's tool runner, which sends nothing but what is new in a conversation, takes it for word to send all of it. */
+const NO_THREADS = { error_code: 'thread_unsupported_request' };
 
 const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
   [401, 'authentication_error'],

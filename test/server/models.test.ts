@@ -88,6 +88,9 @@ describe('the list of models', () => {
       const beside = await app.request(`${path}/none`);
       expect([beside.status, beside.json.error.type]).to.deep.equal([404, 'not_found_error']);
       expect(beside.json.request_id).to.equal(beside.headers.get('request-id'));
+      const doubled = await app.request('/v1/v1/messages', { method: 'POST' });
+      expect([doubled.status, doubled.json.type]).to.deep.equal([404, 'error']);
+      expect(doubled.json.error.message).to.match(/a base URL has no \/v1\.$/);
       const unknown = await app.request(path, { method: 'POST', headers: { 'x-api-key': 'sk-wrong' }, body: '{}' });
       expect([unknown.status, unknown.json.type, unknown.json.error.type]).to.deep.equal([
         401,
