@@ -989,12 +989,15 @@ describe('messages in the formats of the models', () => {
         const response = responseOf([], { status: 'failed', error: { code, message: 'It broke.' } });
         const { failure } = await streamed('responses', [streamOf([{ type: 'response.failed', response }])]);
         expect(failure?.error).to.deep.equal({ type, message: 'It broke.' });
-        script = () => wholly(response);
-        const answer = await send(bodyOn('responses'));
-        expect([answer.status, ((await answer.json()) as Told['failure'])?.error]).to.deep.equal([
-          status,
-          failure?.error,
-        ]);
+        // Not all servers list what they have nothing in.
+        for (const told of [response, { ...response, output: undefined }]) {
+          script = () => wholly(told);
+          const answer = await send(bodyOn('responses'));
+          expect([answer.status, ((await answer.json()) as Told['failure'])?.error]).to.deep.equal([
+            status,
+            failure?.error,
+          ]);
+        }
       }
     });
   });
