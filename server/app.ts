@@ -163,6 +163,7 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
 function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
   const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
   const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
+  const { messagesEnabled = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = newRouter();
   const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
@@ -196,8 +197,8 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   addSpeechRoutes(router, audio);
   addTextRoutes(router, { gateway, auth, bodies, usage });
   addStoredResponseRoutes(router, { gateway, auth, polls });
-  addModelRoutes(router, { gateway, auth });
-  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: dependencies.messagesEnabled ?? false });
+  addModelRoutes(router, { gateway, auth, messagesEnabled });
+  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: messagesEnabled });
   addOpenApiRoute(router, { baseUrl });
   addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
   if (account && desks) {
@@ -256,6 +257,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
   '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
   '/v1/completions': 'There is POST /v1/chat/completions.',
+  '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
 };
 
 interface UnroutedContext extends RequestContext {
@@ -264,7 +266,7 @@ interface UnroutedContext extends RequestContext {
 }
 
 /** Below these, errors have a shape of their own, also where no route is. */
-const MESSAGES = /^\/v1\/messages(?:\/|$)/;
+const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
 const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
 
 function refuseUnrouted(context: UnroutedContext): never {

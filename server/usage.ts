@@ -128,8 +128,10 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         if (outcome) {
           unsettled += 1;
           const settleAll = (used: Used, start?: BackgroundStart) => {
-            if (start) admissions.correct(correctionOf({ responseId: start.responseId, accountId }, used));
-            else settle(status, latencyMs, used.usage);
+            if (start) {
+              const { responseId, upstream } = start;
+              admissions.correct(correctionOf({ responseId, accountId, upstream }, used));
+            } else settle(status, latencyMs, used.usage);
             unsettled -= 1;
             if (unsettled === 0) allSettled?.resolve();
           };

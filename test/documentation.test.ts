@@ -75,7 +75,10 @@ const ROUTE_NOTES: Readonly<Record<string, readonly [key: string, what: string]>
   'DELETE /v1/responses/:id': ['`text`', 'Deletes it there.'],
   'POST /v1/responses/:id/cancel': ['`text`', 'Ends one that is made in the background.'],
   'GET /v1/responses/:id/input_items': ['`text`', 'What a stored response answers.'],
-  'GET /v1/models': ['`text` or `audio`', 'Models that are ready and that the plan of the key allows.'],
+  'GET /v1/models': [
+    '`text` or `audio`',
+    "Models that are ready and that the plan of the key allows; see also [Anthropic's format](#anthropics-format).",
+  ],
   'GET /v1/models/:id': ['`text` or `audio`', 'One of them.'],
   'POST /v1/messages': [
     '`text`',

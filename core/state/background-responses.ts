@@ -19,6 +19,8 @@ export interface BackgroundResponse {
 export interface BackgroundCorrection {
   responseId: string;
   accountId: string;
+  /** As {@link BackgroundResponse.upstream}: each names its responses by itself, and two may use the same name. */
+  upstream: string;
   /**
    * What was used in all: as the upstream reports it, it takes the place of the estimate. An estimate only ever raises the
    * one before. Default: it stays as it is counted.

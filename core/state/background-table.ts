@@ -34,6 +34,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
     .set(({ ref }) => ({ wait_ms: ref('wait_ms') }))
     .where('id', '=', '')
     .where('account_id', '=', '')
+    .where('upstream', '=', '')
     .returningAll()
     .compile();
 
@@ -41,6 +42,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
     .deleteFrom('background_responses')
     .where('id', '=', '')
     .where('account_id', '=', '')
+    .where('upstream', '=', '')
     .returningAll()
     .compile();
 
@@ -68,10 +70,10 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
 
     /** Whoever deletes the row corrects the entry for good. The entry's day has the difference added to its totals. */
     *correct(correction: BackgroundCorrection, totals: Totals): Script<BudgetCorrection | undefined> {
-      const { responseId, accountId, usage } = correction;
+      const { responseId, accountId, upstream, usage } = correction;
       const isReported = usage !== undefined && !usage.estimated;
       const take = correction.final || isReported ? remove : touch;
-      const [row] = yield* rowsOf(filled(take, [responseId, accountId]));
+      const [row] = yield* rowsOf(filled(take, [responseId, accountId, upstream]));
       if (!row || !usage) return undefined;
       const name = [row.key_id, row.at, row.request_id];
       const [entry] = yield* rowsOf(filled(select, name));

@@ -3,7 +3,7 @@ import type { TextOutcome } from './requests.js';
 
 /** What the end of an exchange tells of a response in the background. */
 export function correctionOf(
-  response: Pick<BackgroundCorrection, 'responseId' | 'accountId'>,
+  response: Pick<BackgroundCorrection, 'responseId' | 'accountId' | 'upstream'>,
   { usage, final = false }: Pick<TextOutcome, 'usage' | 'final'>,
 ): BackgroundCorrection {
   if (!usage) return { ...response, final };

@@ -30,10 +30,10 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Roun
   const stopped = new AbortController();
 
   async function look(response: BackgroundResponse): Promise<void> {
-    const { id: responseId, accountId, model, ageMs } = response;
+    const { id: responseId, accountId, model, upstream, ageMs } = response;
     const isGone = await isUnknown(response);
     if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
-    background.correct({ responseId, accountId, final: true });
+    background.correct({ responseId, accountId, upstream, final: true });
     const why = isGone ? 'is not there any more' : 'has not ended for a day';
     logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
   }

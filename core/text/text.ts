@@ -291,7 +291,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
       exchange.ended.then(({ usage, final }) => {
         // An upstream that was just told to stop may not have added up yet.
         const isLast = action === 'cancel' && usage === undefined ? false : final;
-        background?.correct(correctionOf({ responseId, accountId }, { usage, final: isLast }));
+        background?.correct(correctionOf({ responseId, accountId, upstream }, { usage, final: isLast }));
       });
     }
     return exchange;

@@ -66,8 +66,9 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
     if (!(error instanceof SyntaxError)) throw error;
     throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
   }
-  // A response that failed still has its list of output; an error instead of an answer has nothing.
-  if (failed && !told) answer.refusal = new GatewayError('upstream_error', 'The model answered with an error.');
+  // A response that failed still has its list of output, or says at least that it has ended; an error instead of an answer has nothing.
+  if (failed && !told && !(answer.ended && answer.id !== undefined))
+    answer.refusal = new GatewayError('upstream_error', 'The model answered with an error.');
   else if (failed) answer.body = rewordFailure(bytes, wording);
   else if (modelStart > 0) {
     answer.body = Buffer.concat([bytes.subarray(0, modelStart), wording.modelText, bytes.subarray(modelEnd)]);

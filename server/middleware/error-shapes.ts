@@ -12,9 +12,10 @@ export function markModel(context: RequestContext, next: Next): Promise<unknown>
   return next();
 }
 
-/** Errors of these routes have the shape that Anthropic's SDK knows. */
+/** Errors of these routes have the shape that Anthropic's SDK knows, and every answer the header field that it reads. */
 export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
   context.state.anthropic = true;
+  context.res.setHeader('request-id', context.state.requestId);
   return next();
 }
 

@@ -188,10 +188,10 @@ function exampleOf({ example }: Pick<Answer, 'example'>) {
 
 /** By status: which codes it may have. */
 function describeErrors(operation: Operation) {
-  const { tag, access, body, errors = [] } = operation;
+  const { tag, access, body, errors = [], errorSchema } = operation;
   const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[access], ...(body ? BODY_ERRORS : []), ...errors])];
-  const model = tag === 'Models' || undefined;
-  const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, { model }).status);
+  const format = { model: tag === 'Models', anthropic: errorSchema === 'MessageError' };
+  const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, format).status);
   return Object.fromEntries(
     [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), operation)]),
   );

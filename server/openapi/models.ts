@@ -78,6 +78,11 @@ const MessageBody = {
   tools: Type.Optional(Type.Array(Type.Object({}))),
 };
 
+const FOR_ANTHROPIC = {
+  'anthropic-version':
+    "With any version, the answer has Anthropic's form, of text models alone, where the operator has enabled messages; the key may then be in X-API-Key.",
+} as const;
+
 function message(what: Pick<Operation, 'summary' | 'body' | 'answers'>): Operation {
   const errors = [...FAILURES, 'unsupported_value', 'context_length_exceeded'] as const;
   return { tag: 'Models', access: 'linkKey', errors, errorSchema: 'MessageError', ...what };
@@ -131,12 +136,14 @@ export const MODELS: Operations = {
     tag: 'Models',
     summary: 'Models that are ready and that the plan of the key allows',
     access: 'key',
+    headers: FOR_ANTHROPIC,
     answers: { 200: { description: 'The list.', schema: answerSchema('ModelList') } },
   },
   'GET /v1/models/:id': {
     tag: 'Models',
     summary: 'One of them',
     access: 'key',
+    headers: FOR_ANTHROPIC,
     answers: { 200: { description: 'The model.', schema: answerSchema('Model') } },
     errors: ['model_not_found'],
   },

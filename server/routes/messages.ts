@@ -15,13 +15,14 @@ import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
 import { BIG_BYTES, type BodyBudget } from '../middleware/body-budget.js';
 import { markAnthropic, markModel } from '../middleware/error-shapes.js';
-import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
+import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { leaveWithClient, sendText } from '../text-response.js';
 import type { UsageDesk } from '../usage.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from '../wire/messages/answer.js';
 import { encodeChat } from '../wire/messages/chat-request.js';
 import { readInputTokens } from '../wire/messages/counted-tokens.js';
 import { ignoredEffort } from '../wire/messages/effort.js';
+import { markNumbers, restoreNumbers } from '../wire/messages/exact-numbers.js';
 import { decodeCounted, decodeMessage, type MessageRequest } from '../wire/messages/request.js';
 import { encodeResponses, encodeResponsesInput } from '../wire/messages/responses-request.js';
 
@@ -53,11 +54,11 @@ export function addMessageRoutes(router: Router<RequestState>, options: MessageR
   const authenticate = auth({ grant: 'text', allowApiKeyHeader: true });
   const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
   for (const [path, ready] of Object.entries(works)) {
-    router.post(path, markAnthropic, markModel, nameRequest, authenticate, async (context: RequestContext) => {
+    router.post(path, markAnthropic, markModel, authenticate, async (context: RequestContext) => {
       const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: keyOf(context).id };
       const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
       try {
-        const work = await ready(context, options, { members: value, pause: pauseFor(bytes.length) });
+        const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
         await work(release);
       } finally {
         release();
@@ -91,12 +92,6 @@ function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes
       throw new GatewayError('route_not_allowed', message);
     });
   }
-}
-
-/** As clients of the format look for it. */
-function nameRequest(context: RequestContext, next: Next): Promise<unknown> {
-  context.res.setHeader('request-id', context.state.requestId);
-  return next();
 }
 
 async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Sent): Promise<Work> {
@@ -140,8 +135,8 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
   const request = decodeMessage(sent.members);
   const { route, efforts } = formatOf(gateway, request);
   await sent.pause();
-  const parsed = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
-  const body = bodyOf(context, parsed);
+  const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
+  const body = bodyOf(context, encoded);
   await sent.pause();
   const prepared = await gateway.text.prepare({ route, ...body });
   const { stream, stopSequences: stops, thinking, ignored } = request;
@@ -157,9 +152,19 @@ function formatOf(gateway: Gateway, { model }: MessageRequest) {
   return { isThere: found !== undefined, route, efforts };
 }
 
-function bodyOf(context: RequestContext, parsed: Members) {
+function bodyOf(context: RequestContext, encoded: Members) {
   const { accountId } = keyOf(context);
-  return { body: Buffer.from(JSON.stringify(parsed)), parsed, accountId, requestId: context.state.requestId };
+  const marked = JSON.stringify(encoded);
+  const text = restoreNumbers(marked);
+  const parsed: Members = text === marked ? encoded : JSON.parse(text);
+  return { body: Buffer.from(text), parsed, accountId, requestId: context.state.requestId };
+}
+
+/** @param parsed of the bytes: mostly no number in it is another than was sent. */
+function exactly(bytes: Buffer, parsed: Members): Members {
+  const text = bytes.toString('utf8');
+  const marked = markNumbers(text);
+  return marked === text ? parsed : JSON.parse(marked);
 }
 
 /** Whatever an upstream says of its own format is not said of this one. */
@@ -174,11 +179,12 @@ async function readyToCount(context: RequestContext, { gateway, usage }: Message
   const { isThere, route, efforts } = formatOf(gateway, request);
   const { model } = request;
   await sent.pause();
-  const parsed = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
-  const body = bodyOf(context, parsed);
+  const encoded = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
+  const body = bodyOf(context, encoded);
   await sent.pause();
   const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
   const prepared = isThere ? await whereAble(prepare) : await prepare();
+  const { parsed } = body;
   return () =>
     usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
       const counted = await whereAble(async () => {

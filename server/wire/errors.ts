@@ -141,10 +141,16 @@ export const MODEL_ERROR_CLASSES: Readonly<Partial<Record<ErrorCode, ErrorClass>
   upstream_timeout: { status: 504, type: 'timeout_error' },
 };
 
+/** What Anthropic's SDK takes for an overload, and what its clients turn to another model at. */
+const ANTHROPIC_OVERLOADED = 529;
+
 /** How an error looks on the wire of its route. */
-export function errorClassOf(code: ErrorCode, { model }: Pick<ErrorContext, 'model'>): ErrorClass {
-  return (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
+export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat): ErrorClass {
+  const found = (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
+  return anthropic && found === overloaded ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
 }
+
+type RouteFormat = Pick<ErrorContext, 'model' | 'anthropic'>;
 
 /** What is known about the request that failed. */
 export interface ErrorContext {
@@ -214,23 +220,28 @@ function encodeOauthError(error: GatewayError, requestId: string): string {
 }
 
 /** `error.type` as Anthropic's SDK knows it. */
-export function anthropicTypeOf({ code }: GatewayError, context: Pick<ErrorContext, 'model'>): string {
-  const { status } = errorClassOf(code, context);
+export function anthropicTypeOf({ code }: GatewayError, { model }: Pick<ErrorContext, 'model'>): string {
+  const { status } = errorClassOf(code, { model, anthropic: true });
   return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
 /** As Anthropic's SDK understands it; its classes go by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
   const told = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
-  return JSON.stringify({ type: 'error', error: told, request_id: context.requestId });
+  const isUnthreaded = error.code === 'unsupported_value' && error.param === 'thread';
+  const details = isUnthreaded ? NO_THREADS : undefined;
+  return JSON.stringify({ type: 'error', error: { ...told, details }, request_id: context.requestId });
 }
+
+/** The SDK's tool runner, which sends nothing but what is new in a conversation, takes it for word to send all of it. */
+const NO_THREADS = { error_code: 'thread_unsupported_request' };
 
 const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
   [401, 'authentication_error'],
   [403, 'permission_error'],
   [404, 'not_found_error'],
   [429, 'rate_limit_error'],
-  [503, 'overloaded_error'],
+  [ANTHROPIC_OVERLOADED, 'overloaded_error'],
   [504, 'timeout_error'],
 ]);
 
@@ -284,22 +295,23 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
 }
 
 /**
- * Seconds, where nobody knows better. A 503 of ours passes quickly, and one second is the least that Retry-After can say; a limit
+ * Seconds, where nobody knows better. An overload of ours passes quickly, and one second is the least that Retry-After can say; a limit
  * of an upstream's that does not say for how long was waited for in vain a few times already.
  */
-function usualWait(code: ErrorCode, status: number): number | undefined {
-  if (status === 503) return 1;
+function usualWait(code: ErrorCode, { type }: ErrorClass): number | undefined {
+  if (type === overloaded.type) return 1;
   return code === 'upstream_rate_limited' ? 5 : undefined;
 }
 
 /** Header fields that go with an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
-  const { status, shouldRetry } = errorClassOf(error.code, context);
-  // Clients repeat a 503 by themselves, whatever is in its body.
-  const isFinal = shouldRetry === false || (status === 503 && !error.retryable);
+  const found = errorClassOf(error.code, context);
+  const { status, shouldRetry, type } = found;
+  // Clients repeat it by themselves, whatever is in its body.
+  const isFinal = shouldRetry === false || (type === overloaded.type && !error.retryable);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
-  const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, status));
+  const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, found));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (isFinal) headers['x-should-retry'] = 'false';
   if (error.code === 'daily_image_limit_reached') {

@@ -55,6 +55,10 @@ describe("Anthropic's client before a running gateway", () => {
     expect(final.content[0]).to.include({ type: 'text', text: 'You said: gulls and drizzle' });
     const asked = site.upstream.requests;
     expect(asked.map(({ path: address }) => address)).to.deep.equal(['/v1/responses', '/v1/responses']);
+    // The model gets to read all of it each time, whatever the client counts on being kept.
+    const [first, second] = asked.map(({ members }) => members);
+    expect(second).to.deep.include({ instructions: 'You are an agent.', tools: first?.tools });
+    expect(second?.input).to.have.length(3);
     const used = asked.map(({ usage }) => (usage?.input ?? 0) + (usage?.output ?? 0)).reduce((sum, one) => sum + one);
     const { budget, total, days } = await until(async () => {
       const { json } = await site.gateway.request('/v1/usage', { headers: { authorization: `Bearer ${key}` } });

@@ -51,11 +51,12 @@ describe('messages in the formats of the models', () => {
   });
   after(() => app.close());
 
-  const send = (body: object, path = MESSAGES) =>
+  const send = (body: object, path = MESSAGES) => sendText(JSON.stringify(body), path);
+  const sendText = (body: string, path = MESSAGES) =>
     fetch(app.url + path, {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body,
     });
   const bodyOn = (route: TextRoute, more: object = {}) => ({
     model: MODELS[route],
@@ -273,6 +274,25 @@ describe('messages in the formats of the models', () => {
       expect(await askedOn('responses', { tools: [], tool_choice })).to.not.include.keys('tools', 'tool_choice');
     });
 
+    it('as a chat in which results follow their calls, whatever the model said between those', async () => {
+      const call = (id: string) => ({ type: 'tool_use', id, name: 'tide', input: {} });
+      const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'low' });
+      const text = (words: string) => ({ type: 'text', text: words });
+      const messages = [
+        { role: 'user', content: 'Look' },
+        { role: 'assistant', content: [text('One. '), call('a'), text('Two.'), call('b')] },
+        { role: 'user', content: [result('a'), result('b')] },
+      ];
+      const { messages: asked } = await askedOn('chat_completions', { messages });
+      const called = { type: 'function', function: { name: 'tide', arguments: '{}' } };
+      const tool_calls = ['a', 'b'].map((id) => ({ id, ...called }));
+      expect((asked as Members[]).slice(1)).to.deep.equal([
+        { role: 'assistant', content: 'One. Two.', tool_calls },
+        { role: 'tool', tool_call_id: 'a', content: 'low' },
+        { role: 'tool', tool_call_id: 'b', content: 'low' },
+      ]);
+    });
+
     it('to think as much as was meant, as far as the model can', async () => {
       const enabled = (budget_tokens: number) => ({ thinking: { type: 'enabled', budget_tokens } });
       for (const [more, reasoning] of [
@@ -312,10 +332,12 @@ describe('messages in the formats of the models', () => {
         expect(plain.max_tokens ?? plain.max_output_tokens).to.equal(route === 'responses' ? 16 : 1);
       }
       const format = { type: 'json_schema', schema: { type: 'object' } };
-      expect((await askedOn('chat_completions', { output_config: { format } })).response_format).to.deep.equal({
-        type: 'json_schema',
-        json_schema: { name: 'answer', schema: { type: 'object' }, strict: true },
-      });
+      for (const more of [{ output_config: { format } }, { output_format: format, output_config: { format: null } }]) {
+        expect((await askedOn('chat_completions', more)).response_format).to.deep.equal({
+          type: 'json_schema',
+          json_schema: { name: 'answer', schema: { type: 'object' }, strict: true },
+        });
+      }
     });
 
     it('for nothing that they cannot do: who asks is told what is wrong and where', async () => {
@@ -358,6 +380,24 @@ describe('messages in the formats of the models', () => {
         [{ service_tier: 'flex' }, /^service_tier must be/],
         [{ metadata: { user_id: 7 } }, /^metadata\.user_id must be a text/],
         [{ stream: 'yes' }, /^stream must be true or false/],
+        [{ mcp_servers: {} }, /^mcp_servers must be a list/],
+        [{ thread: { type: 'create' } }, /^thread: no conversations are kept/],
+        [{ output_format: { type: 'xml' } }, /^output_format\.type must be json_schema/],
+        [{ tools: [{ ...TOOL, strict: 'yes' }] }, /^tools\.0\.strict must be true or false/],
+        [{ tool_choice: { type: 'any' } }, /^tool_choice\.type must be auto or none without tools/],
+        [{ tools: [TOOL], tool_choice: { type: 'tool', name: 'tide' } }, /^tool_choice\.name must be that of a tool/],
+        [
+          { tools: [TOOL], tool_choice: { type: 'auto', disable_parallel_tool_use: 1 } },
+          /^tool_choice\.disable_parallel_tool_use must be true or false/,
+        ],
+        [
+          said({ type: 'tool_result', tool_use_id: 'a', is_error: 'yes' }),
+          /^messages\.0\.content\.0\.is_error must be/,
+        ],
+        [
+          said({ type: 'document', title: 5, source: { type: 'text', data: 'x' } }),
+          /^messages\.0\.content\.0\.title must be a text/,
+        ],
         [{ system: [image] }, /^system\.0: .*"image"/],
         [{ model: undefined }, /^model is missing/],
         [{ messages: [{ role: 'user', content: '' }] }, /^messages\.0\.content must be .*not empty/],
@@ -374,6 +414,48 @@ describe('messages in the formats of the models', () => {
         [{ thinking: { type: ['adaptive'] } }, /^thinking\.type must/],
       ];
       for (const [more, words] of cases) expect(await refusalOf('responses', more)).to.match(words);
+    });
+
+    it('with every number as it was sent, in schemas and inputs of tools', async () => {
+      const [max, id, huge] = ['18446744073709551615', '-1187234567890123457', '1e400'];
+      const schema = `{"type":"integer","maximum":${max},"enum":[${id},1.50,${huge}],"title":"\\"${max}"}`;
+      const input = `{"channel":${id},"of":{"them":[${max},9007199254740993,7]},"text":"${id}"}`;
+      const body = `{"max_tokens":9007199254740991,"temperature":0.1234567890123456789,
+        "tools":[{"name":"weather","input_schema":${schema}}],
+        "output_config":{"format":{"type":"json_schema","schema":${schema}}},
+        "messages":[{"role":"user","content":"${max}"},
+          {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"weather","input":${input}}]},
+          {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"${id}"}]}],"model":`;
+      const exactly = schema.replace('1.50', '1.5');
+      for (const route of ROUTES) {
+        script = () => wholly(route === 'responses' ? responseOf([]) : chatOf({ content: 'x' }));
+        for (const path of [MESSAGES, `${MESSAGES}/count_tokens`]) {
+          expect((await sendText(`${body}"${MODELS[route]}"}`, path)).status).to.equal(200);
+        }
+        const { body: bytes, parsed } = app.model.calls.at(-1) as TextCall;
+        const asked = Buffer.from(bytes).toString('utf8');
+        expect(asked).to.contain(`"parameters":${exactly}`).and.to.contain(`"schema":${exactly}`);
+        expect(asked).to.contain(`"arguments":${JSON.stringify(input)}`);
+        expect(parsed).to.deep.equal(JSON.parse(asked));
+      }
+      // Nowhere else is there anything that such a number could be.
+      for (const [more, words] of [
+        [`"max_tokens":${max}`, /^max_tokens must be a whole number/],
+        [`"temperature":${huge}`, /^temperature must be a number from 0 to 1/],
+        [`"stop_sequences":${max}`, /^stop_sequences must be/],
+        [`"system":${max}`, /^system\.0 must be an object/],
+        [`"metadata":${max}`, /^metadata must be an object/],
+        [`"messages":[{"role":"user","content":${max}}]`, /^messages\.0\.content\.0 must be an object/],
+        [`"tools":[{"name":"a","input_schema":${max}}]`, /^tools\.0\.input_schema must be a JSON Schema/],
+        [`"tools":[{"name":"a","input_schema":{"enum":[${`${max},`.repeat(10_000)}${max}]}}]`, /more than 10,000/],
+      ] as const) {
+        const usual = '{"model":"m-5.5","max_tokens":5,"messages":[{"role":"user","content":"x"}],';
+        const answer = await sendText(`${usual}${more}}`);
+        expect([answer.status, ((await answer.json()) as { error: { message: string } }).error.message][1]).to.match(
+          words,
+        );
+        expect(answer.status).to.equal(400);
+      }
     });
 
     it('however much there is', async () => {
@@ -652,6 +734,14 @@ describe('messages in the formats of the models', () => {
           type: 'overloaded_error',
           message: 'The gateway is shutting down; ask again.',
         });
+        script = () => ({ contentType: 'application/json', pieces: ['stall'] });
+        const asked = app.model.calls.length;
+        const whole = send(bodyOn(route));
+        await until(() => app.model.calls.length > asked);
+        app.gateway.text.cutOff();
+        const { status, headers } = await whole;
+        expect([status, headers.get('retry-after'), headers.get('x-should-retry')]).to.deep.equal([529, '1', null]);
+        expect(await (await whole).json()).to.deep.include({ type: 'error', error: failure?.error });
       }
     });
 
@@ -725,6 +815,55 @@ describe('messages in the formats of the models', () => {
       expect(content).to.deep.equal([callBlock('a', { n: 1 })]);
     });
 
+    it('with every number of an input as the model told it', async () => {
+      const input = '{"channel":1187234567890123457,"most":[18446744073709551615,1e400],"text":"[[1"}';
+      const call = { type: 'function_call', call_id: 'a', name: 'weather' };
+      // Some servers send an object: then there is no text of the model's own.
+      for (const told of [JSON.stringify(input), input]) {
+        const item = `${JSON.stringify(call).slice(0, -1)},"arguments":${told}}`;
+        const answer = JSON.stringify(responseOf([])).replace('"output":[', (begin) => begin + item);
+        script = () => ({ contentType: 'application/json', pieces: [Buffer.from(answer)] });
+        expect(await (await send(bodyOn('responses'))).text()).to.contain(`"input":${input}`);
+        script = () => ({ pieces: [Buffer.from(`data: {"type":"response.completed","response":${answer}}\n\n`)] });
+        const { events } = await readEvents(await send(bodyOn('responses', { stream: true })));
+        const pieces = events.filter(({ event }) => event === 'content_block_delta');
+        expect(pieces.map(({ data }) => JSON.parse(data).delta.partial_json).join('')).to.equal(input);
+      }
+    });
+
+    it('with an error where a call does not end and too much waits behind it, and the model is left', async () => {
+      const open = [0, 1].map((index) => ({
+        choices: [
+          {
+            index: 0,
+            delta: { tool_calls: [{ index, id: `call_${index}`, function: { name: 'a', arguments: '{' } }] },
+          },
+        ],
+      }));
+      const tool_calls = [{ index: 1, function: { arguments: ' '.repeat(1_000_000) } }];
+      const piece = streamOf([{ choices: [{ index: 0, delta: { tool_calls } }] }]);
+      let told = 0;
+      function* endless() {
+        yield streamOf(open);
+        for (; told < 100; told += 1) yield piece;
+        yield 'stall' as const;
+      }
+      const before = (await ledger(app)).length;
+      const { types, failure } = await streamed('chat_completions', endless());
+      expect(types.replaceAll(' ping', '')).to.equal('message_start content_block_start content_block_delta error');
+      expect(failure?.error).to.deep.equal({
+        type: 'api_error',
+        message: 'The model does not end a call of a tool, and too much waits behind it.',
+      });
+      expect(told).to.be.below(50);
+      expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
+      const rows = await until(async () => {
+        const all = await ledger(app);
+        return all.length > before && all;
+      });
+      expect(rows).to.have.length(before + 1);
+    });
+
     it('with ids of calls that no other call has, where the model names none', async () => {
       const nameless = [
         {
@@ -787,9 +926,9 @@ describe('messages in the formats of the models', () => {
       const nameless = {
         choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'a', function: { arguments: '{}' } }] } }],
       };
-      expect((await streamed('chat_completions', [streamOf([nameless, '[DONE]'])])).failure?.error).to.deep.equal(
-        failure?.error,
-      );
+      for (const pieces of [[streamOf([nameless, '[DONE]'])], [streamOf([nameless]), 'stall' as const]]) {
+        expect((await streamed('chat_completions', pieces)).failure?.error).to.deep.equal(failure?.error);
+      }
     });
 
     it('by 502 where there is no answer in what the model says', async () => {
@@ -800,6 +939,7 @@ describe('messages in the formats of the models', () => {
         [responseOf([{ ...call, arguments: '[1]' }]), /no JSON object/],
         [responseOf([{ type: 'function_call', call_id: 'a' }]), /without its name/],
         [{ id: 'resp_1' }, /broke off/],
+        [responseOf([], { status: 'in_progress' }), /broke off/],
       ] as const) {
         script = () => wholly(value);
         const answer = await send(bodyOn('responses'));
@@ -840,15 +980,24 @@ describe('messages in the formats of the models', () => {
     });
 
     it('with the words of the format where the model says why it failed', async () => {
-      for (const [code, type] of [
-        ['rate_limit_exceeded', 'rate_limit_error'],
-        ['server_is_overloaded', 'overloaded_error'],
-        ['context_length_exceeded', 'invalid_request_error'],
-        ['server_error', 'api_error'],
+      for (const [code, type, status] of [
+        ['rate_limit_exceeded', 'rate_limit_error', 429],
+        ['server_is_overloaded', 'overloaded_error', 529],
+        ['context_length_exceeded', 'invalid_request_error', 400],
+        ['server_error', 'api_error', 502],
       ] as const) {
-        const failed = { type: 'response.failed', response: responseOf([], { error: { code, message: 'It broke.' } }) };
-        const { failure } = await streamed('responses', [streamOf([failed])]);
+        const response = responseOf([], { status: 'failed', error: { code, message: 'It broke.' } });
+        const { failure } = await streamed('responses', [streamOf([{ type: 'response.failed', response }])]);
         expect(failure?.error).to.deep.equal({ type, message: 'It broke.' });
+        // Not all servers list what they have nothing in.
+        for (const told of [response, { ...response, output: undefined }]) {
+          script = () => wholly(told);
+          const answer = await send(bodyOn('responses'));
+          expect([answer.status, ((await answer.json()) as Told['failure'])?.error]).to.deep.equal([
+            status,
+            failure?.error,
+          ]);
+        }
       }
     });
   });

@@ -1,4 +1,7 @@
+import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import { rejection } from '../support/rejection.js';
 import { scriptedText } from '../support/scripted-text.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
@@ -85,6 +88,9 @@ describe('the list of models', () => {
       const beside = await app.request(`${path}/none`);
       expect([beside.status, beside.json.error.type]).to.deep.equal([404, 'not_found_error']);
       expect(beside.json.request_id).to.equal(beside.headers.get('request-id'));
+      const doubled = await app.request('/v1/v1/messages', { method: 'POST' });
+      expect([doubled.status, doubled.json.type]).to.deep.equal([404, 'error']);
+      expect(doubled.json.error.message).to.match(/a base URL has no \/v1\.$/);
       const unknown = await app.request(path, { method: 'POST', headers: { 'x-api-key': 'sk-wrong' }, body: '{}' });
       expect([unknown.status, unknown.json.type, unknown.json.error.type]).to.deep.equal([
         401,
@@ -92,5 +98,86 @@ describe('the list of models', () => {
         'authentication_error',
       ]);
     }
+  });
+
+  describe("for clients of Anthropic's format, where that is enabled", () => {
+    let enabled: ListeningApp;
+    let key: string;
+    const clientOf = (apiKey: string) => new Anthropic({ apiKey, baseURL: enabled.url, maxRetries: 0 });
+
+    before(async () => {
+      const { plugin } = scriptedText(() => ({ pieces: [] }), { models });
+      enabled = await startApp({ messages: true, gateway: { plugins: [{ use: plugin }, { use: sketchImage }] } });
+      key = await enabled.makeKey({ grants: ['text'] });
+    });
+    after(() => enabled.close());
+
+    it('has the text models, in pages', async () => {
+      const { models } = clientOf(key);
+      const first = await models.list({ limit: 3 });
+      expect(first).to.deep.include({ has_more: true, first_id: 'm-5.5', last_id: 'code-auto-review' });
+      expect(first.data[0]).to.deep.equal({
+        type: 'model',
+        id: 'm-5.5',
+        display_name: 'm-5.5',
+        created_at: '2026-06-15T00:00:00.000Z',
+        lifecycle: 'active',
+        deprecated_at: null,
+        retires_at: null,
+        line: null,
+        capabilities: null,
+        max_input_tokens: null,
+        max_tokens: null,
+      });
+      const idsOf = async (query: Anthropic.ModelListParams) => {
+        const ids: string[] = [];
+        for await (const { id } of models.list(query)) ids.push(id);
+        return ids;
+      };
+      const all = ['m-5.5', 'm-5.4', 'code-auto-review', 'm-own'];
+      for (const query of [{}, { limit: 1 }, { limit: 3 }, { lifecycle: ['active' as const] }]) {
+        expect(await idsOf(query), JSON.stringify(query)).to.deep.equal(all);
+      }
+      expect(await idsOf({ lifecycle: ['retired'] })).to.deep.equal([]);
+      const { data, has_more: more } = await models.list({ before_id: 'm-own', limit: 2 });
+      expect([data.map(({ id }) => id), more]).to.deep.equal([['m-5.4', 'code-auto-review'], true]);
+      expect((await models.list({ before_id: 'm-5.5' })).data).to.deep.equal([]);
+      expect(await models.retrieve('m-own')).to.include({ type: 'model', id: 'm-own' });
+      for (const query of [
+        { limit: 0 },
+        { limit: 1_001 },
+        { after_id: 'm-99' },
+        { after_id: 'm-own', before_id: 'm-own' },
+      ]) {
+        const refusal = (await rejection(models.list(query))) as InstanceType<typeof Anthropic.APIError>;
+        expect([refusal.status, refusal.type]).to.deep.equal([400, 'invalid_request_error']);
+        expect(refusal.apiMessage).to.match(/^(limit|after_id|Send after_id)/);
+      }
+    });
+
+    it('refuses as they understand it, and others as before', async () => {
+      const narrow = await enabled.makeKey({ grants: ['text'] }, { models: ['m-5.4'] });
+      expect((await clientOf(narrow).models.list()).data.map(({ id }) => id)).to.deep.equal(['m-5.4']);
+      const pictures = await enabled.makeKey({ grants: ['images'] });
+      for (const [work, of] of [
+        [() => clientOf(narrow).models.retrieve('m-5.5'), Anthropic.PermissionDeniedError],
+        [() => clientOf(pictures).models.list(), Anthropic.PermissionDeniedError],
+        [() => clientOf('sk-mg-wrong').models.list(), Anthropic.AuthenticationError],
+        [() => clientOf(key).models.retrieve('gen-img-2'), Anthropic.NotFoundError],
+      ] as const) {
+        const refusal = (await rejection(work())) as InstanceType<typeof Anthropic.APIError>;
+        expect(refusal).to.be.instanceOf(of);
+        expect(refusal.requestID).to.match(/^req_/);
+      }
+      const plain = await enabled.request('/v1/models', { headers: { authorization: `Bearer ${key}` } });
+      expect(plain.json).to.include({ object: 'list' });
+      const unsent = await enabled.request('/v1/models', { headers: { 'x-api-key': key } });
+      expect([unsent.status, unsent.json.error.code]).to.deep.equal([401, 'missing_api_key']);
+      const disabled = await get('/v1/models', {
+        ...(await bearer({ grants: ['text'] })),
+        'anthropic-version': '2023-06-01',
+      });
+      expect(disabled.json).to.include({ object: 'list' });
+    });
   });
 });

@@ -1,4 +1,5 @@
 import type { BlockQueue } from './block-queue.js';
+import { restoreNumbers } from './exact-numbers.js';
 import type { StopReason } from './message.js';
 import { isMembers } from './sent.js';
 
@@ -13,7 +14,7 @@ export interface ToldFailure {
 
 /** Understands the answers of one format, and puts what they say into blocks. */
 export interface AnswerReader {
-  /** The data of one event; a text where it is no JSON. */
+  /** The data of one event, with numbers marked; a text where it is no JSON. */
   event(data: unknown): void;
   /** An answer that came in one piece. It has not ended where this is none. */
   whole(answer: unknown): void;
@@ -46,7 +47,7 @@ const TYPES: ReadonlyMap<unknown, ToldFailure['type']> = new Map([
 /** The input of a tool as JSON, where there is some: some servers send what they should send as a text as an object. */
 export function inputTextOf(input: unknown): string {
   if (typeof input === 'string') return input;
-  return isMembers(input) ? JSON.stringify(input) : '';
+  return isMembers(input) ? restoreNumbers(JSON.stringify(input)) : '';
 }
 
 /** @param error as an answer has it: `code` and `type` say what kind it is of. */

@@ -1,8 +1,16 @@
-import { createEventTexts, GatewayError, type TextAnswer, type TextExchange, type TextRoute } from 'mediagate';
+import {
+  createEventTexts,
+  type ErrorCode,
+  GatewayError,
+  type TextAnswer,
+  type TextExchange,
+  type TextRoute,
+} from 'mediagate';
 import { anthropicTypeOf } from '../errors.js';
-import type { Told } from './answer-reader.js';
+import type { Told, ToldFailure } from './answer-reader.js';
 import { type BlockSink, createBlockQueue } from './block-queue.js';
 import { createChatReader } from './chat-answer.js';
+import { markNumbers, restoreNumbers } from './exact-numbers.js';
 import { describeEnd, describeUsage, describeWholeUsage, type MessageEnd, newMessage } from './message.js';
 import { createContentSink, createEventSink, encodeEvent } from './message-sinks.js';
 import { createResponsesReader } from './responses-answer.js';
@@ -23,12 +31,23 @@ export interface MessageAnswerOptions {
 const PING_MS = 15_000;
 /** Of events that are gathered: as much as of an answer that comes in one piece. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
+const TOO_MUCH_WAITS: Told = {
+  failure: { type: 'api_error', message: 'The model does not end a call of a tool, and too much waits behind it.' },
+};
+/** What a failure that a model tells of is, where nothing was answered yet. */
+const FAILURE_CODES: Readonly<Record<ToldFailure['type'], ErrorCode>> = {
+  api_error: 'upstream_error',
+  invalid_request_error: 'invalid_prompt',
+  overloaded_error: 'upstream_unavailable',
+  rate_limit_error: 'upstream_rate_limited',
+  timeout_error: 'upstream_timeout',
+};
 /** Milliseconds that an upstream has to close a stream whose end it has told. */
 const CLOSE_MS = 1_000;
 
 /**
  * What a model said as one `message`.
- * @throws GatewayError `upstream_error` where it did not answer.
+ * @throws GatewayError `upstream_error` where it did not answer; by what it tells of that `invalid_prompt` or another of upstreams.
  */
 export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerOptions): Promise<Buffer> {
   const { model, exchange } = options;
@@ -38,11 +57,11 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
     if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
-  if ('failure' in end) throw new GatewayError('upstream_error', end.failure.message);
+  if ('failure' in end) throw new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
   const { usage } = await exchange.ended;
   const content = contentOf(sink, end);
   const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };
-  return Buffer.from(JSON.stringify(message));
+  return Buffer.from(restoreNumbers(JSON.stringify(message)));
 }
 
 /** The same in events, as they come. Always ends in `message_stop` or `error`, but where the client has left. */
@@ -72,9 +91,11 @@ export async function* messageEvents(
   }
   const end = reading.end();
   if ('failure' in end) {
-    // Where it was no end of the model's own, the gateway knows more about it than the other format has words for.
+    // Where it was no end of the model's own, the gateway knows more about it than the other format has words for; what it knows
+    // of an upstream that was left from here is only that.
     const { failure } = await exchange.ended;
-    const type = failure ? anthropicTypeOf(failure, { model: true }) : end.failure.type;
+    const type =
+      failure && failure.code !== 'bad_request' ? anthropicTypeOf(failure, { model: true }) : end.failure.type;
     tell(encodeEvent('error', { error: { type, message: end.failure.message }, request_id: requestId }));
   } else {
     const { usage } = await exchange.ended;
@@ -105,6 +126,7 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
   const queue = createBlockQueue(sink, stops);
   const create = route === 'responses' ? createResponsesReader : createChatReader;
   const reader = create({ queue, showsThinking });
+  const isDone = () => queue.stop !== undefined || queue.isOverfull;
 
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {
     if (body instanceof Uint8Array) {
@@ -123,10 +145,10 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
         bytes += next.value.length;
         const data = texts.push(next.value);
         for (const text of data) {
-          if (text !== undefined && !reader.told && queue.stop === undefined) reader.event(parse(text));
+          if (text !== undefined && !reader.told && !isDone()) reader.event(parse(text));
         }
         yield { isSilent: data.every((text) => text === undefined), bytes };
-        if (queue.stop !== undefined) return;
+        if (isDone()) return;
         // What was used is known when the body has ended.
         if (reader.told) patience ??= setTimeout(() => void chunks.return?.(), CLOSE_MS);
       }
@@ -142,6 +164,7 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
     pieces: pieces(),
     end() {
       if (queue.stop !== undefined) return { reason: 'stop_sequence', sequence: queue.stop };
+      if (queue.isOverfull) return TOO_MUCH_WAITS;
       return reader.told ?? { failure: { type: 'api_error', message: 'The answer of the model broke off.' } };
     },
   };
@@ -150,7 +173,7 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
 /** A text where it is no JSON: the word that ends a chat, or nobody's concern. */
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(markNumbers(text));
   } catch {
     return text;
   }

@@ -23,7 +23,14 @@ export interface BlockQueue {
   hasSaid(key: string): boolean;
   /** The stop sequence that the text came to: nothing behind it goes on. */
   readonly stop: string | undefined;
+  /** Whether more waits than is kept: what came then is lost, and there is no going on. */
+  readonly isOverfull: boolean;
 }
+
+/** Characters that wait behind a block that is not done, as many as an event may have bytes. */
+const MAX_WAITING = 32 * 1024 * 1024;
+/** What a block takes to the end, and a piece of one that waits, beside its characters. */
+const PIECE_COST = 64;
 
 interface Entry {
   block: Block;
@@ -41,6 +48,15 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
   /** Of `line`, which goes on at the moment. */
   let head = 0;
   const cutter = createStopCutter(stops);
+  let kept = 0;
+  let isOverfull = false;
+
+  /** @returns Whether there is room for it. */
+  function keep(text: string): boolean {
+    kept += text.length + PIECE_COST;
+    isOverfull ||= kept > MAX_WAITING;
+    return !isOverfull;
+  }
 
   function say(entry: Entry, text: string): void {
     if (cutter.stop !== undefined) return;
@@ -64,7 +80,10 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
   function goOn(): void {
     for (let entry = line[head]; entry && cutter.stop === undefined; entry = line[head]) {
       if (entry.block.type === 'tool_use') start(entry);
-      for (const text of entry.waiting.splice(0)) say(entry, text);
+      for (const text of entry.waiting.splice(0)) {
+        kept -= text.length + PIECE_COST;
+        say(entry, text);
+      }
       if (!entry.isClosed || cutter.stop !== undefined) return;
       const rest = cutter.flush();
       if (rest !== '') give(entry, rest);
@@ -75,7 +94,7 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
 
   return {
     open(key, block) {
-      if (all.has(key)) return;
+      if (all.has(key) || !keep('')) return;
       const entry: Entry = { block, waiting: [], isStarted: false, hasSaid: false, isClosed: false };
       all.set(key, entry);
       line.push(entry);
@@ -83,7 +102,7 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
     },
     add(key, text) {
       const entry = all.get(key);
-      if (!entry || entry.isClosed || text === '') return;
+      if (!entry || entry.isClosed || text === '' || !keep(text)) return;
       entry.hasSaid = true;
       entry.waiting.push(text);
       if (entry === line[head]) goOn();
@@ -101,6 +120,9 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
     hasSaid: (key) => all.get(key)?.hasSaid ?? false,
     get stop() {
       return cutter.stop;
+    },
+    get isOverfull() {
+      return isOverfull;
     },
   };
 }

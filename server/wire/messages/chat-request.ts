@@ -57,7 +57,7 @@ function encodeTurns(turns: readonly Turn[]): Members[] {
       messages.push({ role: turn.role, content: encodeContent(turn.parts) });
       continue;
     }
-    if (!spoken || (turn.type === 'said' && spoken.tool_calls)) {
+    if (!spoken) {
       spoken = { role: 'assistant', content: null };
       messages.push(spoken);
     }

@@ -1,4 +1,4 @@
-import { type Members, membersAt, nameAt, refuse, refuseUnable, textAt } from './sent.js';
+import { type Members, membersAt, nameAt, optional, refuse, refuseUnable, textAt } from './sent.js';
 
 /** What can stand beside each other in a turn, or in the result of a tool. */
 export type Part =
@@ -65,7 +65,9 @@ function readImage({ source }: Members, place: string): Part {
 function readDocument({ source, title, context }: Members, place: string): readonly Part[] {
   const at = `${place}.source`;
   const { type, ...rest } = membersAt(source, at);
-  const words = [title, context].filter((one): one is string => typeof one === 'string' && one !== '');
+  const words = [optional(title, `${place}.title`, textAt), optional(context, `${place}.context`, textAt)].filter(
+    Boolean,
+  );
   const about: Part[] = words.length > 0 ? [{ type: 'text', text: words.join('\n') }] : [];
   if (type === 'text') return [...about, { type: 'text', text: textAt(rest.data, `${at}.data`) }];
   if (type === 'content') return [...about, ...readNested(rest.content, `${at}.content`)];

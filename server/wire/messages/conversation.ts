@@ -1,5 +1,5 @@
 import { blocksOf, type Part, readPart, readText, refuseBlock } from './content.js';
-import { listAt, type Members, membersAt, nameAt, optional, refuse } from './sent.js';
+import { flagAt, listAt, type Members, membersAt, nameAt, optional, refuse } from './sent.js';
 
 export type Role = 'user' | 'assistant' | 'system';
 
@@ -63,7 +63,7 @@ function readResult({ tool_use_id: id, content, is_error: failed }: Members, pla
     type: 'result',
     id: nameAt(id, `${place}.tool_use_id`),
     parts: blocks.flatMap(([block, at]) => readPart(block, at)),
-    failed: failed === true,
+    failed: optional(failed, `${place}.is_error`, flagAt) ?? false,
   };
 }
 

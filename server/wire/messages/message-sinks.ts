@@ -1,4 +1,5 @@
 import type { BlockSink } from './block-queue.js';
+import { markNumbers } from './exact-numbers.js';
 import { type Block, describeBlock } from './message.js';
 import { isMembers } from './sent.js';
 
@@ -35,6 +36,7 @@ export function createEventSink(tell: (event: Buffer) => void): BlockSink {
 /** Gathers blocks for an answer in one piece. */
 export interface ContentSink extends BlockSink {
   /**
+   * With numbers marked.
    * @param isCut whether the answer may end in the middle of a tool's input, which then is empty.
    * @throws SyntaxError where a tool is called with what is no JSON object.
    */
@@ -59,7 +61,7 @@ export function createContentSink(): ContentSink {
 function readInput(text: string, isCut: boolean): unknown {
   if (text.trim() === '') return {};
   try {
-    const input: unknown = JSON.parse(text);
+    const input: unknown = JSON.parse(markNumbers(text));
     if (!isMembers(input)) throw new SyntaxError('The input of a tool is an object.');
     return input;
   } catch (error) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GatewayError } from 'mediagate';
 import { readConversation, readTexts, type Turn } from './conversation.js';
 import { readThinking, type Thinking } from './effort.js';
-import { isMembers, listAt, type Members, membersAt, optional, refuse, refuseUnable, textAt } from './sent.js';
+import { flagAt, isMembers, listAt, type Members, membersAt, optional, refuse, refuseUnable, textAt } from './sent.js';
 import { readToolUse, type ToolUse } from './tools.js';
 
 /** What a message asks for, in no format yet. */
@@ -28,7 +28,18 @@ export interface MessageRequest {
   ignored: readonly string[];
 }
 
-const IGNORED = ['top_k', 'container', 'context_management', 'diagnostics', 'inference_geo', 'speed'];
+const IGNORED = [
+  'top_k',
+  'container',
+  'context_management',
+  'diagnostics',
+  'inference_geo',
+  'speed',
+  'billing_policy',
+  'compaction',
+  'fallbacks',
+  'fallback_credit_token',
+];
 /** What the other format takes. */
 const MAX_USER_LENGTH = 64;
 /** Each piece of an answer is looked through for all of them. */
@@ -69,16 +80,21 @@ export function decodeMessage(sent: Members): MessageRequest & { maxTokens: numb
 
 /** Reads a body of `POST /v1/messages/count_tokens`, as {@link decodeMessage}. */
 export function decodeCounted(sent: Members): MessageRequest {
-  const { model, messages, stream, system, mcp_servers: servers } = sent;
+  const { model, messages, system } = sent;
   required('model', model);
   required('messages', messages);
-  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') refuse('stream', 'true or false');
-  if (Array.isArray(servers) && servers.length > 0) refuseUnable('mcp_servers', 'no servers are asked from here');
+  const stream = optional(sent.stream, 'stream', flagAt) ?? false;
+  const servers = optional(sent.mcp_servers, 'mcp_servers', listAt) ?? [];
+  if (servers.length > 0) refuseUnable('mcp_servers', 'no servers are asked from here');
+  const thread = optional(sent.thread, 'thread', membersAt);
+  if (thread) refuseUnable('thread', 'no conversations are kept here; send all messages of it');
   const instructions = optional(system, 'system', readTexts)?.map(({ text }) => text);
-  const schema = schemaOf(optional(sent.output_config, 'output_config', membersAt)?.format);
+  const format = optional(sent.output_config, 'output_config', membersAt)?.format;
+  // The older name, which not all clients have given up.
+  const schema = schemaAt(format, 'output_config.format') ?? schemaAt(sent.output_format, 'output_format');
   return {
     model: textAt(model, 'model'),
-    stream: stream === true,
+    stream,
     ...(instructions && instructions.length > 0 && { system: instructions.join('\n\n') }),
     turns: readConversation(messages),
     toolUse: readToolUse(sent),
@@ -119,9 +135,10 @@ function userOf(id: unknown): string | undefined {
   return createHash('sha256').update(user).digest('hex');
 }
 
-function schemaOf(format: unknown): Members | undefined {
-  const { type, schema } = optional(format, 'output_config.format', membersAt) ?? {};
-  if (format === undefined || format === null) return undefined;
-  if (type !== 'json_schema') refuse('output_config.format.type', 'json_schema');
-  return isMembers(schema) ? schema : refuse('output_config.format.schema', 'a JSON Schema');
+function schemaAt(format: unknown, place: string): Members | undefined {
+  const asked = optional(format, place, membersAt);
+  if (!asked) return undefined;
+  const { type, schema } = asked;
+  if (type !== 'json_schema') refuse(`${place}.type`, 'json_schema');
+  return isMembers(schema) ? schema : refuse(`${place}.schema`, 'a JSON Schema');
 }

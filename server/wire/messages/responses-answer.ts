@@ -9,6 +9,8 @@ import {
 import { toolUseOf } from './message.js';
 import { isMembers, type Members } from './sent.js';
 
+const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
+
 /** Reads answers of `/v1/responses`, whole or in events. */
 export function createResponsesReader({ queue, showsThinking }: AnswerReaderOptions): AnswerReader {
   let told: Told | undefined;
@@ -112,12 +114,10 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
       if (Object.hasOwn(events, type)) events[type]?.(data);
     },
     whole(answer) {
-      if (!isMembers(answer) || !Array.isArray(answer.output)) return;
+      if (!isMembers(answer)) return;
       if (answer.status === 'failed' || answer.status === 'cancelled') {
         fail(answer.error);
-        return;
-      }
-      end(answer);
+      } else if (Array.isArray(answer.output) && !OPEN_STATES.has(answer.status)) end(answer);
     },
     get told() {
       return told;

@@ -29,6 +29,10 @@ export function nameAt(value: unknown, place: string): string {
   return typeof value === 'string' && value !== '' ? value : refuse(place, 'a text that is not empty');
 }
 
+export function flagAt(value: unknown, place: string): boolean {
+  return typeof value === 'boolean' ? value : refuse(place, 'true or false');
+}
+
 export function listAt(value: unknown, place: string): readonly unknown[] {
   return Array.isArray(value) ? value : refuse(place, 'a list');
 }

@@ -1,4 +1,15 @@
-import { isMembers, listAt, type Members, membersAt, nameAt, optional, refuse, refuseUnable, textAt } from './sent.js';
+import {
+  flagAt,
+  isMembers,
+  listAt,
+  type Members,
+  membersAt,
+  nameAt,
+  optional,
+  refuse,
+  refuseUnable,
+  textAt,
+} from './sent.js';
 
 export interface Tool {
   name: string;
@@ -18,12 +29,14 @@ export interface ToolUse {
 
 /** @throws GatewayError `invalid_value`; `unsupported_value` for tools that only their vendor has. */
 export function readToolUse({ tools, tool_choice: choice }: Members): ToolUse {
-  const read = optional(tools, 'tools', listAt) ?? [];
+  const sent = optional(tools, 'tools', listAt) ?? [];
+  const read = sent.map((tool, index) => readTool(membersAt(tool, `tools.${index}`), `tools.${index}`));
   const chosen = optional(choice, 'tool_choice', membersAt);
+  const disabled = chosen?.disable_parallel_tool_use;
   return {
-    tools: read.map((tool, index) => readTool(membersAt(tool, `tools.${index}`), `tools.${index}`)),
-    ...(chosen && { choice: readChoice(chosen) }),
-    oneAtATime: chosen?.disable_parallel_tool_use === true,
+    tools: read,
+    ...(chosen && { choice: readChoice(chosen, read) }),
+    oneAtATime: optional(disabled, 'tool_choice.disable_parallel_tool_use', flagAt) ?? false,
   };
 }
 
@@ -38,13 +51,16 @@ function readTool({ type, name, description, input_schema: schema, strict }: Mem
     name: nameAt(name, `${place}.name`),
     ...(told !== undefined && { description: told }),
     parameters: isMembers(schema) ? schema : refuse(`${place}.input_schema`, 'a JSON Schema'),
-    strict: strict === true,
+    strict: optional(strict, `${place}.strict`, flagAt) ?? false,
   };
 }
 
-function readChoice({ type, name }: Members): NonNullable<ToolUse['choice']> {
+function readChoice({ type, name }: Members, tools: readonly Tool[]): NonNullable<ToolUse['choice']> {
   if (type === 'auto' || type === 'none') return type;
-  if (type === 'any') return 'required';
-  if (type === 'tool') return { name: nameAt(name, 'tool_choice.name') };
-  return refuse('tool_choice.type', 'auto, any, tool or none');
+  if (type === 'any') return tools.length > 0 ? 'required' : refuse('tool_choice.type', 'auto or none without tools');
+  if (type !== 'tool') return refuse('tool_choice.type', 'auto, any, tool or none');
+  const wanted = nameAt(name, 'tool_choice.name');
+  return tools.some((tool) => tool.name === wanted)
+    ? { name: wanted }
+    : refuse('tool_choice.name', 'that of a tool sent');
 }

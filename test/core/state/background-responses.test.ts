@@ -38,7 +38,7 @@ for (const engine of engines) {
     }
 
     const correct = async (of: State, responseId: string, usage: Usage | undefined, final = true) => {
-      of.backgroundResponses.correct({ responseId, accountId: 'local', usage, final });
+      of.backgroundResponses.correct({ responseId, accountId: 'local', upstream: 'https://a.example', usage, final });
       await of.backgroundResponses.flushInTime();
     };
     const total = async () => {
@@ -95,7 +95,10 @@ for (const engine of engines) {
     it('are corrected where all is told at once, and where there is no budget; those of others are not', async () => {
       const background = { responseId: 'resp_1', upstream: 'https://a.example', budgetId: null };
       state.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));
-      state.backgroundResponses.correct({ responseId: 'resp_1', accountId: 'another', usage: REAL, final: true });
+      const told = { responseId: 'resp_1', usage: REAL, final: true };
+      state.backgroundResponses.correct({ ...told, accountId: 'another', upstream: 'https://a.example' });
+      // Another upstream names its own as it likes.
+      state.backgroundResponses.correct({ ...told, accountId: 'local', upstream: 'https://b.example' });
       await state.admissions.flush();
       expect(await total()).to.include({ outputTokens: 1_024 });
       state.admissions.settle(

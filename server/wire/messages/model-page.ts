@@ -1,0 +1,68 @@
+import { GatewayError } from 'mediagate';
+import { CREATED } from '../model-list.js';
+
+type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 1_000;
+const CREATED_AT = new Date(CREATED * 1000).toISOString();
+
+/** A model as Anthropic's SDK knows it. What an upstream's model can do is not known here. */
+export function describeModel(id: string) {
+  return {
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: CREATED_AT,
+    lifecycle: 'active',
+    deprecated_at: null,
+    retires_at: null,
+    line: null,
+    capabilities: null,
+    max_input_tokens: null,
+    max_tokens: null,
+  } as const;
+}
+
+/**
+ * The part of a list that `?limit=` (default 20), `after_id` or `before_id` ask for; all of it is active.
+ * @throws GatewayError `invalid_value` with `param`.
+ */
+export function encodeModelPage(ids: readonly string[], query: Query) {
+  const all = wantsActive(query) ? ids : [];
+  const limit = limitOf(query);
+  const after = placeOf('after_id', all, query);
+  const before = placeOf('before_id', all, query);
+  if (after !== undefined && before !== undefined) {
+    throw new GatewayError('invalid_value', 'Send after_id or before_id, not both.', { param: 'before_id' });
+  }
+  const start = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - limit);
+  const end = before ?? Math.min(all.length, start + limit);
+  const page = all.slice(start, end);
+  return {
+    data: page.map(describeModel),
+    has_more: before === undefined ? end < all.length : start > 0,
+    first_id: page[0] ?? null,
+    last_id: page.at(-1) ?? null,
+  };
+}
+
+/** Lists in queries go by either name. */
+function wantsActive({ lifecycle, 'lifecycle[]': listed = lifecycle }: Query): boolean {
+  return listed === undefined || [listed].flat().includes('active');
+}
+
+function limitOf({ limit }: Query): number {
+  if (limit === undefined) return DEFAULT_LIMIT;
+  const count = typeof limit === 'string' && /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (count >= 1 && count <= MAX_LIMIT) return count;
+  throw new GatewayError('invalid_value', `limit must be a whole number from 1 to ${MAX_LIMIT}.`, { param: 'limit' });
+}
+
+function placeOf(param: 'after_id' | 'before_id', ids: readonly string[], query: Query): number | undefined {
+  const id = query[param];
+  if (id === undefined) return undefined;
+  const place = typeof id === 'string' ? ids.indexOf(id) : -1;
+  if (place !== -1) return place;
+  throw new GatewayError('invalid_value', `${param} must be the id of a model of this list.`, { param });
+}
