@@ -32,7 +32,7 @@ export interface KeyedRequest {
   route: string;
   /** The caller's Idempotency-Key. Undefined: the request is one of its own. */
   key: string | undefined;
-  /** SHA-256 of what it says. */
+  /** SHA-256 of what it says; empty without a key. */
   fingerprint: string;
 }
 

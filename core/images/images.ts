@@ -197,6 +197,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
         run: work,
         charge,
         refused,
+        endedUnrun: (job) => tidyLater(job, []),
       });
     },
     async stop() {

@@ -34,7 +34,7 @@ async function isOver(file: string, now: number): Promise<boolean> {
   // Links are not ours, and stay.
   if (!handle) return false;
   try {
-    const { expiresAt } = await readTrailer(handle);
+    const { expiresAt } = (await readTrailer(file, handle)).trailer;
     return expiresAt !== undefined && expiresAt <= now;
   } catch {
     // Not ours, or damaged: for somebody to look at, not to remove.

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { damagedFile } from '../damaged-file.js';
 
@@ -29,19 +30,28 @@ export function writeTrailer(trailer: Trailer): Buffer {
   return Buffer.concat([json, length, MARK]);
 }
 
-/** @throws GatewayError `internal_error` where the file was not written by this storage, or was damaged. */
-export async function readTrailer(handle: FileHandle): Promise<Trailer> {
-  const stats = await handle.stat();
-  if (!stats.isFile()) throw damagedFile();
-  const window = Math.min(stats.size, MAX_TRAILER_BYTES + FOOT_BYTES);
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, stats.size - window);
+/**
+ * The trailer, and the version of the file that it was read from.
+ * @throws GatewayError `storage_error`, not to be retried, where the file was not written by this storage, or was damaged.
+ */
+export async function readTrailer(name: string, handle: FileHandle): Promise<{ trailer: Trailer; version: string }> {
+  const stats = await handle.stat({ bigint: true });
+  if (!stats.isFile()) throw damagedFile(`${name} is no file.`);
+  const size = Number(stats.size);
+  const window = Math.min(size, MAX_TRAILER_BYTES + FOOT_BYTES);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, size - window);
   const foot = bytesRead - FOOT_BYTES;
   if (foot >= 0 && buffer.subarray(foot + 4, bytesRead).equals(MARK)) {
     const begin = foot - buffer.readUInt32BE(foot);
     const trailer = begin >= 0 ? parse(buffer.toString('utf8', begin, foot)) : undefined;
-    if (trailer && trailer.size === stats.size - (bytesRead - begin)) return trailer;
+    if (trailer && trailer.size === size - (bytesRead - begin)) return { trailer, version: versionOf(stats) };
   }
-  throw damagedFile();
+  throw damagedFile(`${name} does not end as the files of this storage do.`);
+}
+
+/** Another one whenever the file was changed. Not by the time of its content, which says when it expires. */
+export function versionOf({ ino, size, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${ctimeNs}`;
 }
 
 function parse(text: string): Trailer | undefined {

@@ -3,17 +3,18 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/services.js';
+import { damagedFile } from '../damaged-file.js';
 import { GatewayError } from '../errors.js';
 import { diskFailure, isSystemError } from '../system-error.js';
+import { createFileChecks, readRange } from './file-checks.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
-import { readTrailer, type Trailer, writeTrailer } from './file-trailer.js';
+import { type Trailer, writeTrailer } from './file-trailer.js';
 import { createFolderSync } from './folder-sync.js';
 import type { Files } from './index.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
 export const FILE_NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
 const CONTENT_TYPE = /^[\x20-\x7e]{1,255}$/;
-const CHUNK_BYTES = 64 * 1024;
 const SWEEP_MS = 3_600_000;
 
 /** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
@@ -28,11 +29,13 @@ export interface DiskFiles extends Files {
 
 /**
  * Files in one folder (0700). A file is written beside its name, synced and renamed, so that a name always leads to a whole
- * file; what is known about it stands behind its content, so that both come and go together.
+ * file; what is known about it stands behind its content, so that both come and go together. What is not as it was written is
+ * never read: it throws `storage_error`, not to be retried.
  */
 export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const names = createFolderSync(folder);
+  const checks = createFileChecks();
   const sweep = () => sweepFiles(folder, clock.now());
   await sweep();
   // What cannot be removed now is tried again in an hour; nobody waits for it, and reading goes by the clock.
@@ -43,15 +46,25 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       return await open(pathOf(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
+      if (isSystemError(error, 'EACCES', 'EPERM', 'ELOOP')) throw damagedFile(`${name} may not be read.`, error);
       throw diskFailure(error);
     }
+  }
+
+  async function check(name: string, handle: FileHandle): Promise<FileStat> {
+    return toStat(
+      name,
+      await checks.check(name, handle).catch((error) => {
+        throw diskFailure(error);
+      }),
+    );
   }
 
   async function describe(name: string): Promise<FileStat | undefined> {
     const handle = await openStored(name);
     if (!handle) return undefined;
     try {
-      const found = toStat(name, await readTrailer(handle));
+      const found = await check(name, handle);
       return found.expiresAt && found.expiresAt.getTime() <= clock.now() ? undefined : found;
     } finally {
       await handle.close();
@@ -62,10 +75,9 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
     const handle = await openStored(found.name);
     if (!handle) throw new GatewayError('file_not_found', 'The file is gone.');
     try {
-      const trailer = await readTrailer(handle);
-      if (toStat(found.name, trailer).etag !== found.etag)
+      if ((await check(found.name, handle)).etag !== found.etag)
         throw new GatewayError('file_not_found', 'The file was replaced.');
-      yield* readRange(handle, range);
+      yield* readRange(found.name, handle, range);
     } finally {
       await handle.close();
     }
@@ -83,6 +95,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         handle = await open(incoming, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
         await writeWhole(handle, file, clock.now());
         await rename(incoming, target);
+        await checks.written(file.name, handle);
       } catch (error) {
         // Best effort, both: the sweep at the next start gets what remains.
         await handle?.close().catch(() => undefined);
@@ -123,17 +136,6 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       return names.close();
     },
   };
-}
-
-/** Content of a stored file, which its trailer says to be as long as that. */
-export async function* readRange(handle: FileHandle, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
-  for (let position = start; position <= end; ) {
-    const length = Math.min(CHUNK_BYTES, end + 1 - position);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
-    if (bytesRead === 0) throw new GatewayError('internal_error', 'A stored file is shorter than it should be.');
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
 }
 
 async function writeWhole(

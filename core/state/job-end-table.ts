@@ -100,7 +100,7 @@ export function createJobEndTable(
     },
 
     /** Fails jobs that have waited too long for their first run. */
-    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<Ended[]> {
+    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<(Ended & ShownRow)[]> {
       const late = queries
         .selectFrom('jobs')
         .select('id')
@@ -115,7 +115,7 @@ export function createJobEndTable(
         .set({ state: 'failed', error, ...ENDED, finished_at: clock.now })
         .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
         .where(QUEUED)
-        .returning(RETURNED)
+        .returning([...RETURNED, ...SHOWN])
         .execute();
     },
 

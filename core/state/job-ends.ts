@@ -12,7 +12,7 @@ import { kindOfJob } from './job-kinds.js';
 import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
-import type { Charge, JobFailure, JobKind, JobState } from './jobs.js';
+import type { Charge, JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
 import type { Tables } from './schema.js';
 import { play, type Script } from './script.js';
 
@@ -29,10 +29,10 @@ export interface JobEnds {
   cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
-  /** Ends a run whose process is gone, for good or until it is run again. False where it shows life. */
-  cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<boolean>;
-  /** Fails what has waited for its first run too long; how many. */
-  expire(kind: JobKind, maxQueuedMs: number): Promise<number>;
+  /** Ends a run whose process is gone, for good or until it is run again. Undefined where it shows life. */
+  cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
+  /** Fails what has waited for its first run too long. */
+  expire(kind: JobKind, maxQueuedMs: number): Promise<JobRecord[]>;
 }
 
 export interface JobEndsOptions {
@@ -133,7 +133,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
         const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
         if (row && fails) await settle(transaction, [row]);
         else if (row) await play(transaction, dispatcher.announce(kind));
-        return row !== undefined;
+        return row && toJobRecord(row);
       });
       if (cut && fails) dispatcher.ended(run.id);
       else if (cut) dispatcher.wake(kind);
@@ -148,7 +148,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
         return rows;
       });
       for (const { id } of ended) dispatcher.ended(id);
-      return ended.length;
+      return ended.map(toJobRecord);
     },
   };
 }

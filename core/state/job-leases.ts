@@ -7,7 +7,7 @@ import type { JobRunTable, RunSeen } from './job-run-table.js';
 import { namesOf } from './job-scope.js';
 import type { Sweeper } from './job-sweep.js';
 import type { Run } from './job-workers.js';
-import type { JobKind } from './jobs.js';
+import type { JobKind, JobRecord } from './jobs.js';
 import { startRounds } from './rounds.js';
 import { hasEnded } from './runner.js';
 
@@ -33,6 +33,8 @@ export interface LeaseWatchOptions {
   runs: ReadonlyMap<string, Run>;
   /** Told of jobs that were cancelled with nobody saying so in time. */
   cancelled(id: string): void;
+  /** See {@link WorkOptions}. */
+  endedUnrun: ((job: JobRecord) => void) | undefined;
   report(error: unknown): void;
   logger: Logger;
   meter?: Meter;
@@ -58,6 +60,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     runner,
     runs,
     cancelled,
+    endedUnrun,
     report,
     logger,
     meter,
@@ -120,7 +123,9 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
   async function cutOff(run: RunSeen): Promise<void> {
     const fails = run.cutOffs + 1 >= maxAttempts;
-    if (!(await ends.cutOff(kind, run, fails))) return;
+    const job = await ends.cutOff(kind, run, fails);
+    if (!job) return;
+    if (fails) endedUnrun?.(job);
     meter?.jobCutOff({ kind, fails });
     const message = `a background job was cut off and ${fails ? 'has failed' : 'will run again'}`;
     logger.warn(message, { ...namesOf(run), attempt: run.attempts });
@@ -128,8 +133,10 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
 
   async function expire(): Promise<void> {
     if (maxQueuedMs === undefined) return;
-    const count = await ends.expire(kind, maxQueuedMs);
-    if (count > 0) logger.warn('background jobs waited too long for their turn and have failed', { count });
+    const expired = await ends.expire(kind, maxQueuedMs);
+    if (expired.length === 0) return;
+    logger.warn('background jobs waited too long for their turn and have failed', { count: expired.length });
+    for (const job of expired) endedUnrun?.(job);
   }
 
   const start = (work: () => Promise<void>) => startRounds({ intervalMs, work, report });

@@ -2,7 +2,7 @@ import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
-import type { JobRow } from './job-rows.js';
+import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
 import type { Tables } from './schema.js';
@@ -180,7 +180,7 @@ export function createJobRunTable(
     },
 
     /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it shows life. */
-    cutOff(queries: Queries, { id, attempts, beat }: RunSeen, error?: string): Promise<Ended | undefined> {
+    cutOff(queries: Queries, { id, attempts, beat }: RunSeen, error?: string): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set(({ eb }) => ({
@@ -193,7 +193,7 @@ export function createJobRunTable(
         .where('attempts', '=', attempts)
         .where('beat', '=', beat)
         .where(RUNNING)
-        .returning(RETURNED)
+        .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();
     },
   };

@@ -210,6 +210,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     runner,
     runs,
     cancelled: stopEnded,
+    endedUnrun: options.endedUnrun,
     report,
     logger,
     meter,

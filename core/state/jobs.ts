@@ -148,6 +148,8 @@ export interface WorkOptions {
   charge?(job: JobRun, result: unknown): Charge;
   /** Told of a result that came when the job had ended or was another worker's; never throws. Default: nobody is. */
   refused?(job: JobRun, result: unknown): void;
+  /** Told of a job that failed with no run to see it: it waited too long, or its process is gone. Never throws. Default: nobody is. */
+  endedUnrun?(job: JobRecord): void;
 }
 
 /** Workers of one kind in this process. */

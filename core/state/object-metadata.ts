@@ -18,7 +18,7 @@ export function metadataOf({ etag, size, modifiedAt, expiresAt }: FileStat): Rec
 
 /**
  * @param size - bytes of the whole object, as the store counts them.
- * @throws GatewayError `internal_error` where the object was not written by this storage, or is not whole.
+ * @throws GatewayError `storage_error`, not to be retried, where the object was not written by this storage, or is not whole.
  */
 export function statOf(name: string, headers: Headers, size: number, source: FileSource): FileStat {
   const contentType = headers.get('content-type');
@@ -27,7 +27,7 @@ export function statOf(name: string, headers: Headers, size: number, source: Fil
   const expiresAt = numberIn(headers, EXPIRES_AT);
   // A store that takes half a file for a whole one has the metadata of the whole.
   if (!contentType || !/^[0-9a-f]{64}$/.test(sha256) || modifiedAt === undefined || numberIn(headers, SIZE) !== size) {
-    throw damagedFile();
+    throw damagedFile(`The object ${name} has not the metadata that this storage gives.`);
   }
   const stat: FileStat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt), source };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };

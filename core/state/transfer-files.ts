@@ -3,8 +3,9 @@ import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError } from '../errors.js';
 import type { Progress } from './backup.js';
+import { isWhole, readRange } from './file-checks.js';
 import { readTrailer, type Trailer } from './file-trailer.js';
-import { FILE_NAME, readRange } from './files-disk.js';
+import { FILE_NAME } from './files-disk.js';
 import { folderNames } from './folder-names.js';
 import type { Files } from './index.js';
 
@@ -48,7 +49,7 @@ export async function transferFiles(options: FileTransferOptions): Promise<FileT
         () => undefined,
       );
       try {
-        const trailer = handle && (await readTrailer(handle).catch(() => undefined));
+        const trailer = handle && (await trailerOf(name, handle));
         if (!handle || !trailer) transfer.unreadable += 1;
         else if (trailer.expiresAt === undefined || trailer.expiresAt > now) {
           await copy(files, name, { handle, trailer });
@@ -63,10 +64,20 @@ export async function transferFiles(options: FileTransferOptions): Promise<FileT
   return transfer;
 }
 
+/** Undefined where the file is not whole: in the storage it would be given the hash of its damage. */
+async function trailerOf(name: string, handle: FileHandle): Promise<Trailer | undefined> {
+  try {
+    const { trailer } = await readTrailer(name, handle);
+    return (await isWhole(name, handle, trailer)) ? trailer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 async function copy(files: Files, name: string, from: { handle: FileHandle; trailer: Trailer }): Promise<void> {
   const { contentType, size, expiresAt, sha256 } = from.trailer;
   const expiry = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt) };
-  await files.write({ name, contentType, ...expiry, body: readRange(from.handle, { start: 0, end: size - 1 }) });
+  await files.write({ name, contentType, ...expiry, body: readRange(name, from.handle, { start: 0, end: size - 1 }) });
   const written = await files.stat(name);
   if (written?.etag !== `"${sha256}"`) throw new GatewayError('internal_error', `The file ${name} is damaged.`);
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
-import { type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
+import { fingerprintOf, type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
 import { parseElsewhere } from './json-threads.js';
 
 /** What a big body brings at the least while its pace is measured once; evenly sent, it would come too late anyway. */
@@ -34,13 +34,19 @@ export async function readJsonBody(
   return holdBody(request, response, options, async (bytes) => orRefuse(parseObject(bytes)));
 }
 
+export interface JsonReaderOptions extends BodyReaderOptions {
+  /** Whether the fingerprint is wanted, for which all of the body is hashed. Else it is empty. */
+  fingerprinted: boolean;
+}
+
 /** As {@link readJsonBody}, with what makes a later request the same as this one. */
 export async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
-  options: BodyReaderOptions,
+  options: JsonReaderOptions,
 ): Promise<JsonBody> {
-  return holdBody(request, response, options, async (bytes) => orRefuse(parseBody(bytes)));
+  const value = await readJsonBody(request, response, options);
+  return { value, fingerprint: options.fingerprinted ? fingerprintOf(value) : '' };
 }
 
 /**

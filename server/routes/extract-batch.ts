@@ -27,7 +27,7 @@ export function addExtractBatchRoute(router: Router<RequestState>, options: Extr
     const { req: request, res: response, state } = context;
     const apiKey = keyOf(context);
     const key = readIdempotencyKey(request.headers);
-    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, keyId: apiKey.id };
+    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, keyId: apiKey.id, fingerprinted: key !== undefined };
     const { value, fingerprint } = await readJson(request, response, limits);
     const body = checkBatchBody(value);
     const { urls, force_async: refresh } = body;

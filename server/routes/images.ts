@@ -145,15 +145,16 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     const { res: response } = context;
     const answer = answerNow();
     const etag = `"${imageJobTag(job, answer)}"`;
+    // Before the head is written, which is not that of a picture which cannot be read.
+    const form = hasCurrentCopy(context, etag) ? undefined : await encode(job, answer);
     response.setHeader('ETag', etag);
     response.setHeader('Cache-Control', 'private, no-cache');
     if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, answer.now));
-    if (hasCurrentCopy(context, etag)) {
+    if (form === undefined) {
       context.status = 304;
       return;
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    const form = await encode(job, answer);
     if (typeof form === 'string') {
       context.body = form;
       return;

@@ -21,16 +21,17 @@ const CHANGER = '/v1/audio/voice-changer';
 export function addSpeechRoutes(router: Router<RequestState>, options: AudioRouteOptions): void {
   const { gateway, auth, bodies } = options;
   const authenticate = auth({ grant: 'audio' });
-  const readBody = (context: RequestContext) =>
+  const readBody = (context: RequestContext, key: string | undefined) =>
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
       budget: bodies,
       keyId: keyOf(context).id,
+      fingerprinted: key !== undefined,
     });
 
   router.post(SPEECH, markModel, authenticate, async (context: RequestContext) => {
     const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context);
+    const { value, fingerprint } = await readBody(context, key);
     const { call, events, ignored } = decodeSpeech(value);
     await workOnAudio(context, options, {
       route: SPEECH,
@@ -47,7 +48,7 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
 
   router.post(EFFECTS, markModel, authenticate, async (context: RequestContext) => {
     const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context);
+    const { value, fingerprint } = await readBody(context, key);
     const call = decodeSound(value);
     await workOnAudio(context, options, {
       route: EFFECTS,

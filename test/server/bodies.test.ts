@@ -1,5 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { readJson } from '../../server/middleware/body.js';
+import { createBodyBudget } from '../../server/middleware/body-budget.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('request bodies', () => {
@@ -161,5 +166,38 @@ describe('request bodies', () => {
     const chunks = [...body].map((one) => `1\r\n${one}\r\n`).join('');
     const head = `POST /v1/extract HTTP/1.1\r\nHost: a\r\nX-API-Key: ${free}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     expect(await app.raw(`${head}${chunks}0\r\n\r\n`)).to.match(/^HTTP\/1\.1 200 /);
+  });
+});
+
+describe('what makes a JSON body the same as another', () => {
+  it('is made where it is asked for, and nowhere else', async () => {
+    const server = createServer(async (request, response) => {
+      const limits = {
+        maxBytes: 1024,
+        budget: createBodyBudget(),
+        keyId: 'one',
+        fingerprinted: request.url === '/keyed',
+      };
+      response.end(JSON.stringify(await readJson(request, response, limits)));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const send = async (path: string, body: string) => {
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body })).json();
+    };
+    try {
+      const keyed = await send('/keyed', '{"a":1,"b":2}');
+      expect(keyed)
+        .to.deep.include({ value: { a: 1, b: 2 } })
+        .and.to.have.property('fingerprint')
+        .that.matches(/^[0-9a-f]{64}$/);
+      expect(await send('/keyed', '{ "b": 2, "a": 1 }')).to.deep.equal(keyed);
+      expect(await send('/', '{"a":1,"b":2}')).to.deep.equal({ value: { a: 1, b: 2 }, fingerprint: '' });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });

@@ -1,8 +1,11 @@
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import { describeOnStacks } from '../support/stacks.js';
-import { imageClient, PROMPT, startImageApp } from './image-client.js';
+import { describeError } from '../../core/services/log-error.js';
+import { createRedaction } from '../../core/services/log-redaction.js';
+import { damageFiles } from '../support/damaged-files.js';
+import { describeOnStacks, type StackPlace } from '../support/stacks.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
 interface Reply {
@@ -13,6 +16,8 @@ interface Reply {
 
 describeOnStacks('image files', (stack) => {
   let app: ListeningApp;
+  let place: StackPlace;
+  let client: ImageClient;
   let path: string;
   let whole: Buffer;
   let now: number;
@@ -20,8 +25,9 @@ describeOnStacks('image files', (stack) => {
   before(async () => {
     now = Date.now();
     const clock = { ...systemClock, now: () => now };
-    app = await startImageApp({ stack, clock, images: { fileMs: 3_600_000 } });
-    const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    place = await stack.place();
+    app = await startImageApp({ stack: { ...stack, place: async () => place }, clock, images: { fileMs: 3_600_000 } });
+    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const { json } = await client.generate({ ...PROMPT, size: '64x64' });
     path = new URL(json.data[0].url).pathname;
     whole = (await get(path)).body;
@@ -126,5 +132,28 @@ describeOnStacks('image files', (stack) => {
     } finally {
       now = before;
     }
+  });
+
+  it('are never given whole with bytes that are not theirs', async () => {
+    const { json } = await client.submit({ ...PROMPT, size: '64x64', response_format: 'b64_json' });
+    await client.ended(json.id);
+    const { filesUrl } = place.settings;
+    expect(await damageFiles({ dataDir: app.dataDir, filesUrl }, '.png', 'flipped')).to.equal(2);
+    const whole = [() => app.request(path), () => client.poll(json.id)];
+    const parts = [
+      () => app.request(path, { headers: { range: 'bytes=0-9' } }),
+      () => app.request(path, { method: 'HEAD' }),
+    ];
+    // What is wrong with an object is known once all of it has come.
+    for (const ask of filesUrl ? whole : [...whole, ...parts]) {
+      const outcome = await ask().then(
+        ({ status, json: body, headers }) => [status, body?.error.code, headers.get('etag')],
+        () => 'cut off',
+      );
+      if (filesUrl) expect(outcome).to.equal('cut off');
+      else expect(outcome).to.deep.equal([500, ask === parts[1] ? undefined : 'storage_error', null]);
+    }
+    const told = app.log.map(({ fields }) => JSON.stringify(describeError(fields.error, createRedaction([]))));
+    expect(told.filter((line) => line.includes(path.split('/').at(-1) ?? ''))).not.to.deep.equal([]);
   });
 });

@@ -10,7 +10,8 @@ const TRAILER_BYTES = 300;
 
 /** What becomes of files where nobody looks: half of one is left, nothing, or all but what is known about it. */
 export const DAMAGES = ['truncated', 'empty', 'unlabelled'] as const;
-export type Damage = (typeof DAMAGES)[number];
+/** Or all of it, with another byte in the middle. */
+export type Damage = (typeof DAMAGES)[number] | 'flipped';
 
 /** Where the files of a gateway are: `filesUrl` where they are objects of a store. */
 export interface FilePlace {
@@ -30,10 +31,21 @@ async function damageOnDisk(folder: string, ending: string, damage: Damage): Pro
   for (const name of names) {
     const file = path.join(folder, name);
     const bytes = await readFile(file);
-    const left = { truncated: bytes.length / 2, empty: 0, unlabelled: bytes.length - TRAILER_BYTES }[damage];
-    await writeFile(file, bytes.subarray(0, left));
+    if (damage === 'flipped') flipMiddle(bytes, bytes.length - TRAILER_BYTES);
+    const lengths = {
+      truncated: bytes.length / 2,
+      empty: 0,
+      unlabelled: bytes.length - TRAILER_BYTES,
+      flipped: undefined,
+    };
+    await writeFile(file, bytes.subarray(0, lengths[damage]));
   }
   return names.length;
+}
+
+function flipMiddle(bytes: Buffer, length: number): void {
+  const middle = Math.max(0, Math.floor(length / 2));
+  bytes.writeUInt8(bytes.readUInt8(middle) ^ 0x01, middle);
 }
 
 async function damageObjects(filesUrl: string, ending: string, damage: Damage): Promise<number> {
@@ -48,7 +60,8 @@ async function damageObjects(filesUrl: string, ending: string, damage: Damage): 
     const found = await connection.call({ timeoutMs: 10_000, file: true }, (client) => client.getObjectRaw(key, true));
     if (!found) throw new Error(`There is no ${name}.`);
     const bytes = Buffer.from(await found.result.arrayBuffer());
-    const left = { truncated: bytes.length / 2, empty: 0, unlabelled: bytes.length }[damage];
+    if (damage === 'flipped') flipMiddle(bytes, bytes.length);
+    const left = { truncated: bytes.length / 2, empty: 0, unlabelled: bytes.length, flipped: bytes.length }[damage];
     const kept = [...found.headers].filter(([header]) => header.startsWith('x-amz-meta-'));
     const metadata = Object.fromEntries(damage === 'unlabelled' ? [] : kept);
     await connection.call({ timeoutMs: 10_000 }, (client) =>

@@ -36,6 +36,12 @@ const REQUEST: ImageSubmitRequest = {
 /** Nobody waits between two tries. */
 const clock: Clock = { ...systemClock, sleep: async () => {} };
 
+interface OtherNode {
+  jobLeaseMs?: number;
+  workers?: number;
+  generate?: Parameters<typeof inventedModel>[0];
+}
+
 describe('the image service', () => {
   let folder: string;
   let state: State;
@@ -179,15 +185,17 @@ describe('the image service', () => {
     await database.close();
   }
 
-  async function startOtherNode(): Promise<{ close(): Promise<void> }> {
+  async function startOtherNode({ jobLeaseMs, workers, generate }: OtherNode = {}) {
     const logger = createLogger({ level: 'silent' });
-    const otherState = await openState({ dataDir: folder, clock: systemClock, logger });
+    const otherState = await openState({ dataDir: folder, clock: systemClock, logger, jobLeaseMs });
     const node = await createGateway({
-      plugins: [{ use: inventedModel() }],
+      plugins: [{ use: inventedModel(generate) }],
       jobs: { store: otherState.jobs },
+      images: { workers },
       services: { storage: otherState.files, clock, logger },
     });
     return {
+      images: node.images,
       async close() {
         await node.close();
         await otherState.close();
@@ -269,6 +277,37 @@ describe('the image service', () => {
     const id = await submit({ references: [await inlineReference()] });
     expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
     expect(darkroom.calls).to.have.length(0);
+  });
+
+  it('leaves no input image of jobs that end with nobody running them', async () => {
+    await gateway.close();
+    const node = await startOtherNode({ jobLeaseMs: 60, workers: 1, generate: darkroom.generate });
+    try {
+      const begin = async (references: ImageSubmitRequest['references']) => {
+        const submission = await node.images.submit({ ...REQUEST, references });
+        return 'job' in submission ? submission.job.id : '';
+      };
+      await begin([]);
+      await until(async () => darkroom.calls.length === 1);
+      const [late, dead] = [await begin([await inlineReference()]), await begin([await inlineReference()])];
+      expect(await files()).to.have.length(2);
+      const database = await openDatabase({ dataDir: folder });
+      const change = database.queries.updateTable('jobs');
+      await change.set({ created_at: 0 }).where('id', '=', late).execute();
+      const runner = JSON.stringify(['elsewhere', 1, 'boot', 'workers']);
+      const running = { state: 'running', runner, attempts: 9, cut_offs: 9, started_at: Date.now() } as const;
+      await change.set(running).where('id', '=', dead).execute();
+      await database.close();
+      for (const [id, code] of [
+        [late, 'queue_expired'],
+        [dead, 'interrupted'],
+      ] as const) {
+        expect((await node.images.wait(id, ACCOUNT, { timeoutMs: 20_000 })).error).to.include({ code });
+      }
+      await until(async () => (await files()).length === 0);
+    } finally {
+      await node.close();
+    }
   });
 
   it('leaves no file of a job that was cancelled while its picture was stored', async () => {

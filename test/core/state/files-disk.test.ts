@@ -1,11 +1,13 @@
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { systemClock } from '../../../core/services/clock.js';
 import { type DiskFiles, openDiskFiles } from '../../../core/state/files-disk.js';
 import { createManualClock } from '../../../core/testing/manual-clock.js';
-import { describeStorage, refusal } from './storage-contract.js';
+import { rejection } from '../../support/rejection.js';
+import { content, describeStorage, refusal } from './storage-contract.js';
 
 describeStorage('storage on disk', async (clock) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-files-'));
@@ -61,8 +63,39 @@ describe('files on disk', () => {
     await appendFile(path.join(folder, 'damaged.txt'), 'y');
     for (const name of ['link.txt', 'folder.txt', 'foreign.txt', 'damaged.txt']) {
       const outcome = await files.read(name).catch((error: unknown) => error);
-      expect(outcome, name).to.be.an('error');
+      expect(outcome, name).to.include({ code: 'storage_error', retryable: false });
     }
+  });
+
+  it('gives no bytes that are not those that were written, whether it wrote them itself or an earlier process', async () => {
+    const file = path.join(folder, 'same.txt');
+    await files.write({ name: 'same.txt', contentType: 'text/plain', body: Buffer.alloc(200_000, 'x') });
+    const whole = await readFile(file);
+    const found = await files.read('same.txt');
+    const flipped = Buffer.from(whole);
+    flipped.write('y', 100_000);
+    // Beyond the step of the clock that the file system goes by.
+    await setTimeout(50);
+    await writeFile(file, flipped);
+    expect(await refusal(content(found))).to.equal('storage_error');
+    const later = await openDiskFiles(folder, systemClock);
+    for (const storage of [files, later]) {
+      for (const ask of [
+        () => storage.stat('same.txt'),
+        () => storage.read('same.txt'),
+        () => storage.read('same.txt', { start: 0, end: 9 }),
+      ]) {
+        const failure = await rejection(ask());
+        expect(failure).to.include({ code: 'storage_error', retryable: false });
+        expect((failure as Error).cause).to.match(/same\.txt/);
+      }
+    }
+    await setTimeout(50);
+    await writeFile(file, whole);
+    for (const storage of [files, later]) {
+      expect((await content(await storage.read('same.txt'))).equals(whole.subarray(0, 200_000))).to.equal(true);
+    }
+    later.close();
   });
 
   it('is for its owner alone, and sweeps up what a crash left', async () => {

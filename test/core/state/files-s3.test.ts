@@ -8,8 +8,10 @@ import type { Clock } from '../../../core/contracts/services.js';
 import { systemClock } from '../../../core/services/clock.js';
 import { describeError } from '../../../core/services/log-error.js';
 import { openS3Files, type S3Files } from '../../../core/state/files-s3.js';
+import { damageFiles } from '../../support/damaged-files.js';
 import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/object-proxy.js';
 import { type ObjectServer, startObjectServer } from '../../support/object-server.js';
+import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { ListLogger } from './engines.js';
 import { content, describeStorage, refusal } from './storage-contract.js';
@@ -300,10 +302,26 @@ describe('files in an object store', () => {
     for (const name of ['whole.png', 'broken.png']) await writeFile(path.join(parent, 'a', name), 'half of it');
     expect((await content(await node.files.read('whole.png'))).toString()).to.equal('whole.png');
     expect(await sourceOf(node, 'whole.png')).to.equal('objstore_s3');
-    expect(await refusal(node.files.stat('broken.png'))).to.equal('internal_error');
-    expect(await refusal(node.files.read('broken.png'))).to.equal('internal_error');
+    expect(await refusal(node.files.stat('broken.png'))).to.equal('storage_error');
+    expect(await refusal(node.files.read('broken.png'))).to.equal('storage_error');
     await write(node, 'broken.png');
     expect((await content(await node.files.read('broken.png'))).toString()).to.equal('broken.png');
+  });
+
+  it('cuts off what the store gives whole with other bytes than it was given, and logs which file that is', async () => {
+    const node = await open();
+    const body = randomBytes(300_000);
+    await write(node, 'there.png', body);
+    expect(await damageFiles({ dataDir: parent, filesUrl: proxy.filesUrl(prefix) }, '.png', 'flipped')).to.equal(1);
+    let got = 0;
+    const failure = await rejection(
+      (async () => {
+        for await (const chunk of (await node.files.read('there.png'))?.body ?? []) got += chunk.byteLength;
+      })(),
+    );
+    expect(failure).to.include({ code: 'storage_error', retryable: false });
+    expect(got).to.be.below(body.length);
+    expect(node.logger.lines.map(({ message }) => message)).to.include('a stored file is damaged');
   });
 
   it('asks again where a failure may pass, and says so where a file breaks off', async () => {
