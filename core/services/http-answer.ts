@@ -26,18 +26,29 @@ export interface AnswerOptions {
   maxBytes: number;
 }
 
+/** A body that cannot be read fails once somebody reads it: the status says what there is to say without it. */
 export function openAnswer({ hop, received: { status, body: received }, headers, maxBytes }: AnswerOptions): Answer {
+  // Answers to HEAD and "not modified" tell the length of a body that does not follow.
+  const announcesBody = hop.method !== 'HEAD' && status !== 304;
+  const isOver = announcesBody && Number(headers['content-length']) > maxBytes;
+  const body = isOver
+    ? failing(overCap())
+    : decoded(received, { contentEncoding: headers['content-encoding'], maxBytes });
+  received.conclude();
+  return { status, headers, url: hop.url.href, received, body };
+}
+
+function decoded(...[received, options]: Parameters<typeof decodeBody>): AsyncIterable<Uint8Array> {
   try {
-    // Answers to HEAD and "not modified" tell the length of a body that does not follow.
-    const announcesBody = hop.method !== 'HEAD' && status !== 304;
-    if (announcesBody && Number(headers['content-length']) > maxBytes) throw overCap();
-    const body = decodeBody(received, { contentEncoding: headers['content-encoding'], maxBytes });
-    received.conclude();
-    return { status, headers, url: hop.url.href, received, body };
+    return decodeBody(received, options);
   } catch (error) {
-    received.close();
-    throw error;
+    return failing(error);
   }
+}
+
+// biome-ignore lint/correctness/useYield: there is nothing to be had
+async function* failing(error: unknown): AsyncGenerator<Uint8Array> {
+  throw error;
 }
 
 export async function readResponse({ status, headers, url, received, body }: Answer): Promise<HttpResponse> {

@@ -126,6 +126,24 @@ describe('http bodies', () => {
     await closed;
   });
 
+  it('that cannot be read leave the status to whoever wants no more, and close their connection', async () => {
+    const unreadable: (typeof answer)[] = [
+      { body: Buffer.alloc(0), announced: 9 * MEBIBYTE },
+      { body: page, coding: 'utf-8' },
+      { body: page, coding: 'gzip, gzip, gzip' },
+    ];
+    for (const one of unreadable) {
+      answer = one;
+      const left = await client.stream({ url: server.origin });
+      expect(left.status).to.equal(200);
+      await left.body[Symbol.asyncIterator]().return?.();
+      await closed;
+      const { body } = await client.stream({ url: server.origin });
+      expect(await rejection(body[Symbol.asyncIterator]().next())).to.include({ code: 'upstream_error' });
+      await closed;
+    }
+  });
+
   it('without an end are cut at the cap', async () => {
     answer = { body: Buffer.alloc(64 * KIBIBYTE), endless: true };
     expect(await rejection(client.request({ url: server.origin }))).to.include({ code: 'upstream_error' });

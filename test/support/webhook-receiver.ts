@@ -34,7 +34,9 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       const { url: path = '' } = request;
       received.push({ path, headers: request.headers as Record<string, string>, body });
       const answer = behaviours.get(path)?.shift() ?? 204;
-      if (answer !== 'hang') response.writeHead(answer, { location: '/elsewhere' }).end();
+      // What some servers write for a coding is a charset; its status is what an answer is taken by.
+      const fields = { location: '/elsewhere', 'content-encoding': 'utf-8' };
+      if (answer !== 'hang') response.writeHead(answer, fields).end();
     });
   });
   return extendOrigin<WebhookReceiver>(origin, {
