@@ -9,7 +9,7 @@ import { genericNotice, SECRETS, type SignedNotice } from '../server/payment-app
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { until } from '../support/until.js';
 
-const ROUNDS = 4;
+const ROUNDS = 2;
 const ORDERS = 12;
 
 interface Told {
