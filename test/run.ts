@@ -14,8 +14,8 @@ const SHARES = [
   { folder: '', files: 12 },
 ] as const;
 
-/** One more than there are cores: some tests wait, for what takes its time or to see that nothing comes. */
-const PROCESSES = Math.min(availableParallelism() + 1, 5);
+/** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
+const PROCESSES = Math.min(availableParallelism() + 2, 5);
 
 const shares = share(globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd: `${packageRoot}/dist` }));
 const ended: TestTotals[] = [];
