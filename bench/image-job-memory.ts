@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Database } from '../core/state/database.js';
+import { sql } from '../core/state/kysely.js';
 import { loadHttp } from './http-load.js';
 import { type ImageServer, startImageServer } from './image-server.js';
 import { COLLECTING_PROMPT } from './instant-image.js';

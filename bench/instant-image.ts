@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { definePlugin, GatewayError } from 'mediagate';
-import { Type } from 'typebox';
+import { definePlugin, GatewayError, Type } from 'mediagate';
 import { sampleImage } from '../test/support/sample-images.js';
 
 const OptionsSchema = Type.Object({

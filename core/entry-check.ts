@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './contracts/typebox.js';
 import type { PluginEntry } from './gateway.js';
 import { createValidator } from './validation.js';
 

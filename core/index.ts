@@ -1,8 +1,8 @@
 /// <reference types="node" preserve="true" />
 import 'reflect-metadata';
 
-export { default as Type, type Static } from 'typebox';
 export * from './contracts/index.js';
+export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
 export { definePlugin } from './define-plugin.js';
 export * from './errors.js';
 export { type FactsOverride, overrideFacts } from './extraction/facts.js';

@@ -58,6 +58,10 @@ function compile(node) {
   const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
   const newest = Math.max(
     fs.statSync(config).mtimeMs,
+    // What is bundled may have come anew.
+    ...[path.join(root, 'node_modules', '.package-lock.json')]
+      .filter(fs.existsSync)
+      .map((file) => fs.statSync(file).mtimeMs),
     ...SOURCES.map((name) => path.join(root, name))
       .filter(fs.existsSync)
       .map(newestSource),
@@ -71,7 +75,32 @@ function compile(node) {
 function runCompiler(node, flags) {
   const result = spawnSync(node, [compiler, '-p', root, ...flags], { stdio: ['ignore', 2, 2] });
   if (result.status !== 0) process.exit(result.status ?? 1);
+  for (const module of BUNDLED) bundle(module);
   bringWeights();
+}
+
+/** Files that stand for a package of hundreds of files, all of which every command would have to find and read. */
+const BUNDLED = [
+  { file: 'core/contracts/typebox', of: 'typebox' },
+  { file: 'core/state/kysely', of: 'kysely' },
+];
+
+function bundle({ file, of }) {
+  const folder = path.join(root, 'node_modules', of);
+  const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  const terms = fs.readFileSync(path.join(folder, licence), 'utf8').trim();
+  require('esbuild').buildSync({
+    absWorkingDir: root,
+    entryPoints: [`${file}.ts`],
+    outfile: `dist/${file}.js`,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: `node${MINIMUM.join('.')}`,
+    legalComments: 'none',
+    banner: { js: `/*\n${of}\n\n${terms}\n*/` },
+    logLevel: 'warning',
+  });
 }
 
 /** What offline_speech hears with, out of a package that only a checkout has, for installations that lack it. */

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from './typebox.js';
 
 /**
  * The documents that extractors return, in their documented field names (service document 2.5). Absent is absent here:

@@ -1,10 +1,10 @@
-import type { Static, TSchema } from 'typebox';
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
 import type { IdentityProvider } from './identity-provider.js';
 import type { ImageProvider } from './image-provider.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, SoundFilters, Storage } from './services.js';
 import type { TextProvider } from './text-provider.js';
+import type { Static, TSchema } from './typebox.js';
 
 /** A JSON Schema whose TypeScript type is known: one object validates, types and documents. */
 export type Schema = TSchema;

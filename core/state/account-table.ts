@@ -1,8 +1,8 @@
-import type { Kysely, Selectable, SelectQueryBuilder, Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import type { AccountPlan, AccountRecord } from './accounts.js';
 import type { Grant } from './api-keys.js';
 import type { Engine } from './database.js';
+import type { Kysely, Selectable, SelectQueryBuilder, Transaction } from './kysely.js';
 import type { AccountsTable, Tables } from './schema.js';
 import { isKept } from './storable-text.js';
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
 import { type ApiKeyRow, isGood, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
@@ -8,6 +7,7 @@ import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import { forgetEndedKeys } from './ended-keys.js';
 import type { JobClock } from './job-clock.js';
+import type { Transaction } from './kysely.js';
 import { grantPlan } from './plan-grants.js';
 import type { Tables } from './schema.js';
 

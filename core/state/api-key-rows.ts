@@ -1,5 +1,5 @@
-import type { Kysely, Selectable } from 'kysely';
 import type { ApiKeyRecord, Grant } from './api-keys.js';
+import type { Kysely, Selectable } from './kysely.js';
 import type { ApiKeysTable, Tables } from './schema.js';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;

@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Database } from './database.js';
+import { sql } from './kysely.js';
 import { createListStatement } from './statements.js';
 
 /** The statement that writes down when keys were last used, for any number of them: id and time of each, in one order. */

@@ -1,6 +1,6 @@
-import { type Selectable, sql, type Transaction } from 'kysely';
 import type { Audit, AuditEntry } from './audit.js';
 import type { Database } from './database.js';
+import { type Selectable, sql, type Transaction } from './kysely.js';
 import type { AuditEntriesTable, Tables } from './schema.js';
 import { isKept, storable } from './storable-text.js';
 

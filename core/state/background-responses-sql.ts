@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
 import type { Admissions } from './admissions.js';
 import type { BackgroundResponses } from './background-responses.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
+import { sql } from './kysely.js';
 import { isKept } from './storable-text.js';
 
 export interface BackgroundResponsesOptions {

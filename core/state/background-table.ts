@@ -1,7 +1,7 @@
-import type { Kysely } from 'kysely';
 import type { Settlement } from './admissions.js';
 import type { BackgroundCorrection } from './background-responses.js';
 import type { Correction } from './budget-account.js';
+import type { Kysely } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { BackgroundResponsesTable, Tables, UsageEntriesTable } from './schema.js';
 import { rowsOf, type Script } from './script.js';

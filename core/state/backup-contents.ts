@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../contracts/typebox.js';
 import { GatewayError } from '../errors.js';
 import { isSystemError } from '../system-error.js';
 import { createValidator } from '../validation.js';

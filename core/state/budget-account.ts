@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely';
 import { GatewayError } from '../errors.js';
 import type { Budget, BudgetState } from './budgets.js';
 import { dayOf } from './daily-quotas.js';
+import type { Selectable } from './kysely.js';
 import type { BudgetsTable } from './schema.js';
 
 /*

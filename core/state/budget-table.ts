@@ -1,8 +1,8 @@
-import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import { atTime, type BudgetRow } from './budget-account.js';
 import type { Engine } from './database.js';
 import { DATABASE_NOW } from './job-clock.js';
+import { type Kysely, sql } from './kysely.js';
 import type { Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
 import { createListScript, filled } from './statements.js';

@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
+import { type Kysely, sql } from './kysely.js';
 import type { DailyQuotasTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
 

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dialect, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
+import { type Dialect, PostgresDialect, type PostgresPoolClient } from './kysely.js';
 import { startRounds } from './rounds.js';
 import { createStatementNames, type StatementNames } from './statement-names.js';
 

@@ -1,6 +1,8 @@
 import { chmod, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
+import type { InstantScripts } from './database.js';
+import { isSqliteLock } from './database-errors.js';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -12,9 +14,7 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
-} from 'kysely';
-import type { InstantScripts } from './database.js';
-import { isSqliteLock } from './database-errors.js';
+} from './kysely.js';
 import { playAtOnce, type Script } from './script.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
 

@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dialect, Kysely, sql, type Transaction } from 'kysely';
 import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
+import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import { describeOpeningFailure } from './opening-failure.js';
 import { startPatience } from './patience.js';
 import type { Tables } from './schema.js';

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import type { Selectable } from 'kysely';
 import { locked } from './account-table.js';
 import type { Database } from './database.js';
 import type { DeviceGrant, DeviceGrants, DevicePoll } from './device-grants.js';
 import { deleteBeyond, deleteExpired, type ExpiringTable } from './expired-rows.js';
 import type { JobClock } from './job-clock.js';
+import type { Selectable } from './kysely.js';
 import type { DeviceGrantsTable } from './schema.js';
 import { storable } from './storable-text.js';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { CompiledQuery } from 'kysely';
 import { type Listening, listenPostgres } from './database-postgres.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWatchers } from './end-watchers.js';
 import { JOB_KINDS } from './job-kinds.js';
 import { createPumps } from './job-pump.js';
+import { CompiledQuery } from './kysely.js';
 
 const CHANNEL = 'mediagate_jobs';
 /** For hints that were lost. */

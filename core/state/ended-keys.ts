@@ -1,5 +1,5 @@
-import type { Transaction } from 'kysely';
 import { type ApiKeyRow, isGood } from './api-key-rows.js';
+import type { Transaction } from './kysely.js';
 import type { Tables } from './schema.js';
 import { ENTRIES_KEPT_MS } from './usage-sweep.js';
 

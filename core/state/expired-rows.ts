@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely';
 import type { Engine } from './database.js';
+import { type Kysely, sql } from './kysely.js';
 import type { Tables } from './schema.js';
 
 /** Of one statement: whoever adds a row deletes more than one, so that old ones cannot heap up. */

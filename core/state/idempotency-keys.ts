@@ -1,7 +1,7 @@
-import type { Kysely } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { hashText, SHOWN, type ShownRow } from './job-rows.js';
 import type { Idempotency } from './jobs.js';
+import type { Kysely } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { IdempotencyKeysTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';

@@ -1,4 +1,3 @@
-import type { Kysely } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { countUse, dayOf, readUsed } from './daily-quotas.js';
 import { hashKey, type IdempotencyKeys, type JobKeyRow, type KeyHash, keyReused } from './idempotency-keys.js';
@@ -8,6 +7,7 @@ import { hashText, type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import { type JobTable, NEW_JOB, type NewJobRow, NOT_JOINED } from './job-table.js';
 import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind } from './jobs.js';
+import type { Kysely } from './kysely.js';
 import { openWindows } from './open-windows.js';
 import { queueFull } from './queue-full.js';
 import type { JobOwnersTable, Tables } from './schema.js';

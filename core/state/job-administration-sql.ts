@@ -1,4 +1,3 @@
-import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import type { Usage } from '../contracts/media.js';
 import { GatewayError } from '../errors.js';
 import type { Database } from './database.js';
@@ -17,6 +16,7 @@ import { type JobRow, toJobRecord } from './job-rows.js';
 import { type JobTable, ownedBy } from './job-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind, JobState } from './jobs.js';
+import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from './kysely.js';
 import { describeRunner, hasEnded } from './runner.js';
 import type { LedgerTable, Tables } from './schema.js';
 

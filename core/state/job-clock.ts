@@ -1,5 +1,5 @@
-import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../contracts/services.js';
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from './kysely.js';
 import type { Tables } from './schema.js';
 import { play, rowsOf, type Script } from './script.js';
 

@@ -1,4 +1,3 @@
-import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely';
 import { countUse, dayOf } from './daily-quotas.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
@@ -7,6 +6,7 @@ import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
+import { type CompiledQuery, type Kysely, sql, type Transaction } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from './schema.js';
 import { rowsOf, type Script } from './script.js';

@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { writeAudit } from './audit-sql.js';
 import type { Database, OnEnd } from './database.js';
@@ -13,6 +12,7 @@ import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
 import type { Charge, JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+import type { Transaction } from './kysely.js';
 import type { Tables } from './schema.js';
 import { play, type Script } from './script.js';
 

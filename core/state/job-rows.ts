@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Selectable } from 'kysely';
 import { type GatewayError, isGatewayError } from '../errors.js';
 import { keptMs } from './job-kinds.js';
 import type { JobFailure, JobRecord, JobRun } from './jobs.js';
+import type { Selectable } from './kysely.js';
 import type { JobsTable } from './schema.js';
 
 export type JobRow = Selectable<JobsTable>;

@@ -1,10 +1,10 @@
-import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobKind } from './jobs.js';
+import { type CompiledQuery, type Kysely, sql } from './kysely.js';
 import type { Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
 import { filled, lockNamed } from './statements.js';

@@ -1,10 +1,10 @@
-import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { JobOwnersTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';

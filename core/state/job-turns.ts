@@ -1,5 +1,5 @@
-import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { JobKind } from './jobs.js';
+import { type CompiledQuery, type Kysely, sql } from './kysely.js';
 import type { Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';
 import { createListScript } from './statements.js';

@@ -1,7 +1,7 @@
-import { type CompiledQuery, sql } from 'kysely';
 import type { Database } from './database.js';
 import { type KeyHash, keyReused } from './idempotency-keys.js';
 import type { AnswerWork } from './kept-answers.js';
+import { type CompiledQuery, sql } from './kysely.js';
 import type { IdempotencyKeysTable } from './schema.js';
 import { rowsOf, type Script } from './script.js';
 import { lockNamed } from './statements.js';

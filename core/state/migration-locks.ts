@@ -1,5 +1,5 @@
-import { type Kysely, PostgresAdapter, sql } from 'kysely';
-import type { Migration } from 'kysely/migration';
+import type { Migration } from './kysely.js';
+import { type Kysely, PostgresAdapter, sql } from './kysely.js';
 import { migrations } from './migrations/index.js';
 
 /**

@@ -1,7 +1,7 @@
-import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { lockAccount } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
+import type { Transaction } from './kysely.js';
 import { moveOrder } from './order-move.js';
 import { lockOrder, stateAt, toOrder } from './order-rows.js';
 import { CHANGES, type ChangeName } from './order-states.js';

@@ -1,6 +1,6 @@
-import type { Selectable, Transaction } from 'kysely';
 import { locked } from './account-table.js';
 import type { Engine } from './database.js';
+import type { Selectable, Transaction } from './kysely.js';
 import type { OrderRecord, OrderState, RecordedTransaction } from './orders.js';
 import type { BankTransactionsTable, OrdersTable, Tables } from './schema.js';
 

@@ -1,7 +1,7 @@
-import { sql, type Transaction } from 'kysely';
 import { writeAudit } from './audit-sql.js';
 import type { Database, Engine } from './database.js';
 import type { JobClock } from './job-clock.js';
+import { sql, type Transaction } from './kysely.js';
 import type { Orders } from './orders.js';
 import type { Tables } from './schema.js';
 

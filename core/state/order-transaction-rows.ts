@@ -1,4 +1,4 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from './kysely.js';
 import { orderCodesIn } from './order-codes.js';
 import { type OrderRow, toOrder, toRecordedTransaction } from './order-rows.js';
 import type { BankTransaction, Recording } from './orders.js';

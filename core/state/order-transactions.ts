@@ -1,7 +1,7 @@
-import { sql, type Transaction } from 'kysely';
 import { lockAccount } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
+import { sql, type Transaction } from './kysely.js';
 import { checkTransaction } from './money-checks.js';
 import { moveOrder } from './order-move.js';
 import { lockOrder, type OrderRow, toOrder, toRecordedTransaction } from './order-rows.js';

@@ -1,10 +1,10 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { lockAccount, refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
 import { keyReused } from './idempotency-keys.js';
 import { hashText } from './job-rows.js';
+import { type Kysely, sql, type Transaction } from './kysely.js';
 import { checkMoney } from './money-checks.js';
 import { createOrderChanges } from './order-changes.js';
 import { newOrderCode } from './order-codes.js';

@@ -1,7 +1,7 @@
-import type { Transaction } from 'kysely';
 import { type AccountRow, locked } from './account-table.js';
 import type { PlanTerms } from './accounts.js';
 import type { Engine } from './database.js';
+import type { Transaction } from './kysely.js';
 import type { Tables } from './schema.js';
 
 /** What changes a plan: a transaction that holds the lock of the account, and the time to write. */

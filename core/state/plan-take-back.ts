@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
 import { locked } from './account-table.js';
 import type { PlanTerms } from './accounts.js';
+import type { Selectable } from './kysely.js';
 import { type PlanChange, writePlan } from './plan-change.js';
 import type { PlanGrantsTable } from './schema.js';
 

@@ -1,4 +1,11 @@
-import { type Compilable, type Insertable, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
+import {
+  type Compilable,
+  type Insertable,
+  type InsertQueryBuilder,
+  type InsertResult,
+  type Kysely,
+  sql,
+} from './kysely.js';
 import type { Tables } from './schema.js';
 import { createListScript } from './statements.js';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { isServerLock, isSqliteLock } from './database-errors.js';
+import type { Kysely } from './kysely.js';
+import { Migrator } from './kysely.js';
 import { describeMigrationFailure } from './migration-failure.js';
 import { migrationsWithLocks } from './migration-locks.js';
 import { migrations } from './migrations/index.js';

@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely } from 'kysely';
+import type { CompiledQuery, Kysely } from './kysely.js';
 import type { Tables } from './schema.js';
 
 /**

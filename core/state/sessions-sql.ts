@@ -1,10 +1,10 @@
-import type { Selectable, Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-table.js';
 import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import { deleteExpired } from './expired-rows.js';
 import type { JobClock } from './job-clock.js';
+import type { Selectable, Transaction } from './kysely.js';
 import type { SessionsTable, Tables } from './schema.js';
 import type { SessionRecord, Sessions } from './sessions.js';
 import { selectUsers, toUserRecord } from './user-rows.js';

@@ -1,6 +1,6 @@
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Engine } from './database.js';
 import { DATABASE_NOW } from './job-clock.js';
+import { type Kysely, type RawBuilder, type Selectable, sql } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { RateWindowsTable, Tables } from './schema.js';
 import { rowsOf, type Script } from './script.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Clock } from '../contracts/services.js';
 import type { Engine } from './database.js';
+import type { Kysely } from './kysely.js';
 import type { Tables } from './schema.js';
 import type { Script } from './script.js';
 import { addRun, liveRuns, readRuns, type SlotRun, writeRuns } from './slot-runs.js';

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { CompiledQuery } from './kysely.js';
 
 /** What SQLite writes from here on reaches the disk when the operating system likes. */
 export const SYNC_LATER = CompiledQuery.raw('pragma synchronous = normal');

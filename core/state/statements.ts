@@ -1,4 +1,4 @@
-import { CompiledQuery, type Kysely } from 'kysely';
+import { CompiledQuery, type Kysely } from './kysely.js';
 import type { Tables } from './schema.js';
 import { play, rowsOf, type Script } from './script.js';
 

@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
 import type { Logger } from '../contracts/services.js';
 import type { Database } from './database.js';
+import type { Selectable } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { StoredResponsesTable } from './schema.js';
 import { isKept } from './storable-text.js';

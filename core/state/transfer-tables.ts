@@ -1,8 +1,8 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
 import { GatewayError, isGatewayError } from '../errors.js';
 import type { Progress } from './backup.js';
 import type { Database } from './database.js';
 import { translateDatabaseError } from './database-errors.js';
+import { type Kysely, sql, type Transaction } from './kysely.js';
 import type { Tables } from './schema.js';
 import { createListStatement } from './statements.js';
 import { MOVED_TABLES } from './table-names.js';

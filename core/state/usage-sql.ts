@@ -1,5 +1,5 @@
-import type { Kysely } from 'kysely';
 import type { Database } from './database.js';
+import type { Kysely } from './kysely.js';
 import type { Tables } from './schema.js';
 import type { UsageLedger, UsageQuery } from './usage.js';
 import { toUsageEntry, toUsageTotal } from './usage-rows.js';

@@ -1,7 +1,7 @@
-import type { Kysely } from 'kysely';
 import type { Database } from './database.js';
 import { forgetExpired } from './idempotency-keys.js';
 import type { JobClock } from './job-clock.js';
+import type { Kysely } from './kysely.js';
 import type { Tables } from './schema.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

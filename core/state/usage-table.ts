@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from './kysely.js';
 import { createRowInsertScript } from './row-insert.js';
 import type { ReservationsTable, Tables, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from './schema.js';
 import type { Script } from './script.js';

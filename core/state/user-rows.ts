@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable } from './kysely.js';
 import type { AccountsTable, Tables, UsersTable } from './schema.js';
 import type { UserRecord } from './users.js';
 

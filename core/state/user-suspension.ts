@@ -1,7 +1,7 @@
-import type { Transaction } from 'kysely';
 import { lockAccountOf } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
+import type { Transaction } from './kysely.js';
 import { lockKeys } from './plan-change.js';
 import type { Tables } from './schema.js';
 import type { UserChange, Users } from './users.js';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Transaction } from 'kysely';
 import { GatewayError } from '../errors.js';
 import { refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';
+import type { Transaction } from './kysely.js';
 import type { Tables } from './schema.js';
 import { isKept, storable } from './storable-text.js';
 import { selectUsers, toUserRecord, type UserRow } from './user-rows.js';

@@ -1,6 +1,6 @@
-import { type Kysely, sql } from 'kysely';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
+import { type Kysely, sql } from './kysely.js';
 import type { JobsTable, Tables, WebhookSecretsTable } from './schema.js';
 import type { WebhookSecretVersion, Webhooks, WebhookTry } from './webhooks.js';
 

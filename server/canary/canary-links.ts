@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type CanaryLink, createValidator, type Gateway, isGatewayError, type PlatformInfo } from 'mediagate';
-import Type from 'typebox';
+import { type CanaryLink, createValidator, type Gateway, isGatewayError, type PlatformInfo, Type } from 'mediagate';
 import { CommandMistake } from '../commands/output.js';
 
 const LinksFile = createValidator(

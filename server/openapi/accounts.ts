@@ -1,5 +1,5 @@
+import type { TSchema } from 'mediagate';
 import { Type } from 'mediagate';
-import type { TSchema } from 'typebox';
 import { MAX_WAIT_SECONDS } from '../wait-query.js';
 import { KeyBodySchema, RotationBodySchema } from '../wire/account-key.js';
 import { PaymentBodySchema } from '../wire/payment.js';

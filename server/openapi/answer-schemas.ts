@@ -1,5 +1,5 @@
+import type { TSchema } from 'mediagate';
 import { ERROR_CODES, PostDataSchema, ProductDataSchema, Type } from 'mediagate';
-import type { TSchema } from 'typebox';
 import { framed } from './framed.js';
 
 /** What the routes answer with, by the name it has in the document. Members may be added to any of them. */

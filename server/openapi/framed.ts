@@ -1,5 +1,5 @@
+import type { TObject, TSchema } from 'mediagate';
 import { Type } from 'mediagate';
-import type { TObject, TSchema } from 'typebox';
 
 /** Members that the wire adds, by the member of the document that they are put into. */
 type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;

@@ -1,5 +1,4 @@
-import type { ErrorCode } from 'mediagate';
-import type { TSchema } from 'typebox';
+import type { ErrorCode, TSchema } from 'mediagate';
 import type { AnswerName } from './answer-schemas.js';
 
 /** `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */

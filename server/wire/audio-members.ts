@@ -1,5 +1,4 @@
-import { createValidator, GatewayError, type SpeechFormat } from 'mediagate';
-import Type, { type Static, type TObject } from 'typebox';
+import { createValidator, GatewayError, type SpeechFormat, type Static, type TObject, Type } from 'mediagate';
 import { knownMembers, memberError } from './body-members.js';
 
 export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const satisfies readonly SpeechFormat[];

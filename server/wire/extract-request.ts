@@ -5,9 +5,10 @@ import {
   type Gateway,
   GatewayError,
   type Issue,
+  type Static,
+  Type,
   type Validator,
 } from 'mediagate';
-import Type, { type Static } from 'typebox';
 import { knownMembers, memberError } from './body-members.js';
 
 export const MAX_URL_LENGTH = 2048;

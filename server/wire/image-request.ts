@@ -5,8 +5,9 @@ import {
   type ImageSize,
   MAX_REFERENCES,
   type ReferenceInput,
+  type Static,
+  Type,
 } from 'mediagate';
-import Type, { type Static } from 'typebox';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../webhooks/targets.js';
 import { knownMembers, memberError } from './body-members.js';
 

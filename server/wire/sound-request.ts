@@ -1,5 +1,4 @@
-import { type ChangeVoiceCall, GatewayError, type GenerateSoundCall, type SpeechFormat } from 'mediagate';
-import Type from 'typebox';
+import { type ChangeVoiceCall, GatewayError, type GenerateSoundCall, type SpeechFormat, Type } from 'mediagate';
 import {
   createMemberCheck,
   format,

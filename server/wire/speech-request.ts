@@ -1,5 +1,5 @@
 import type { SpeakCall } from 'mediagate';
-import Type from 'typebox';
+import { Type } from 'mediagate';
 import { createMemberCheck, format, MAX_TEXT_LENGTH, name } from './audio-members.js';
 
 /** The 40,000 characters of the models that take most, and instructions, however they are written. */

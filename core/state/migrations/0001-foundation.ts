@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely } from '../kysely.js';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from '../kysely.js';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema

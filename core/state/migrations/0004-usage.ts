@@ -1,4 +1,4 @@
-import type { ColumnDataType, Kysely } from 'kysely';
+import type { ColumnDataType, Kysely } from '../kysely.js';
 
 export const changes = ['api_keys'] as const;
 

@@ -1,4 +1,4 @@
-import { type Kysely, SqliteAdapter, sql } from 'kysely';
+import { type Kysely, SqliteAdapter, sql } from '../kysely.js';
 
 /**
  * Each request looks for its window by its key, changes it and adds a slot. SQLite finds a row of a table without row ids by

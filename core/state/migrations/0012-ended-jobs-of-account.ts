@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from '../kysely.js';
 
 export const changes = ['jobs'] as const;
 

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely } from '../kysely.js';
 
 /** Responses that an upstream goes on making. The release before this one leaves what it finds here at its estimate. */
 export async function up(db: Kysely<unknown>): Promise<void> {

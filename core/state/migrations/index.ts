@@ -1,4 +1,4 @@
-import type { Migration } from 'kysely/migration';
+import type { Migration } from '../kysely.js';
 import type { Tables } from '../schema.js';
 import * as foundation from './0001-foundation.js';
 import * as jobs from './0002-jobs.js';

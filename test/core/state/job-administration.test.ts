@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { type CompiledQuery, sql } from 'kysely';
 import { GatewayError } from '../../../core/errors.js';
 import { type Database, openDatabase } from '../../../core/state/database.js';
 import type { JobPage } from '../../../core/state/job-administration.js';
 import { createJobAdministration } from '../../../core/state/job-administration-sql.js';
 import { createJobClock } from '../../../core/state/job-clock.js';
 import { createJobTable } from '../../../core/state/job-table.js';
+import { type CompiledQuery, sql } from '../../../core/state/kysely.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines } from './engines.js';

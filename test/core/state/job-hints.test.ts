@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { sql } from 'kysely';
 import { openDatabase } from '../../../core/state/database.js';
 import { listenPostgres } from '../../../core/state/database-postgres.js';
 import type { State } from '../../../core/state/index.js';
+import { sql } from '../../../core/state/kysely.js';
 import { until } from '../../support/until.js';
 import { engines, type Place } from './engines.js';
 

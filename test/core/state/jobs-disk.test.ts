@@ -1,12 +1,12 @@
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
-import { sql } from 'kysely';
 import { systemClock } from '../../../core/services/clock.js';
 import { type Database, openDatabase } from '../../../core/state/database.js';
 import { createEmbeddedDispatcher } from '../../../core/state/dispatch-embedded.js';
 import type { NewJob } from '../../../core/state/jobs.js';
 import { createJobs } from '../../../core/state/jobs-sql.js';
+import { sql } from '../../../core/state/kysely.js';
 import { createSlotTable } from '../../../core/state/slots.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { type Kysely, sql } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import pg from 'pg';
 import { withSchema } from '../../../core/state/database.js';
+import { type Kysely, Migrator, sql } from '../../../core/state/kysely.js';
 import { migrations } from '../../../core/state/migrations/index.js';
 import type { Tables } from '../../../core/state/schema.js';
 import { migrate } from '../../../core/state/schema-migration.js';

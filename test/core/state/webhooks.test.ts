@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { sql } from 'kysely';
 import { GatewayError } from '../../../core/errors.js';
 import { openDatabase } from '../../../core/state/database.js';
 import type { State } from '../../../core/state/index.js';
 import type { JobRecord } from '../../../core/state/jobs.js';
+import { sql } from '../../../core/state/kysely.js';
 import type { WebhookTry, WebhookWish } from '../../../core/state/webhooks.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, type Wish } from './image-jobs.js';
