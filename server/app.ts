@@ -15,7 +15,7 @@ import { createPlay } from './account/play.js';
 import { type AccountDependencies, addAccountRoutes } from './account/routes.js';
 import type { AnswerDesk } from './answer-desk.js';
 import { addField } from './answer-response.js';
-import { createAuthFailures } from './auth-failures.js';
+import { createAuthFailures, createFixedWindow } from './auth-failures.js';
 import { createAddressOf } from './client-address.js';
 import type { Health } from './health.js';
 import { createImageSubmitter } from './image-submission.js';
@@ -58,6 +58,8 @@ import type { WebhookDesk } from './webhooks/open.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;
+/** Requests with a body above 64 KiB that one account, or key without one, may have refused in a minute. */
+const REFUSED_BODIES_PER_MINUTE = 60;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 
 export interface AppDependencies {
@@ -93,6 +95,8 @@ export interface AppDependencies {
   metrics?: Metrics;
   /** Default: there are no traces. */
   tracer?: Tracer;
+  /** Refused requests with a body above 64 KiB of one account in a minute, before more of them are 429. Default 60. */
+  refusedBodiesPerMinute?: number;
   /** Whether they are served here as well, to everybody. Default false. */
   publicMetrics?: boolean;
 }
@@ -167,7 +171,8 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
   const router = newRouter();
   const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
-  const bodies = createBodyBudget();
+  const refusals = createFixedWindow(clock, dependencies.refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
+  const bodies = createBodyBudget({ refusals });
   metrics?.watch({ bodies });
   const polls = createPollGuard(clock);
   addHealthRoutes(router, health);
@@ -190,7 +195,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
     answers,
     auth,
     bodies,
-    uploads: createBodyBudget({ bigBodies: UPLOADS }),
+    uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
     audioMaxBytes,
   };
   addTranscriptionRoutes(router, audio);

@@ -2,6 +2,7 @@ import type { UploadedSound } from 'mediagate';
 import type { KeyedRequest } from './answer-desk.js';
 import type { AudioRouteOptions } from './audio-work.js';
 import { clientSignal } from './client-signal.js';
+import { holderOf } from './keys.js';
 import { keyOf } from './middleware/auth.js';
 import { type SoundForm, useSoundForm } from './middleware/form.js';
 import type { RequestContext } from './middleware/request-state.js';
@@ -30,7 +31,7 @@ export async function useUpload(
     soundNames,
     maxBytes: audioMaxBytes,
     budget: uploads,
-    keyId: keyOf(context).id,
+    owner: holderOf(keyOf(context)),
     signal: clientSignal(response),
     fingerprinted: key !== undefined,
   };

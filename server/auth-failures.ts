@@ -21,36 +21,54 @@ interface Count {
 
 /** @param maxFailures Of one address in a minute. */
 export function createAuthFailures(clock: Clock, maxFailures = MAX_FAILURES): AuthFailures {
+  const window = createFixedWindow(clock, maxFailures);
+  return {
+    blockedFor: (address) => window.blockedFor(networkOf(address)),
+    add: (address) => window.add(networkOf(address)),
+  };
+}
+
+/** Counts events of each name in a minute that begins with the first of them, in this process. */
+export interface FixedWindow {
+  /** Events of one name in a minute. */
+  readonly max: number;
+  /** Seconds to wait where the name has used up its events; undefined where it has not. */
+  blockedFor(name: string): number | undefined;
+  add(name: string): void;
+}
+
+/** @param max Events of one name in a minute. Names beyond 10,000 evict the oldest. */
+export function createFixedWindow(clock: Clock, max: number): FixedWindow {
   const counts = new Map<string, Count>();
-  const current = (network: string): Count | undefined => {
-    const count = counts.get(network);
+  const current = (name: string): Count | undefined => {
+    const count = counts.get(name);
     return count && clock.monotonic() - count.startedAt < WINDOW_MS ? count : undefined;
   };
   return {
-    blockedFor(address) {
-      const count = current(networkOf(address));
-      if (!count || count.failures < maxFailures) return undefined;
+    max,
+    blockedFor(name) {
+      const count = current(name);
+      if (!count || count.failures < max) return undefined;
       return Math.max(1, Math.ceil((count.startedAt + WINDOW_MS - clock.monotonic()) / 1000));
     },
-    add(address) {
-      const network = networkOf(address);
-      const count = current(network);
+    add(name) {
+      const count = current(name);
       if (count) {
         count.failures += 1;
         return;
       }
-      counts.delete(network);
+      counts.delete(name);
       if (counts.size >= MAX_ADDRESSES) {
         const [oldest] = counts.keys();
         if (oldest !== undefined) counts.delete(oldest);
       }
-      counts.set(network, { startedAt: clock.monotonic(), failures: 1 });
+      counts.set(name, { startedAt: clock.monotonic(), failures: 1 });
     },
   };
 }
 
 /** One subscriber: an IPv4 address, or the /64 an IPv6 address is in. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.split('::');

@@ -14,9 +14,7 @@ export type AddressOf = (request: IncomingMessage) => string;
  */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   if (trustedProxies.length === 0) return directAddress;
-  const trusted = new BlockList();
-  for (const network of trustedProxies) addNetwork(trusted, network);
-  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const isTrusted = matcherOf(trustedProxies);
 
   return (request) => {
     const direct = plainAddress(directAddress(request));
@@ -32,6 +30,13 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
     }
     return nearest;
   };
+}
+
+/** Whether an address is one of these, or in one of these networks. */
+export function matcherOf(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) addNetwork(list, network);
+  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
 /** @throws Error that says what is accepted. */

@@ -82,9 +82,10 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     messagesEnabled,
     siteUrl,
     trustedProxies,
+    refusedBodiesPerMinute,
     metricsPublic: publicMetrics,
   } = settings;
-  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled };
+  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute };
   const links = { baseUrl, siteUrl, metrics, publicMetrics, trustedProxies };
   return {
     ...(identity && { signIn: () => identity.status() }),

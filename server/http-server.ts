@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
 import { AnswerResponse } from './answer-response.js';
+import { networkOf } from './auth-failures.js';
+import { plainAddress } from './client-address.js';
 import { newRequestId } from './middleware/request-id.js';
 import { SECURITY_HEADERS } from './middleware/response-headers.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './wire/errors.js';
@@ -22,6 +24,10 @@ export interface HttpServerOptions {
   handler: RequestListener;
   /** Sockets open at the same time; more are closed at once. Default 10,000. */
   maxConnections?: number;
+  /** Sockets of one address, or IPv6 /64, open at the same time. One more closes the oldest idle one. Default 1,000. */
+  maxConnectionsPerAddress?: number;
+  /** Addresses that are not counted: proxies, which have all clients behind them. Default: none. */
+  isProxy?(address: string): boolean;
   /** Milliseconds for a request to arrive whole. Default 30,000. */
   requestMs?: number;
   /** Milliseconds for its header. Default 10,000. */
@@ -50,7 +56,8 @@ export interface HttpServer extends Server {
 
 /** A Node server that slow, broken and hostile clients cannot hold up. Not listening yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { handler, maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
+  const { handler, maxConnections = 10_000, maxConnectionsPerAddress = 1_000, isProxy } = options;
+  const { requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
   const server = createServer({
     ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
@@ -116,16 +123,37 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     else socket.destroy();
   });
 
+  const isIdle = (socket: Socket) => {
+    const response = connections.get(socket)?.response;
+    return !response || response.writableFinished;
+  };
   const sockets = new Set<Socket>();
+  /** Address → its sockets, oldest first. */
+  const socketsOf = new Map<string, Set<Socket>>();
   server.on('connection', (socket) => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    const address = plainAddress(socket.remoteAddress ?? '');
+    const isCounted = !isProxy?.(address);
+    const name = networkOf(address);
+    const own = socketsOf.get(name) ?? new Set();
+    if (isCounted) {
+      if (own.size >= maxConnectionsPerAddress) {
+        const idle = [...own].find(isIdle);
+        (idle ?? socket).destroy();
+        if (idle) own.delete(idle);
+      }
+      socketsOf.set(name, own.add(socket));
+    }
+    socket.once('close', () => {
+      sockets.delete(socket);
+      own.delete(socket);
+      if (own.size === 0 && socketsOf.get(name) === own) socketsOf.delete(name);
+    });
   });
   return Object.assign(server, {
     closeUnasked() {
       for (const socket of sockets) {
-        const response = connections.get(socket)?.response;
-        if (!response || response.writableFinished) socket.destroy();
+        if (isIdle(socket)) socket.destroy();
       }
     },
     refuseUnanswered(error: GatewayError) {

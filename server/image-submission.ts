@@ -1,4 +1,5 @@
 import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
+import { holderOf } from './keys.js';
 import { acceptSlot, slotRequest } from './limits.js';
 import { keyOf } from './middleware/auth.js';
 import { useJsonBody } from './middleware/body.js';
@@ -6,7 +7,7 @@ import type { BodyBudget } from './middleware/body-budget.js';
 import type { RequestContext } from './middleware/request-state.js';
 import type { WebhookTargets } from './webhooks/targets.js';
 import { markReplayed } from './wire/idempotency-key.js';
-import { decodeImage, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
+import { decodeImage, IMAGE_FIELDS, MAX_IMAGE_BODY_BYTES, type SizeRule } from './wire/image-request.js';
 
 export interface ImageSubmitterOptions extends SizeRule {
   gateway: Gateway;
@@ -45,7 +46,7 @@ export function createImageSubmitter(options: ImageSubmitterOptions): ImageSubmi
     const key = keyOf(context);
     const slot = slotRequest({ key, family: 'image' });
     const imagesPerDay = key.imageDailyLimit ?? dailyLimit;
-    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, keyId: key.id };
+    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: holderOf(key), fields: IMAGE_FIELDS };
     const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
       const image = decodeImage(value, { anySize });
       const { webhook_url: target = null } = value;

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import { promisify } from 'node:util';
 import { type Logger, systemClock } from 'mediagate';
 import { type Banner, renderBanner } from './banner.js';
+import { matcherOf } from './client-address.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { drain } from './drain.js';
 import { samplesOf } from './first-requests.js';
@@ -49,7 +50,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   const face = await openServer({ ...options, address: () => address, connections });
   opened.add(() => face.close());
   const { settings, logger, gateway, health, metricsHandler } = face;
-  const { metricsHost, metricsPort, maxConnections } = settings;
+  const { metricsHost, metricsPort, maxConnections, maxConnectionsPerAddress, trustedProxies } = settings;
   const { createHttpServer } = await listeners;
   let metricsAddress: string | undefined;
   if (metricsHandler && metricsPort !== undefined) {
@@ -57,7 +58,12 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     opened.add(() => closeAtOnce(metricsServer));
     metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
   }
-  const listening = createHttpServer({ handler: face.handler, maxConnections });
+  const listening = createHttpServer({
+    handler: face.handler,
+    maxConnections,
+    maxConnectionsPerAddress,
+    isProxy: matcherOf(trustedProxies),
+  });
   server = listening;
   address = await listen(listening, settings);
   const kept = keptInFolder(settings);

@@ -93,6 +93,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   paymentReceiver?: PaymentReceiver;
   paymentSecrets: PaymentSecrets;
   maxConnections: number;
+  maxConnectionsPerAddress: number;
+  refusedBodiesPerMinute: number;
   metricsHost: string;
   /** 0 takes any free port. Default: there is no listener for them. */
   metricsPort?: number;
@@ -419,6 +421,20 @@ const SETTINGS: readonly Setting[] = [
     read: (text) => ({ maxConnections: wholeNumber(text, 1, 1_000_000) }),
   },
   {
+    name: 'MAX_CONNECTIONS_PER_ADDRESS',
+    default: '1000',
+    description:
+      'Open connections of one client address, or of one IPv6 /64. One more closes the oldest idle connection of that address, or is closed itself. Addresses in `TRUSTED_PROXIES` are not counted.',
+    read: (text) => ({ maxConnectionsPerAddress: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
+    name: 'REFUSED_BODIES_PER_MINUTE',
+    default: '60',
+    description:
+      'Requests with a body above 64 KiB that one account, or one key without an account, may have refused (4xx) in a minute. More of them are answered 429 before their body is read.',
+    read: (text) => ({ refusedBodiesPerMinute: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
     name: 'METRICS_PORT',
     default: 'none',
     description: 'Port of a listener of its own that serves `/metrics` for Prometheus; `0` takes any free one.',
@@ -495,6 +511,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     paymentFormat: 'vietqr',
     paymentSecrets: {},
     maxConnections: 10_000,
+    maxConnectionsPerAddress: 1_000,
+    refusedBodiesPerMinute: 60,
     metricsHost: '127.0.0.1',
     metricsPublic: false,
     drainSeconds: 0,

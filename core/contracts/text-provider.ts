@@ -42,7 +42,7 @@ export interface TextCall {
   model: string;
   /** The caller's JSON object as it is to be sent, but for `model`, which is still the public id. See `replaceMembers`. */
   body: Uint8Array;
-  /** The same, parsed. */
+  /** The same, parsed. Of a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
   parsed: Readonly<Record<string, unknown>>;
   stream: boolean;
   /** Where an earlier response of this conversation was made: {@link TextReply.upstream} of then. Default: anywhere. */

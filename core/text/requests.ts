@@ -1,6 +1,7 @@
 import type { Usage } from '../contracts/media.js';
 import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
 import type { GatewayError } from '../errors.js';
+import type { TextSample } from './text-sample.js';
 
 export interface TextRequest {
   route: TextRoute;
@@ -8,8 +9,10 @@ export interface TextRequest {
   task?: ResponsesTask;
   /** The caller's JSON object, byte for byte. */
   body: Uint8Array;
-  /** The same, parsed. */
+  /** The same, parsed. Of a body above 256 KiB or 20,000 values, fields of more than 8 KiB may be missing. */
   parsed: Readonly<Record<string, unknown>>;
+  /** What the model reads, where `parsed` lacks its long fields. Default: it is found in `parsed`. */
+  prompt?: TextSample;
   /** Whose stored responses it may go on from, and who may find what it makes. */
   accountId: string;
   /** Named in errors inside of a stream. */

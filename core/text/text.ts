@@ -126,7 +126,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
-    const { route, task, parsed, accountId, requestId } = request;
+    const { route, task, parsed, prompt, accountId, requestId } = request;
     const id = modelOf(parsed);
     const found = modelFor(id, route, task);
     const stream = streamOf(parsed);
@@ -156,6 +156,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
       isStored,
       dropUsage: sent.asked,
       mostOutput,
+      sample: prompt,
     });
   }
 
@@ -180,7 +181,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
     const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
-      body.length > KEPT_BYTES ? { sample: samplePrompt(parsed) } : { parsed };
+      body.length > KEPT_BYTES ? { sample: sending.sample ?? samplePrompt(parsed) } : { parsed };
 
     const goesOnAlone = isStored && parsed.background === true;
     const started = isStored && background ? Promise.withResolvers<BackgroundStart | undefined>() : undefined;
@@ -362,6 +363,8 @@ interface Sending {
   isStored: boolean;
   dropUsage: boolean;
   mostOutput: number;
+  /** What the model reads. Default: it is found in the call. */
+  sample?: TextSample;
 }
 
 /** A response that is asked for where it was made. */

@@ -13,6 +13,8 @@ import { createKeptResponses } from './kept-responses.js';
 import type { Options } from './options.js';
 import { finishedResponse, responseEvents, responseIdOf } from './responses-format.js';
 
+/** 20,000 values, above which fields may be missing, take at least so many bytes. */
+const MAX_PARSED_BYTES = 40_000;
 const JSON_TYPE = 'application/json';
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
@@ -44,7 +46,7 @@ export function createEchoProvider({ options, clock }: PluginContext<Options>): 
     throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', { param });
   }
 
-  function keep(echo: Echo, { parsed }: TextCall, said: readonly object[]): void {
+  function keep(echo: Echo, parsed: TextCall['parsed'], said: readonly object[]): void {
     if (parsed.store === false) return;
     const id = responseIdOf(echo);
     const data = said.map((item, index) => ({ id: `msg_${echo.id}_${index}`, type: 'message', ...item }));
@@ -61,7 +63,8 @@ export function createEchoProvider({ options, clock }: PluginContext<Options>): 
     models: [{ id: model, routes: ['chat_completions', 'responses'], efforts }],
     tasks: ['input_tokens'],
     async send(call) {
-      const { route, task, parsed, stream, signal } = call;
+      const { route, task, stream, signal } = call;
+      const parsed = wholeOf(call);
       signal.throwIfAborted();
       const conversation = readConversation(route, parsed);
       const isResponse = route === 'responses';
@@ -71,7 +74,7 @@ export function createEchoProvider({ options, clock }: PluginContext<Options>): 
         const { inputTokens } = echo;
         return reply(JSON_TYPE, whole(JSON.stringify({ object: 'response.input_tokens', input_tokens: inputTokens })));
       }
-      if (isResponse) keep(echo, call, conversation.said);
+      if (isResponse) keep(echo, parsed, conversation.said);
       if (stream) {
         const events = isResponse ? responseEvents(echo, parsed) : chatEvents(echo, asksForUsage(parsed));
         return reply(STREAM_TYPE, paced(events, signal));
@@ -96,6 +99,11 @@ export function createEchoProvider({ options, clock }: PluginContext<Options>): 
       return reply(JSON_TYPE, whole(response));
     },
   };
+}
+
+/** An echo needs all fields of the body, also those that a large body is parsed without. */
+function wholeOf({ body, parsed }: TextCall): TextCall['parsed'] {
+  return body.length > MAX_PARSED_BYTES ? JSON.parse(Buffer.from(body).toString('utf8')) : parsed;
 }
 
 function asksForUsage({ stream_options: options }: Readonly<Record<string, unknown>>): boolean {

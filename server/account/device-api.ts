@@ -4,7 +4,7 @@ import { type Clock, type DeviceGrants, type DevicePoll, GatewayError } from 'me
 import { createAddressLimit } from '../address-limit.js';
 import type { AddressOf } from '../client-address.js';
 import { type BodyReaderOptions, isForm, readForm, readJsonBody } from '../middleware/body.js';
-import type { BodyBudget } from '../middleware/body-budget.js';
+import { type BodyBudget, networkOwner } from '../middleware/body-budget.js';
 import { markOauth } from '../middleware/error-shapes.js';
 import type { RequestContext, RequestState } from '../middleware/request-state.js';
 import { showUserCode } from './device-page.js';
@@ -89,7 +89,7 @@ export function addDeviceApiRoutes(router: Router<RequestState>, options: Device
 }
 
 function limitsOf(address: string, budget: BodyBudget): BodyReaderOptions {
-  return { maxBytes: MAX_BODY_BYTES, budget, keyId: `from ${address}` };
+  return { maxBytes: MAX_BODY_BYTES, budget, owner: networkOwner(address) };
 }
 
 function readFields(

@@ -56,7 +56,7 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     const { user, session } = await sessions.require(context);
     // A program that was let in lets no other program in.
     if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Answer this in a browser.');
-    const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, keyId: user.id };
+    const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: user.accountId };
     const { user_code: code = '', answer } = await readForm(context.req, context.res, limits);
     if (!isAnswer(answer)) {
       throw new GatewayError('invalid_value', 'answer must be approve or deny.', { param: 'answer' });

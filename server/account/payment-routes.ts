@@ -42,7 +42,7 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     const user = await begin(context);
     made.admit(user.id);
     const key = readIdempotencyKey(request.headers);
-    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
+    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
     const { order, replayed } = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
       const { planId } = decodePaymentBody(value);
       return payments.create({ user, planId, ...(key !== undefined && { idempotency: { key, fingerprint } }) });
@@ -66,7 +66,7 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
   router.post('/api/agent/payment/:code/cancel', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
     const user = await begin(context);
     // A form of another page cannot have this type, whatever the browser tells of its origin.
-    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, keyId: user.id };
+    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
     await readJsonBody(context.req, context.res, limits);
     context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
   });

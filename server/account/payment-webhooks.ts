@@ -4,7 +4,7 @@ import { createAuthFailures } from '../auth-failures.js';
 import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import { takeJsonBody } from '../middleware/body.js';
-import type { BodyBudget } from '../middleware/body-budget.js';
+import { type BodyBudget, networkOwner } from '../middleware/body-budget.js';
 import type { ParamsContext, RequestState } from '../middleware/request-state.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './payment-notice.js';
 import { readGenericNotice } from './payment-notice-generic.js';
@@ -49,7 +49,7 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
     const secret = provider && secrets[provider];
     if (!secret) throw new GatewayError('route_not_found', 'No secret is configured for this payment provider.');
     const address = addressOf(request);
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${address}` };
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(address) };
     const { bytes, value: body, release } = await takeJsonBody(request, response, limits);
     release();
     const notice = { headers: request.headers, bytes, body, secret, now: clock.now() };

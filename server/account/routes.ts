@@ -4,7 +4,7 @@ import type { Catalogue } from '../catalogue.js';
 import type { AddressOf } from '../client-address.js';
 import type { KeyTable } from '../key-table.js';
 import type { Pepper } from '../keys.js';
-import type { BodyBudget } from '../middleware/body-budget.js';
+import { type BodyBudget, createBodyBudget } from '../middleware/body-budget.js';
 import type { RequestState } from '../middleware/request-state.js';
 import type { FreeTierPeriod } from '../plan-terms.js';
 import type { PollGuard } from '../poll-guard.js';
@@ -57,17 +57,21 @@ export interface AccountRoutes {
   baseUrl(): string;
 }
 
+/** Bodies of callers without a key or a session: they are small, and have a room of their own. */
+const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
+
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
 export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
   const { account, desks, gateway, keys: table, bodies, polls, clock, logger, addressOf, drain, baseUrl } = options;
   const { sessions, view } = desks;
   const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
   const { users, signIns, deviceGrants } = state;
+  const publicBodies = createBodyBudget(PUBLIC_BODIES);
   const sameOrigin = createSameOriginGuard(site);
   const oidc = createOidcClient({ identity, gateway, clock });
   addSignInRoutes(router, { users, signIns, sessions, oidc, clock, addressOf, site });
-  addSignOutRoutes(router, { sessions, bodies, addressOf, sameOrigin, site });
-  addDeviceApiRoutes(router, { deviceGrants, sessions, bodies, clock, addressOf, site });
+  addSignOutRoutes(router, { sessions, bodies: publicBodies, addressOf, sameOrigin, site });
+  addDeviceApiRoutes(router, { deviceGrants, sessions, bodies: publicBodies, clock, addressOf, site });
   addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, addressOf, sameOrigin, site });
   const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
   const notice = createLoginNotice(site);
@@ -75,5 +79,13 @@ export function addAccountRoutes(router: Router<RequestState>, options: AccountR
   addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
   addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
   addPaymentStatusRoute(router, { payments, clock, addressOf, drain });
-  addPaymentWebhookRoute(router, { orders: state.orders, keys: table, secrets, bodies, clock, logger, addressOf });
+  addPaymentWebhookRoute(router, {
+    orders: state.orders,
+    keys: table,
+    secrets,
+    bodies: publicBodies,
+    clock,
+    logger,
+    addressOf,
+  });
 }

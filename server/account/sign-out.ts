@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { AddressOf } from '../client-address.js';
 import { readJsonBody } from '../middleware/body.js';
-import type { BodyBudget } from '../middleware/body-budget.js';
+import { type BodyBudget, networkOwner } from '../middleware/body-budget.js';
 import type { Next, RequestContext, RequestState } from '../middleware/request-state.js';
 import { markPage } from '../site/failure-page.js';
 import { seeOther } from '../site/page.js';
@@ -45,7 +45,7 @@ export function addSignOutRoutes(router: Router<RequestState>, options: SignOutR
 
   router.post('/api/agent/session', sameOrigin, async (context: RequestContext) => {
     // A form of another page cannot have this type, whatever the browser tells of its origin.
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: `from ${addressOf(context.req)}` };
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(addressOf(context.req)) };
     await readJsonBody(context.req, context.res, limits);
     await sessions.end(context);
     context.body = signedOut();

@@ -88,7 +88,7 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
     const { req: request, res: response } = context;
     const { user } = await sessions.require(context);
     polls.admit(user.id);
-    const limits = { maxBytes: MAX_KEY_BODY_BYTES, budget: bodies, keyId: user.id };
+    const limits = { maxBytes: MAX_KEY_BODY_BYTES, budget: bodies, owner: user.accountId };
     const body = await readJsonBody(request, response, limits);
     return { accountId: user.accountId, body, repeat: repeatOf(context, site()) };
   }

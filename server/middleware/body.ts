@@ -1,37 +1,55 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
-import { BIG_BYTES, type BodyBudget } from './body-budget.js';
-import { fingerprintOf, type JsonBody, type Parsed, parseBody, parseObject } from './json-body.js';
-import { parseElsewhere } from './json-threads.js';
+import { BIG_BYTES, type BodyBudget, type BodyPlace } from './body-budget.js';
+import {
+  fingerprintOf,
+  type JsonBody,
+  type LargeBodyPlan,
+  MAX_DEPTH,
+  type Parsed,
+  type PromptSample,
+  parseObject,
+  restoreCuts,
+} from './json-body.js';
+import { createJsonScan, type JsonScan } from './json-scan.js';
+import { parseInWorker } from './json-threads.js';
 
-/** What a big body brings at the least while its pace is measured once; evenly sent, it would come too late anyway. */
-export const PACE_BYTES = 128 * 1024;
-export const PACE_MS = 5_000;
+/** Larger bodies are parsed on another thread, and so are bodies with more values. */
+const LARGE_BYTES = 256 * 1024;
+const LARGE_VALUES = 20_000;
+/** Refused requests with larger bodies count in the window of refused bodies. */
+const COUNTED_BYTES = 64 * 1024;
+/** Values of one body, where a route says nothing else. */
+const MAX_VALUES = 20_000;
 const JSON_TYPE = 'application/json';
 const FORM = 'application/x-www-form-urlencoded';
 
 export interface BodyReaderOptions {
   /** Bytes of one body. */
   maxBytes: number;
+  /** JSON values of one body: each text, number, object and list in it. Default 20,000. */
+  maxValues?: number;
   /** Shared by all routes. */
   budget: BodyBudget;
-  /** Whose body it is. */
-  keyId: string;
-  /** Milliseconds in which each 128 KiB of a body beyond 1 MiB arrive, or it is refused. Default 5,000. */
-  paceMs?: number;
+  /** Who sends it: the account of the key, the key where it has none, or a network of addresses. */
+  owner: string;
+  /** The only fields of a body above 256 KiB that are used. Default: all. */
+  fields?: readonly string[];
 }
 
 /**
  * Reads a JSON object. To be called after the key was checked: nobody else's bytes are read.
  * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `invalid_json`,
- * `bad_request`.
+ * `bad_request`, `rate_limit_exceeded`.
  */
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
   options: BodyReaderOptions,
 ): Promise<Record<string, unknown>> {
-  return holdBody(request, response, options, async (bytes) => orRefuse(parseObject(bytes)));
+  const { value, release } = await takeJson(request, response, options, { fingerprinted: false });
+  release();
+  return value;
 }
 
 export interface JsonReaderOptions extends BodyReaderOptions {
@@ -45,13 +63,14 @@ export async function readJson(
   response: ServerResponse,
   options: JsonReaderOptions,
 ): Promise<JsonBody> {
-  const value = await readJsonBody(request, response, options);
-  return { value, fingerprint: options.fingerprinted ? fingerprintOf(value) : '' };
+  const { value, fingerprint, release } = await takeJson(request, response, options, options);
+  release();
+  return { value, fingerprint };
 }
 
 /**
- * As {@link readJsonBody}, for bodies whose contents stay in memory for a while: the body keeps its place in the budget
- * until `use` has ended.
+ * As {@link readJsonBody}, for bodies whose contents stay in memory for a while: the body keeps its room until `use` has
+ * ended.
  * @throws GatewayError as there, and what `use` throws.
  */
 export async function useJsonBody<Result>(
@@ -60,36 +79,35 @@ export async function useJsonBody<Result>(
   options: BodyReaderOptions,
   use: (body: JsonBody) => Promise<Result>,
 ): Promise<Result> {
-  return holdBody(request, response, options, async (bytes) =>
-    use(orRefuse(bytes.length > BIG_BYTES ? await parseElsewhere(bytes) : parseBody(bytes))),
-  );
+  const { release, ...body } = await takeJson(request, response, options, { fingerprinted: true });
+  try {
+    return await use(body);
+  } finally {
+    release();
+  }
 }
 
 /** A JSON object as it came, and what it says. */
 export interface HeldBody {
   bytes: Buffer;
+  /** Of a body above 256 KiB or 20,000 values, only fields of up to 8 KiB where `brief` was asked for. */
   value: Record<string, unknown>;
-  /** Gives its place in the budget back: nothing holds on to it any more. Idempotent. */
+  /** Of a body whose longer fields are left out: the beginning of what a model reads. */
+  prompt?: PromptSample;
+  /** Gives its room back: nothing holds on to it any more. Idempotent. */
   release(): void;
 }
 
 /**
- * As {@link readJsonBody}, for bodies that go on as they are: the body keeps its place in the budget until it is released.
+ * As {@link readJsonBody}, for bodies that go on as they are: the body keeps its room until it is released.
  * @throws GatewayError as there; it is released then.
  */
 export function takeJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
-  options: BodyReaderOptions,
+  options: BodyReaderOptions & { brief?: boolean },
 ): Promise<HeldBody> {
-  return takeBody(request, response, options).then(({ bytes, release }) => {
-    try {
-      return { bytes, value: orRefuse(parseObject(bytes)), release };
-    } catch (error) {
-      release();
-      throw error;
-    }
-  });
+  return takeJson(request, response, options, { fingerprinted: false, brief: options.brief });
 }
 
 /**
@@ -101,7 +119,7 @@ export async function readForm(
   response: ServerResponse,
   options: BodyReaderOptions,
 ): Promise<Record<string, string>> {
-  const { bytes, release } = await takeBody(request, response, { ...options, mediaType: FORM });
+  const { bytes, release } = await takeBody(request, response, options, FORM);
   release();
   const fields = [...new URLSearchParams(bytes.toString('utf8'))];
   const names = new Set(fields.map(([name]) => name));
@@ -114,48 +132,74 @@ export function isForm({ headers }: IncomingMessage): boolean {
   return mediaTypeOf(headers['content-type']) === FORM;
 }
 
-async function holdBody<Result>(
+async function takeJson(
   request: IncomingMessage,
   response: ServerResponse,
   options: BodyReaderOptions,
-  use: (bytes: Buffer<ArrayBuffer>) => Promise<Result>,
-): Promise<Result> {
-  const { bytes, release } = await takeBody(request, response, options);
+  plan: Pick<LargeBodyPlan, 'fingerprinted' | 'brief'>,
+): Promise<HeldBody & JsonBody> {
+  const scan = createJsonScan({ maxDepth: MAX_DEPTH, maxValues: options.maxValues ?? MAX_VALUES });
+  const { bytes, release } = await takeBody(request, response, options, JSON_TYPE, scan);
   try {
-    return await use(bytes);
-  } finally {
+    if (bytes.length > LARGE_BYTES || scan.values() > LARGE_VALUES) {
+      const { fields, owner } = options;
+      // A small body may share its memory with the next request of its connection.
+      const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
+      const whole = await parseInWorker(owner, own, { ...plan, fields, longStrings: scan.longStrings });
+      const large = orRefuse(whole.parsed);
+      const { fingerprint, prompt } = large;
+      const value = restoreCuts(large, whole.bytes);
+      return { bytes: whole.bytes, value, fingerprint, release, ...(prompt && { prompt }) };
+    }
+    const value = orRefuse(parseObject(bytes));
+    return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
+  } catch (error) {
     release();
+    throw error;
   }
 }
 
 async function takeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, budget, keyId, paceMs = PACE_MS, mediaType = JSON_TYPE }: BodyReaderOptions & { mediaType?: string },
+  { maxBytes, maxValues = MAX_VALUES, budget, owner }: BodyReaderOptions,
+  mediaType: string,
+  scan?: JsonScan,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
   checkType(request, mediaType);
   const announced = request.headers['content-length'];
-  // One that does not say how long it is counts as a small one until it is none.
-  const expected = announced === undefined ? Math.min(BIG_BYTES, maxBytes) : Number(announced);
-  if (expected > maxBytes) throw tooLarge(maxBytes);
-  let place: (() => void) | undefined = budget.reserve(keyId, expected);
-  const release = () => {
-    place?.();
-    place = undefined;
+  const expected = announced === undefined ? undefined : Number(announced);
+  const refusals = countRefusals(response, budget, owner);
+  if (expected !== undefined) refusals(expected);
+  if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes);
+  if (request.headers.expect !== undefined) response.writeContinue();
+  return readBytes(request, { maxBytes, maxValues, expected, budget, owner, scan, onBytes: refusals });
+}
+
+/**
+ * Counts requests with a body above 64 KiB that are refused, so that large bodies cannot be sent for nothing without end.
+ * @returns To be called with the bytes that are known of so far; throws `rate_limit_exceeded` where the owner has used up
+ * their refusals.
+ */
+export function countRefusals(
+  response: ServerResponse,
+  { refusals }: Pick<BodyBudget, 'refusals'>,
+  owner: string,
+): (bytes: number) => void {
+  let isCounted = refusals === undefined;
+  return (bytes) => {
+    if (isCounted || !refusals || bytes <= COUNTED_BYTES) return;
+    isCounted = true;
+    const retryAfterSeconds = refusals.blockedFor(owner);
+    if (retryAfterSeconds !== undefined) {
+      const message = `More than ${refusals.max} requests with a body above 64 KiB were refused in a minute.`;
+      throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds });
+    }
+    response.once('close', () => {
+      const { statusCode } = response;
+      if (statusCode >= 400 && statusCode < 500 && statusCode !== 429) refusals.add(owner);
+    });
   };
-  const hold = (bytes: number) => {
-    release();
-    place = budget.reserve(keyId, bytes);
-  };
-  try {
-    if (request.headers.expect !== undefined) response.writeContinue();
-    const bytes = await readBytes(request, { maxBytes, expected, paceMs, onGrowth: () => hold(maxBytes) });
-    if (announced === undefined) hold(bytes.length);
-    return { bytes, release };
-  } catch (error) {
-    release();
-    throw error;
-  }
 }
 
 function orRefuse<Value>(parsed: Parsed<Value>): Value {
@@ -188,8 +232,12 @@ export function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
 }
 
-export function tooSlow(): GatewayError {
-  return new GatewayError('request_timeout', 'The body arrives too slowly.');
+export function tooManyValues(maxValues: number): GatewayError {
+  return new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
+}
+
+function tooDeep(): GatewayError {
+  return new GatewayError('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
 }
 
 export function brokenOff(cause: Error | undefined): GatewayError {
@@ -198,62 +246,99 @@ export function brokenOff(cause: Error | undefined): GatewayError {
 
 interface ReadLimits {
   maxBytes: number;
-  /** Bytes, more than which come only where the length is unknown. */
-  expected: number;
-  /** Of what is beyond 1 MiB; the rest may come as slowly as the server lets requests arrive. */
-  paceMs: number;
-  /** Called once where more than expected comes. What it throws ends the reading. */
-  onGrowth(): void;
+  maxValues: number;
+  /** Bytes that the client has announced. */
+  expected: number | undefined;
+  budget: BodyBudget;
+  owner: string;
+  /** Looks at JSON while it arrives. */
+  scan: JsonScan | undefined;
+  /** Called with the bytes so far. What it throws ends the reading. */
+  onBytes(bytes: number): void;
 }
 
 function readBytes(
   request: IncomingMessage,
-  { maxBytes, expected, paceMs, onGrowth }: ReadLimits,
-): Promise<Buffer<ArrayBuffer>> {
+  limits: ReadLimits,
+): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
+  const { maxBytes, maxValues, expected, budget, owner, scan, onBytes } = limits;
   return new Promise((resolve, reject) => {
-    const chunks: Buffer<ArrayBuffer>[] = [];
-    let bytes = 0;
-    let bytesBefore = 0;
-    let pace = expected > BIG_BYTES ? setInterval(() => checkPace(), paceMs) : undefined;
+    const collected = collectBytes(expected, maxBytes);
     let isOver = false;
     // Its listeners go with the request: taking each of them away again takes longer than looking whether it is over.
-    const stop = () => {
-      clearInterval(pace);
+    const fail = (error: unknown) => {
+      if (isOver) return;
       isOver = true;
+      place.release();
+      collected.drop();
+      request.pause();
+      reject(error);
     };
+    const place: BodyPlace = budget.open(owner, fail);
     const take = (chunk: Buffer<ArrayBuffer>) => {
       if (isOver) return;
-      bytes += chunk.length;
       try {
-        if (bytes > maxBytes) throw tooLarge(maxBytes);
-        if (bytes > expected && !pace) {
-          onGrowth();
-          pace = setInterval(() => checkPace(), paceMs);
-        }
-        chunks.push(chunk);
+        if (collected.size() + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        place.add(chunk.length);
+        collected.add(chunk);
+        onBytes(collected.size());
+        const exceeded = scan?.push(chunk);
+        if (exceeded) throw exceeded === 'depth' ? tooDeep() : tooManyValues(maxValues);
       } catch (error) {
-        stop();
-        request.pause();
-        reject(error);
+        fail(error);
       }
-    };
-    const checkPace = () => {
-      if (bytes - bytesBefore < PACE_BYTES) {
-        stop();
-        reject(tooSlow());
-      }
-      bytesBefore = bytes;
     };
     const finish = () => {
       if (isOver) return;
-      stop();
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+      isOver = true;
+      place.arrived();
+      resolve({ bytes: collected.take(), release: place.release });
     };
-    const fail = (cause?: Error) => {
-      if (isOver) return;
-      stop();
-      reject(brokenOff(cause));
-    };
-    request.on('data', take).on('end', finish).on('close', fail).on('error', fail);
+    const breakOff = (cause?: Error) => fail(brokenOff(cause));
+    request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
   });
+}
+
+/**
+ * Gathers chunks. Beyond 1 MiB they are copied into one buffer as they arrive, so that a body is never in memory twice; its
+ * pages take memory only once they are written.
+ */
+function collectBytes(expected: number | undefined, maxBytes: number) {
+  let chunks: Buffer<ArrayBuffer>[] = [];
+  let whole: Buffer<ArrayBuffer> | undefined;
+  let size = 0;
+
+  function grow(wanted: number): void {
+    const larger = Buffer.allocUnsafeSlow(
+      Math.min(maxBytes, Math.max(expected ?? 0, wanted, (whole?.length ?? 0) * 2)),
+    );
+    if (whole) whole.copy(larger, 0, 0, size);
+    else {
+      let at = 0;
+      for (const chunk of chunks) at += chunk.copy(larger, at);
+      chunks = [];
+    }
+    whole = larger;
+  }
+
+  return {
+    size: () => size,
+    add(chunk: Buffer<ArrayBuffer>): void {
+      const next = size + chunk.length;
+      if (!whole && next <= BIG_BYTES) chunks.push(chunk);
+      else {
+        if (!whole || next > whole.length) grow(next);
+        whole?.set(chunk, size);
+      }
+      size = next;
+    },
+    take(): Buffer<ArrayBuffer> {
+      if (whole) return whole.subarray(0, size);
+      return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+    },
+    drop(): void {
+      chunks = [];
+      whole = undefined;
+    },
+  };
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
-import { brokenOff, PACE_BYTES, PACE_MS, refuseCoding, tooLarge, tooSlow } from './body.js';
-import { BIG_BYTES, type BodyBudget } from './body-budget.js';
+import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
+import type { BodyBudget, BodyPlace } from './body-budget.js';
 import { fingerprintOf } from './json-body.js';
 
 const MAX_PARTS = 20;
@@ -22,14 +22,12 @@ export interface FormOptions {
   maxBytes: number;
   /** Shared by all forms. */
   budget: BodyBudget;
-  /** Whose form it is. */
-  keyId: string;
+  /** Who sends it: the account of the key, or the key where it has none. */
+  owner: string;
   /** Aborts when the client has gone. */
   signal: AbortSignal;
   /** Whether its fingerprint is wanted, for which everything in it is hashed. */
   fingerprinted: boolean;
-  /** Milliseconds in which each 128 KiB of a form beyond 1 MiB arrive, or it is refused. Default 5,000. */
-  paceMs?: number;
 }
 
 export interface SoundForm {
@@ -57,22 +55,26 @@ export async function useSoundForm<Result>(
   use: (form: SoundForm) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
-  const { budget, keyId } = options;
+  const { budget, owner } = options;
   const maxBytes = options.maxBytes + FRAME_BYTES;
   const announced = request.headers['content-length'];
-  const expected = announced === undefined ? maxBytes : Number(announced);
-  if (expected > maxBytes) throw tooLarge(maxBytes);
-  const release = budget.reserve(keyId, expected);
+  const onBytes = countRefusals(response, budget, owner);
+  if (announced !== undefined) onBytes(Number(announced));
+  if (Number(announced ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const slow = Promise.withResolvers<never>();
+  slow.promise.catch(() => undefined);
+  const place = budget.open(owner, slow.reject);
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    const form = await readForm(request, { ...options, formBytes: maxBytes, isBig: expected > BIG_BYTES });
+    const limits = { ...options, formBytes: maxBytes, place, onBytes };
+    const form = await readForm(request, limits, slow.promise);
     try {
       return await use(form);
     } finally {
       await form.sound?.remove();
     }
   } finally {
-    release();
+    place.release();
   }
 }
 
@@ -86,12 +88,15 @@ function checkType({ headers }: IncomingMessage): void {
 interface ReadLimits extends FormOptions {
   /** Bytes of everything together. */
   formBytes: number;
-  isBig: boolean;
+  place: BodyPlace;
+  /** Called with the bytes so far. What it throws ends the reading. */
+  onBytes(bytes: number): void;
 }
 
 type Fail = (error: unknown) => void;
 
-async function readForm(request: IncomingMessage, limits: ReadLimits): Promise<SoundForm> {
+/** @param slow Rejects where the form arrives too slowly. */
+async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Promise<never>): Promise<SoundForm> {
   const parser = await openParser(request, limits.soundNames);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
   const fields = collectFields(parser, fail);
@@ -102,6 +107,7 @@ async function readForm(request: IncomingMessage, limits: ReadLimits): Promise<S
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
     .on('error', (cause) => fail(new GatewayError('bad_request', 'The form breaks off, or is no form.', { cause })))
     .on('finish', resolve);
+  slow.catch(fail);
   request.pipe(parser);
   try {
     await whole;
@@ -194,22 +200,20 @@ function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable)
   stream.on('end', () => hashes.set(name, [...(hashes.get(name) ?? []), hash.digest('hex')]));
 }
 
-/** Sees to it that the form comes, fast enough, and ends. */
-function watch(request: IncomingMessage, limits: ReadLimits, fail: Fail): () => void {
-  const { formBytes, isBig, paceMs = PACE_MS } = limits;
+/** Counts what arrives of the form, and sees to it that the form ends. */
+function watch(request: IncomingMessage, { formBytes, place, onBytes }: ReadLimits, fail: Fail): () => void {
   let bytes = 0;
-  let bytesBefore = 0;
-  const pace = isBig ? setInterval(checkPace, paceMs) : undefined;
-
-  function checkPace(): void {
-    if (bytes - bytesBefore < PACE_BYTES) fail(tooSlow());
-    bytesBefore = bytes;
-  }
   const count = (chunk: Uint8Array) => {
     bytes += chunk.length;
-    if (bytes > formBytes) fail(tooLarge(formBytes));
+    try {
+      if (bytes > formBytes) throw tooLarge(formBytes);
+      place.add(chunk.length);
+      onBytes(bytes);
+    } catch (error) {
+      fail(error);
+    }
   };
-  const arrived = () => clearInterval(pace);
+  const arrived = () => place.arrived();
   const broken = (cause?: Error) => {
     if (!request.readableEnded) fail(brokenOff(cause));
   };

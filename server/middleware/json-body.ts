@@ -1,9 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, type Hash, randomBytes } from 'node:crypto';
 
-const MAX_DEPTH = 64;
+export const MAX_DEPTH = 64;
+/** A field that is longer than this is left out of a brief body. */
+const BRIEF_BYTES = 8 * 1024;
 
-/** A request body, read and understood. */
+/** Bytes of long strings that are no plain ASCII. Parsing takes several times their size. */
+const MAX_PARSED_TEXT = 4 * 1024 * 1024;
+const PARSED_TEXT_REFUSAL = 'Texts of more than 4 MiB in a body must be plain ASCII without escapes, such as base64.';
+
+/** A request body, read and parsed. */
 export interface JsonBody {
   value: Record<string, unknown>;
   /** SHA-256 in hex of what it says: the order of members and the space between them make no difference. */
@@ -13,28 +19,28 @@ export interface JsonBody {
 /** What became of it; `refusal` says in words for the client why it is no JSON object. */
 export type Parsed<Value> = { value: Value } | { refusal: string };
 
-/** Imports nothing of ours: it also runs in a thread that has nothing else to do. */
-export function parseBody(bytes: Buffer): Parsed<JsonBody> {
-  const parsed = parseObject(bytes);
-  if ('refusal' in parsed) return parsed;
-  const { value } = parsed;
-  return { value: { value, fingerprint: fingerprintOf(value) } };
+/** SHA-256 in hex of canonical JSON. */
+export function fingerprintOf(value: unknown, cut?: Cut): string {
+  const hash = createHash('sha256');
+  feed(hash, value, cut);
+  return hash.digest('hex');
 }
 
-/** SHA-256 in hex of canonical JSON. */
-export function fingerprintOf(value: unknown): string {
-  const hash = createHash('sha256');
-  feed(hash, value);
-  return hash.digest('hex');
+/** Where the long strings are that a short text stands for. */
+interface Cut extends Pick<LargeBody, 'mark' | 'cuts'> {
+  bytes: Buffer;
 }
 
 export function parseObject(bytes: Buffer): Parsed<Record<string, unknown>> {
   if (bytes.length === 0) return { refusal: 'The body is empty; send a JSON object.' };
   if (!isUtf8(bytes)) return { refusal: 'The body is not valid UTF-8.' };
-  if (isDeep(bytes)) return { refusal: `The body is nested deeper than ${MAX_DEPTH} levels.` };
+  return parseText(bytes.toString('utf8'));
+}
+
+function parseText(text: string): Parsed<Record<string, unknown>> {
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString('utf8'));
+    value = JSON.parse(text);
   } catch {
     // The parser's message quotes the body.
     return { refusal: 'The body is not valid JSON.' };
@@ -47,11 +53,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Canonical JSON, in pieces: as one text, a body of many megabytes would be in memory twice. */
-function feed(hash: Hash, value: unknown): void {
+function feed(hash: Hash, value: unknown, cut?: Cut): void {
   if (Array.isArray(value)) {
     hash.update('[');
     for (const element of value) {
-      feed(hash, element);
+      feed(hash, element, cut);
       hash.update(',');
     }
     hash.update(']');
@@ -59,39 +65,150 @@ function feed(hash: Hash, value: unknown): void {
     hash.update('{');
     for (const name of Object.keys(value).sort()) {
       hash.update(`${JSON.stringify(name)}:`);
-      feed(hash, value[name]);
+      feed(hash, value[name], cut);
       hash.update(',');
     }
     hash.update('}');
+  } else if (cut && typeof value === 'string' && value.startsWith(cut.mark)) {
+    hash.update('"');
+    cutOf(value, cut.mark, cut.cuts, (start, end) => hash.update(cut.bytes.subarray(start, end)));
+    hash.update('"');
   } else hash.update(JSON.stringify(value));
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+/** What a large body is reduced to before it goes back to the main thread. */
+export interface LargeBodyPlan {
+  /** Offsets of the quotes around long strings, as `JsonScan` finds them. */
+  longStrings: readonly (readonly [start: number, end: number])[];
+  /** Whether the fingerprint is wanted; else it is empty. */
+  fingerprinted: boolean;
+  /** The only fields that come back. Default: all. */
+  fields?: readonly string[];
+  /** Whether fields of more than 8 KiB stay behind; a sample of the prompt comes instead. Default false. */
+  brief?: boolean;
+}
 
-/** Looks at bytes, before anything recursive sees the body. */
-function isDeep(bytes: Buffer): boolean {
-  let depth = 0;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (byte === QUOTE) index = endOfText(bytes, index + 1);
-    else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth > MAX_DEPTH) return true;
-    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
+/** The beginning of what a model reads, and how many times as long the whole is. */
+export interface PromptSample {
+  text: string;
+  scale: number;
+}
+
+/** A large body without its long strings. */
+export interface LargeBody extends JsonBody {
+  /** The text that stands for a long string begins with this and ends with the index of it in `cuts`. */
+  mark: string;
+  /** Offsets of what stood between the quotes, all of it ASCII without escapes. */
+  cuts: readonly (readonly [start: number, end: number])[];
+  /** Of a brief body. */
+  prompt?: PromptSample;
+}
+
+/**
+ * Parses a large body. Runs on a thread that loads nothing else. Long strings of plain ASCII, such as base64, are neither parsed nor copied: a short text stands for
+ * each, and {@link restoreCuts} puts them back.
+ */
+export function parseLargeBody(
+  bytes: Buffer,
+  plan: LargeBodyPlan,
+  samplePrompt: (value: Record<string, unknown>) => PromptSample,
+): Parsed<LargeBody> {
+  if (!isUtf8(bytes)) return { refusal: 'The body is not valid UTF-8.' };
+  const mark = `cut:${randomBytes(12).toString('hex')}:`;
+  const cuts: Cut['cuts'][number][] = [];
+  const parts: string[] = [];
+  let from = 0;
+  let parsedBytes = 0;
+  for (const span of plan.brief ? [] : plan.longStrings) {
+    const plain = plainSpan(bytes, span);
+    if (!plain) {
+      parsedBytes += span[1] - span[0];
+      if (parsedBytes > MAX_PARSED_TEXT) return { refusal: PARSED_TEXT_REFUSAL };
+      continue;
+    }
+    parts.push(bytes.toString('utf8', from, plain[0]), `${mark}${cuts.length}`);
+    cuts.push(plain);
+    from = span[1];
   }
-  return false;
+  parts.push(bytes.toString('utf8', from));
+  const parsed = parseText(parts.join(''));
+  if ('refusal' in parsed) return parsed;
+  const { value } = parsed;
+  const fingerprint = plan.fingerprinted ? fingerprintOf(value, { bytes, mark, cuts }) : '';
+  const prompt = plan.brief ? samplePrompt(value) : undefined;
+  return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(prompt && { prompt }) } };
 }
 
-/** Where the quote stands that ends a text; the end of the bytes where none does. */
-function endOfText(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(QUOTE, start);
-  while (end !== -1 && isEscaped(bytes, start, end)) end = bytes.indexOf(QUOTE, end + 1);
-  return end === -1 ? bytes.length : end;
+/** Puts the long strings of a large body back, in place. */
+export function restoreCuts({ value, mark, cuts }: LargeBody, bytes: Buffer): Record<string, unknown> {
+  const restored = (one: unknown): unknown => {
+    if (typeof one === 'string')
+      return cutOf(one, mark, cuts, (start, end) => bytes.toString('latin1', start, end)) ?? one;
+    if (typeof one === 'object' && one !== null) restore(one as Record<string, unknown>);
+    return one;
+  };
+  const restore = (container: Record<string, unknown>) => {
+    for (const name of Object.keys(container)) container[name] = restored(container[name]);
+  };
+  if (cuts.length > 0) restore(value);
+  return value;
 }
 
-function isEscaped(bytes: Buffer, start: number, quote: number): boolean {
-  let backslashes = 0;
-  while (quote - backslashes > start && bytes[quote - backslashes - 1] === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
+function cutOf<Result>(
+  text: string,
+  mark: string,
+  cuts: LargeBody['cuts'],
+  read: (start: number, end: number) => Result,
+): Result | undefined {
+  if (!text.startsWith(mark)) return undefined;
+  const cut = cuts[Number(text.slice(mark.length))];
+  return cut && read(...cut);
+}
+
+function reduce(value: Record<string, unknown>, { fields, brief = false }: LargeBodyPlan): Record<string, unknown> {
+  const kept = Object.entries(value).filter(
+    ([name, field]) => (!fields || fields.includes(name)) && (!brief || isBrief(field)),
+  );
+  return Object.fromEntries(kept);
+}
+
+function isBrief(field: unknown): boolean {
+  if (typeof field === 'string') return field.length <= BRIEF_BYTES;
+  return typeof field !== 'object' || (JSON.stringify(field)?.length ?? 0) <= BRIEF_BYTES;
+}
+
+/** What a byte of a long string means: 0 printable ASCII, 1 a backslash, 2 something else. */
+const KINDS = new Uint8Array(256).fill(2);
+KINDS.fill(0, 0x20, 0x7f);
+KINDS[0x5c] = 1;
+const SLASH = 0x2f;
+const COLON = 0x3a;
+
+/**
+ * Where the text of a long string is, if it is a value of printable ASCII, so that its bytes are its text. Escaped slashes,
+ * which some encoders write into base64, are unescaped in place.
+ * @returns Undefined where the string has to be parsed.
+ */
+function plainSpan(bytes: Buffer, [start, end]: readonly [number, number]): Cut['cuts'][number] | undefined {
+  let next = end + 1;
+  while (next < bytes.length && (bytes[next] ?? 0) <= 0x20) next += 1;
+  if (bytes[next] === COLON) return undefined;
+  let slashes = 0;
+  for (let index = start + 1; index < end; index += 1) {
+    const kind = KINDS[bytes[index] ?? 0];
+    if (kind === 0) continue;
+    if (kind === 2 || bytes[index + 1] !== SLASH) return undefined;
+    slashes += 1;
+    index += 1;
+  }
+  let to = start + 1;
+  if (slashes === 0) return [to, end];
+  for (let index = start + 1; index < end; index += 1) {
+    if (bytes[index] === 0x5c) index += 1;
+    bytes[to] = bytes[index] ?? 0;
+    to += 1;
+  }
+  // What is left over is no part of the body any more.
+  bytes.fill(0x20, to, end);
+  return [start + 1, to];
 }

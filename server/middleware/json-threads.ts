@@ -1,48 +1,116 @@
 import { Worker } from 'node:worker_threads';
-import type { JsonBody, Parsed } from './json-body.js';
+import { GatewayError } from 'mediagate';
+import type { LargeBody, LargeBodyPlan, Parsed } from './json-body.js';
 
-/** A body for the other thread; its memory goes with it. */
+/**
+ * Parses large bodies on threads of their own: on the main thread, 55 MB of JSON would hold up all other requests for a third
+ * of a second.
+ *
+ * There are two lanes, each one thread, started when it is first needed. A lane parses one body at a time. Owners with
+ * bodies waiting take turns, so that one account with many large bodies delays another account by one of them.
+ */
 export interface ParseOrder {
-  id: number;
-  bytes: Uint8Array;
+  bytes: Uint8Array<ArrayBuffer>;
+  plan: LargeBodyPlan;
 }
 
 export interface ParseAnswer {
-  id: number;
-  parsed: Parsed<JsonBody>;
+  parsed: Parsed<LargeBody>;
+  bytes: Uint8Array<ArrayBuffer>;
 }
 
-let thread: Worker | undefined;
-let orders = 0;
-const waiting = new Map<number, PromiseWithResolvers<Parsed<JsonBody>>>();
+interface Waiting extends ParseOrder {
+  answer: PromiseWithResolvers<ParseAnswer>;
+}
+
+interface Lane {
+  worker: Worker;
+  current?: Waiting;
+}
+
+const LANES = 2;
+/** Bodies that may wait, over all owners. */
+const MAX_WAITING = 64;
+/** Megabytes of a lane's heap. Scanned bodies stay far below it. */
+const HEAP_MB = 512;
+
+const lanes: Lane[] = [];
+/** Owner → their bodies, oldest first. The owner whose turn is next stands first. */
+const waiting = new Map<string, Waiting[]>();
+let waitingCount = 0;
 
 /**
- * Understands a large body in another thread: here, 55 MB of JSON would hold up everybody else for a third of a second.
- * @param bytes Given away: the caller cannot use them afterwards.
+ * Parses a body on another thread.
+ * @param bytes Given away until the answer, which gives them back.
+ * @throws GatewayError `queue_full` where too many bodies wait.
  */
-export function parseElsewhere(bytes: Buffer<ArrayBuffer>): Promise<Parsed<JsonBody>> {
-  const settle = Promise.withResolvers<Parsed<JsonBody>>();
-  orders += 1;
-  waiting.set(orders, settle);
-  thread ??= startThread();
-  thread.postMessage({ id: orders, bytes } satisfies ParseOrder, [bytes.buffer]);
-  return settle.promise;
+export function parseInWorker(
+  owner: string,
+  bytes: Buffer<ArrayBuffer>,
+  plan: LargeBodyPlan,
+): Promise<{ parsed: Parsed<LargeBody>; bytes: Buffer<ArrayBuffer> }> {
+  if (waitingCount >= MAX_WAITING) {
+    throw new GatewayError('queue_full', 'Too many large request bodies wait to be parsed.', { retryAfterSeconds: 1 });
+  }
+  const order: Waiting = { bytes, plan, answer: Promise.withResolvers<ParseAnswer>() };
+  const own = waiting.get(owner);
+  if (own) own.push(order);
+  else waiting.set(owner, [order]);
+  waitingCount += 1;
+  fillLanes();
+  return order.answer.promise.then(({ parsed, bytes }) => ({
+    parsed,
+    bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  }));
 }
 
-function startThread(): Worker {
-  const started = new Worker(new URL('./json-thread.js', import.meta.url), { execArgv: [] });
-  started.on('message', ({ id, parsed }: ParseAnswer) => {
-    waiting.get(id)?.resolve(parsed);
-    waiting.delete(id);
+function fillLanes(): void {
+  while (waitingCount > 0) {
+    const lane = lanes.find(({ current }) => !current) ?? (lanes.length < LANES ? startLane() : undefined);
+    if (!lane) return;
+    const order = takeNext();
+    if (!order) return;
+    lane.current = order;
+    const { bytes, plan } = order;
+    lane.worker.postMessage({ bytes, plan } satisfies ParseOrder, [bytes.buffer]);
+  }
+}
+
+function takeNext(): Waiting | undefined {
+  for (const [owner, orders] of waiting) {
+    const order = orders.shift();
+    // To the end of the map: each of the others has a turn first.
+    waiting.delete(owner);
+    if (orders.length > 0) waiting.set(owner, orders);
+    if (!order) continue;
+    waitingCount -= 1;
+    return order;
+  }
+  return undefined;
+}
+
+function startLane(): Lane {
+  const worker = new Worker(new URL('./json-thread.js', import.meta.url), {
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+  });
+  const lane: Lane = { worker };
+  lanes.push(lane);
+  worker.on('message', (answer: ParseAnswer) => {
+    const { current } = lane;
+    lane.current = undefined;
+    current?.answer.resolve(answer);
+    fillLanes();
   });
   const fail = (cause: unknown) => {
-    if (thread !== started) return;
-    thread = undefined;
-    for (const { reject } of waiting.values()) reject(new Error('the thread that parses bodies ended', { cause }));
-    waiting.clear();
+    const index = lanes.indexOf(lane);
+    if (index === -1) return;
+    lanes.splice(index, 1);
+    lane.current?.answer.reject(new Error('the thread that parses bodies ended', { cause }));
+    fillLanes();
   };
-  started.on('error', fail).on('exit', fail);
+  worker.on('error', fail).on('exit', fail);
   // After the listeners, which would undo it: a thread keeps no process alive.
-  started.unref();
-  return started;
+  worker.unref();
+  return lane;
 }

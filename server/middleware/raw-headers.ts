@@ -19,6 +19,11 @@ export function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolea
   return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersionMinor > 0);
 }
 
+/** A name or an address, in brackets where it is one of IPv6, and a port. Empty is allowed by RFC 9112 3.2. */
+function isHost(text: string): boolean {
+  return /^(?:[a-z0-9._~%!$&'()*+;=-]*|\[[0-9a-f:.%]+\])(?::\d{0,5})?$/i.test(text);
+}
+
 /**
  * Refuses what Node's parser lets through although RFC 9112 or common sense does not: two Host fields or none,
  * two Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, an
@@ -45,6 +50,10 @@ export function checkRawHeaders(request: IncomingMessage): void {
   }
   if (httpVersionMinor === 1 && !seen?.has('host'))
     throw new GatewayError('bad_request', 'The host header is missing.');
+  const { host } = request.headers;
+  if (host !== undefined && !isHost(host)) {
+    throw new GatewayError('bad_request', 'The host header must name one host, with or without a port.');
+  }
   const { 'transfer-encoding': coding, expect } = request.headers;
   if (coding !== undefined && !isFramed(request)) {
     throw new GatewayError('bad_request', 'The only transfer coding accepted is chunked, and HTTP/1.0 has none.');

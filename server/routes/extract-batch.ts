@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { AnswerDesk } from '../answer-desk.js';
+import { holderOf } from '../keys.js';
 import { takeSlot } from '../limits.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJson } from '../middleware/body.js';
@@ -27,7 +28,8 @@ export function addExtractBatchRoute(router: Router<RequestState>, options: Extr
     const { req: request, res: response, state } = context;
     const apiKey = keyOf(context);
     const key = readIdempotencyKey(request.headers);
-    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, keyId: apiKey.id, fingerprinted: key !== undefined };
+    const owner = holderOf(apiKey);
+    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
     const { value, fingerprint } = await readJson(request, response, limits);
     const body = checkBatchBody(value);
     const { urls, force_async: refresh } = body;

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway, Windows } from 'mediagate';
 import { clientSignal } from '../client-signal.js';
+import { holderOf } from '../keys.js';
 import { acceptSlot, slotRequest, takeSlot } from '../limits.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { readJsonBody } from '../middleware/body.js';
@@ -43,8 +44,8 @@ export function addExtractRoutes(
 
   router.post('/v1/extract', markLinkData, authenticate, async (context: RequestContext) => {
     const { req: request, res: response, state } = context;
-    const { id: keyId } = keyOf(context);
-    const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId });
+    const owner = holderOf(keyOf(context));
+    const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = checkExtractBody(sent);
     const wanted = decodeExtract(body, clientSignal(response));

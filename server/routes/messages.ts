@@ -10,7 +10,7 @@ import {
   type TextRoute,
 } from 'mediagate';
 import { nameIgnored } from '../ignored-params.js';
-import { GRANTS } from '../keys.js';
+import { GRANTS, holderOf } from '../keys.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
 import { BIG_BYTES, type BodyBudget } from '../middleware/body-budget.js';
@@ -40,7 +40,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
-const MAX_BODY_BYTES = 10 * 1024 * 1024;
+const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
 /** Counting uses none; but a budget that is used up is used up. */
 const LEAST_TOKENS = 1;
 
@@ -55,7 +55,7 @@ export function addMessageRoutes(router: Router<RequestState>, options: MessageR
   const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
   for (const [path, ready] of Object.entries(works)) {
     router.post(path, markAnthropic, markModel, authenticate, async (context: RequestContext) => {
-      const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId: keyOf(context).id };
+      const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
       const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
       try {
         const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });

@@ -4,6 +4,7 @@ import type { OutgoingAnswer } from '../answer-sending.js';
 import { useUpload } from '../audio-upload.js';
 import { type AudioRouteOptions, workOnAudio } from '../audio-work.js';
 import { EVENTS } from '../event-stream.js';
+import { holderOf } from '../keys.js';
 import { keyOf } from '../middleware/auth.js';
 import { readJson } from '../middleware/body.js';
 import { markModel } from '../middleware/error-shapes.js';
@@ -25,7 +26,7 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
       budget: bodies,
-      keyId: keyOf(context).id,
+      owner: holderOf(keyOf(context)),
       fingerprinted: key !== undefined,
     });
 

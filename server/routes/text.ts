@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Gateway, PreparedText, TextRequest } from 'mediagate';
+import { holderOf } from '../keys.js';
 import { type createAuth, keyOf } from '../middleware/auth.js';
 import { takeJsonBody } from '../middleware/body.js';
 import type { BodyBudget } from '../middleware/body-budget.js';
@@ -15,7 +16,8 @@ export interface TextRoutes {
   usage: UsageDesk;
 }
 
-const MAX_BODY_BYTES = 10 * 1024 * 1024;
+/** Lists of tokens and long conversations with tools have many values. */
+const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
 const ROUTES: readonly (readonly [path: string, work: Pick<TextRequest, 'route' | 'task'>])[] = [
   ['/v1/chat/completions', { route: 'chat_completions' }],
   ['/v1/responses', { route: 'responses' }],
@@ -29,12 +31,13 @@ export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bod
 
   for (const [path, work] of ROUTES) {
     router.post(path, markModel, authenticate, async (context: RequestContext) => {
-      const { id: keyId, accountId } = keyOf(context);
-      const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, keyId };
-      const { bytes: body, value: parsed, release } = await takeJsonBody(context.req, context.res, limits);
+      const key = keyOf(context);
+      const { accountId } = key;
+      const limits = { ...LIMITS, budget: bodies, owner: holderOf(key) };
+      const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
       try {
         const { requestId } = context.state;
-        const prepared = await gateway.text.prepare({ ...work, body, parsed, accountId, requestId });
+        const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, accountId, requestId });
         const { model, mostTokens: tokens } = prepared;
         await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
           answer(context, prepared, release, admitted),

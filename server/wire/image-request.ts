@@ -97,6 +97,9 @@ export const ImageJobBodySchema = Type.Object({
   ),
 });
 
+/** What is read of a large body. */
+export const IMAGE_FIELDS: readonly string[] = Object.keys(ImageJobBodySchema.properties);
+
 type ImageBody = Static<typeof ImageBodySchema>;
 type Item = Static<typeof ItemSchema>;
 

@@ -175,7 +175,7 @@ describe('what makes a JSON body the same as another', () => {
       const limits = {
         maxBytes: 1024,
         budget: createBodyBudget(),
-        keyId: 'one',
+        owner: 'one',
         fingerprinted: request.url === '/keyed',
       };
       response.end(JSON.stringify(await readJson(request, response, limits)));

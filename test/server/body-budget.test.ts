@@ -1,24 +1,69 @@
 import { expect } from 'chai';
-import { createBodyBudget } from '../../server/middleware/body-budget.js';
+import type { GatewayError } from 'mediagate';
+import { createBodyBudget, networkOwner } from '../../server/middleware/body-budget.js';
 
-describe('the budget of request bodies', () => {
-  it('gives each key three eighths of the small and of the large, and takes back what is released', () => {
-    const budget = createBodyBudget({ smallBytes: 8_000, bigBodies: 8 });
+const noEnd = (error: GatewayError) => {
+  throw error;
+};
+
+describe('the room of request bodies', () => {
+  it('gives each owner three eighths of the small and of the large, and takes back what is released', () => {
+    const room = createBodyBudget({ smallBytes: 8_000, bigBodies: 8 });
     for (const [bytes, places] of [
       [1_000, 3],
       [2_000_000, 3],
     ] as const) {
-      const take = (keyId: string) => budget.reserve(keyId, bytes);
+      const take = (owner: string) => {
+        const place = room.open(owner, noEnd);
+        try {
+          place.add(bytes);
+        } catch (error) {
+          place.release();
+          throw error;
+        }
+        place.arrived();
+        return place.release;
+      };
       const releases = Array.from({ length: places }, () => take('one'));
       expect(() => take('one'))
-        .to.throw('of this API key')
+        .to.throw('of this account or address')
         .with.property('code', 'queue_full');
-      for (const keyId of ['two', 'two', 'two', 'three', 'three']) releases.push(take(keyId));
+      for (const owner of ['two', 'two', 'two', 'three', 'three']) releases.push(take(owner));
       expect(() => take('four'))
         .to.throw('Too many request bodies are')
         .with.property('retryAfterSeconds', 1);
-      for (const release of releases) release();
-      for (const keyId of ['one', 'one', 'one', 'four']) take(keyId);
+      for (const release of [...releases, ...releases]) release();
+      expect(room.taken()).to.deep.equal({ small: 0, big: 0 });
+      const again = ['one', 'one', 'one', 'four'].map(take);
+      for (const release of again) release();
     }
+  });
+
+  it('is taken by what has arrived, whatever is to come', () => {
+    const room = createBodyBudget({ smallBytes: 8_000, bigBodies: 1 });
+    const places = Array.from({ length: 1_000 }, () => room.open('one', noEnd));
+    for (const place of places) place.add(1);
+    expect(room.taken().small).to.equal(1_000 / 8_000);
+    expect(room.taken().big).to.equal(0);
+    for (const place of places) place.release();
+  });
+
+  it('counts a large body as one of a few, and no longer as small', () => {
+    const room = createBodyBudget({ bigBodies: 8 });
+    const place = room.open('one', noEnd);
+    place.add(1024 * 1024);
+    expect(room.taken().big).to.equal(0);
+    place.add(1);
+    expect(room.taken()).to.deep.equal({ small: 0, big: 1 / 8 });
+    place.release();
+    expect(room.taken()).to.deep.equal({ small: 0, big: 0 });
+  });
+
+  it('names the owner of an address by its network', () => {
+    expect(networkOwner('192.0.2.7')).to.equal(networkOwner('192.0.2.200')).and.to.equal('from 192.0.2');
+    expect(networkOwner('::ffff:192.0.2.7')).to.equal('from 192.0.2');
+    expect(networkOwner('192.0.3.7')).not.to.equal(networkOwner('192.0.2.7'));
+    expect(networkOwner('2001:db8:0:1::7')).to.equal(networkOwner('2001:db8::1:9:9:9:9'));
+    expect(networkOwner('2001:db8:0:2::7')).not.to.equal(networkOwner('2001:db8:0:1::7'));
   });
 });

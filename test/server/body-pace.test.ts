@@ -10,15 +10,15 @@ import { until } from '../support/until.js';
 const KIBIBYTE = 1024;
 const PACE_MS = 400;
 
-describe('the pace of large bodies', () => {
+describe('the pace of bodies', () => {
   let server: Server;
   let budget: BodyBudget;
   let socket: PacedSocket;
 
   beforeEach(async () => {
-    budget = createBodyBudget({ bigBodies: 3 });
+    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
     server = createServer(async (request, response) => {
-      const limits = { maxBytes: 4 * KIBIBYTE * KIBIBYTE, budget, keyId: 'one', paceMs: PACE_MS };
+      const limits = { maxBytes: 4 * KIBIBYTE * KIBIBYTE, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
       response.end(isGatewayError(answer) ? answer.code : 'read');
     });
@@ -41,14 +41,37 @@ describe('the pace of large bodies', () => {
     await until(() => budget.taken().big > 0);
     await socket.passIntervals();
     expect(await socket.answer).to.contain('request_timeout');
-    budget.reserve('one', 2 * KIBIBYTE * KIBIBYTE);
+    expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('is no matter of those that do not say how long they are, until they are large', async () => {
+  it('is asked of small ones too, and of those that announce what never comes', async () => {
+    for (const start of [`${head('Content-Length: 65536')}{`, `${head('Transfer-Encoding: chunked')}${chunk('{')}`]) {
+      socket.write(start);
+      await until(() => budget.taken().small > 0);
+      await socket.passIntervals();
+      expect(await socket.answer).to.contain('request_timeout');
+      expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
+      socket.close();
+      socket = await openPacedSocket(server, PACE_MS);
+    }
+  });
+
+  it('bounds the time of small ones that keep it', async () => {
+    socket.write(head('Content-Length: 1000000'));
+    let intervals = 0;
+    await socket.passIntervals(() => {
+      intervals += 1;
+      socket.write(' '.repeat(8 * KIBIBYTE));
+    });
+    expect(await socket.answer).to.contain('request_timeout');
+    expect(intervals).to.be.within(10, 13);
+  });
+
+  it('is greater for those that do not say how long they are once they are large', async () => {
     socket.write(`${head('Transfer-Encoding: chunked')}${chunk('{')}`);
     await until(() => budget.taken().small > 0);
     expect(budget.taken().big).to.equal(0);
-    for (let passed = 0; passed < 2; passed += 1) await socket.passInterval();
+    await socket.passInterval();
     socket.write(`${chunk(' '.repeat(1_100 * KIBIBYTE))}`);
     await until(() => budget.taken().big > 0);
     expect(budget.taken().small).to.equal(0);
@@ -63,7 +86,7 @@ describe('the pace of large bodies', () => {
     expect(await socket.answer).to.contain('request_timeout');
   });
 
-  it('lets those pass that keep it, however long they take, and small ones', async () => {
+  it('lets those pass that keep it, however long they take, and small ones that end', async () => {
     const pieces = 12;
     const piece = ' '.repeat(256 * KIBIBYTE);
     socket.write(head(`Content-Length: ${pieces * piece.length + 2}`));
@@ -77,7 +100,7 @@ describe('the pace of large bodies', () => {
     socket.close();
     socket = await openPacedSocket(server, PACE_MS);
     socket.write(`${head('Content-Length: 2')}{`);
-    for (let passed = 0; passed < 2; passed += 1) await socket.passInterval();
+    await socket.passInterval();
     socket.write('}');
     expect(await socket.answer).to.contain('read');
   });

@@ -40,6 +40,13 @@ describe('the address of a client', () => {
     expect(await guess(), 'the proxy itself').to.equal(401);
   });
 
+  it('is that of the connection where it comes from no trusted proxy, although there are some', async () => {
+    app = await startApp({ trustedProxies: ['10.0.0.0/8'] });
+    await useUp((turn) => `192.0.2.${turn % 250}`);
+    expect(await guess('198.51.100.1'), 'another name for the same client').to.equal(429);
+    expect(await guess('10.1.2.3'), 'a proxy that is none').to.equal(429);
+  });
+
   it('is that of the nearest known where the header holds what no proxy writes', async () => {
     app = await startApp({ trustedProxies: ['127.0.0.1', '::1'] });
     await useUp((turn) => (turn % 2 === 0 ? 'unknown' : `192.0.2.${turn % 250}, <script>`));

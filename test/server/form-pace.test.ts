@@ -23,14 +23,14 @@ describe('the pace of forms with a sound', () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-forms-'));
     gateway = await createGateway({ plugins: [], scratchFolder: path.join(folder, 'scratch') });
-    budget = createBodyBudget({ bigBodies: 3 });
+    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS });
     server = createServer(async (request, response) => {
       const { signal } = new AbortController();
       const limits = { audio: gateway.audio, soundNames: ['file'], maxBytes: 4 * MEGABYTE, budget, signal };
       const answer = await useSoundForm(
         request,
         response,
-        { ...limits, keyId: 'one', fingerprinted: true, paceMs: PACE_MS },
+        { ...limits, owner: 'one', fingerprinted: true },
         async ({ sound }) => sound?.size,
       ).catch((error: unknown) => error);
       response.end(isGatewayError(answer) ? answer.code : `read ${answer}`);
@@ -57,7 +57,7 @@ describe('the pace of forms with a sound', () => {
       await client.passIntervals(() => drips && client.write('OggS'));
       expect(await client.answer).to.contain('request_timeout');
       expect(await readdir(path.join(folder, 'scratch'))).to.deep.equal([]);
-      budget.reserve('one', 2 * MEGABYTE)();
+      expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
       client.close();
     }
   });

@@ -54,6 +54,18 @@ describe('HTTP framing', () => {
     }
   });
 
+  it('refuses a host header that names no single host', async () => {
+    const get = (host: string) => app.raw(`GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    for (const host of ['a, b', 'a,b', 'a b', 'a/b', 'a@b', '[::1', 'a:b', 'a:123456', 'a\tb', '<a>']) {
+      const answer = await get(host);
+      expect(answer, host)
+        .to.match(/^HTTP\/1\.1 400 /)
+        .and.to.contain('host header');
+    }
+    for (const host of ['a', 'a.example:8787', '127.0.0.1:80', '[::1]:8787', 'xn--bcher-kva.example', ''])
+      expect(await get(host), host).to.match(/^HTTP\/1\.1 200 /);
+  });
+
   it('refuses transfer codings besides chunked, other HTTP versions and other expectations', async () => {
     const head = `POST /v1/extract HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
     const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;

@@ -1,11 +1,12 @@
 import { refuse } from '../support/program-flags.js';
 
-/** `npm run faults [-- scale | restart | limits | hints]`: what is done to whom; without a word, to image jobs of one node. */
+/** `npm run faults [-- scale | restart | limits | hints | bodies]`: what is done to whom; without a word, to image jobs of one node. */
 const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   scale: () => import('./run-scale-faults.js'),
   restart: () => import('./run-rolling-restart.js'),
   limits: () => import('./run-shared-limits.js'),
   hints: () => import('./run-hints.js'),
+  bodies: () => import('./run-body-attacks.js'),
 };
 
 const [word = ''] = process.argv.slice(2);
