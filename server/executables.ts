@@ -45,17 +45,25 @@ export interface FoundChromium {
   prepare(): Promise<BrowserExecutable>;
 }
 
-/** The Chromium or Chrome to use: the system's, else the one that npm has brought along; undefined where there is none. */
+/**
+ * The Chromium or Chrome to use: the configured one alone, else the packaged one, which is the one that releases are tested
+ * with, else the system's; undefined where there is none.
+ */
 export async function findChromium(search: ExecutableSearch, dataDir: string): Promise<FoundChromium | undefined> {
-  const file = await find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
-  if (file !== undefined) return { description: file, prepare: async () => ({ path: file }) };
   const packaged = search.configured === undefined ? findPackagedChromium() : undefined;
-  return (
-    packaged && {
+  if (packaged) {
+    return {
       description: `Chromium ${packaged.version}, which npm has brought along; unpacked at its first use`,
       prepare: () => unpackChromium(packaged, dataDir),
-    }
-  );
+    };
+  }
+  const file = await findSystemChromium(search);
+  return file === undefined ? undefined : { description: file, prepare: async () => ({ path: file }) };
+}
+
+/** The configured one alone, else the system's. */
+export function findSystemChromium(search: ExecutableSearch): Promise<string | undefined> {
+  return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
 }
 
 /** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */

@@ -232,7 +232,7 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'BROWSER_PATH',
-    default: 'searched for',
+    default: "the one among the packages of npm, else the system's",
     description: 'Chromium or Chrome executable.',
     read: (text) => ({ browserPath: path.resolve(text) }),
   },
