@@ -75,7 +75,9 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     },
     text: { responses: responses?.storedResponses, background: responses?.backgroundResponses },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
-    ...(chromium && { browser: { executable: chromium.prepare } }),
+    ...(chromium && {
+      browser: { executable: chromium.prepare, maxMemoryBytes: settings.browserMemoryMb * 1024 * 1024 },
+    }),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

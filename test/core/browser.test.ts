@@ -349,7 +349,7 @@ describe('the browser', () => {
   });
 
   it('is replaced after so many visits, without disturbing those under way', async () => {
-    const browser = start({ visitsPerBrowser: 4 });
+    const browser = start({ visitsPerBrowser: 3 });
     let finish = () => {};
     let began = () => {};
     const begun = new Promise<void>((resolve) => {
@@ -367,14 +367,47 @@ describe('the browser', () => {
     });
     await begun;
     const [first = 0] = browsersOf(process.pid);
-    for (let visit = 0; visit < 3; visit++) await browser.run({ visit: async (page) => page.url() });
-    expect(browsersOf(process.pid)).to.deep.equal([first]);
+    const beside = () => browsersOf(process.pid).filter((pid) => pid !== first);
     await browser.run({ visit: open });
-    expect(browsersOf(process.pid)).to.have.length(2).and.to.include(first);
+    const [second = 0] = beside();
+    await browser.run({ visit: open });
+    expect(beside()).to.deep.equal([second]);
+    await browser.run({ visit: open });
+    await until(() => processesOf([second]).length === 0);
+    await browser.run({ visit: open });
+    expect(beside()).to.have.length(1);
     finish();
     expect(await long).to.contain('Grüße');
-    await until(() => processesOf([first]).length === 0);
-    expect(browsersOf(process.pid)).to.have.length(1);
+    expect(browsersOf(process.pid)).to.include(first);
+  });
+
+  it('is of each visit alone: one that crashes or hangs harms none beside it, and the idle one is used again', async () => {
+    const browser = start();
+    let victim = 0;
+    const beside = browser.run({
+      async visit(page) {
+        await open(page);
+        const [own = 0] = browsersOf(process.pid);
+        const crashing = rejection(
+          browser.run({
+            async visit(other) {
+              await open(other);
+              victim = browsersOf(process.pid).find((pid) => pid !== own) ?? 0;
+              expect(victim, 'a browser of its own').to.be.greaterThan(0);
+              process.kill(victim, 'SIGKILL');
+              await never();
+            },
+          }),
+        );
+        expect(await crashing).to.include({ code: 'upstream_error' });
+        return { own, html: await page.content() };
+      },
+    });
+    const { own, html } = await beside;
+    expect(html).to.contain('Grüße');
+    await until(() => processesOf([victim]).length === 0);
+    await browser.run({ visit: open });
+    expect(browsersOf(process.pid)).to.deep.equal([own]);
   });
 
   it('ends when nobody uses it, and starts again for the next', async () => {
