@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { BrowserExecutable } from 'mediagate';
 import { findPackagedChromium, unpackChromium } from './packaged-chromium.js';
+import { type Settings, SettingsError } from './settings.js';
 
 const CHROMIUM_NAMES = [
   'chromium-headless-shell',
@@ -66,6 +67,20 @@ export function findSystemChromium(search: ExecutableSearch): Promise<string | u
   return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
 }
 
+/** @throws SettingsError where BROWSER_PATH or FFMPEG_PATH names nothing that can be executed: it would be missed much later. */
+export async function checkExecutables({ browser, browserPath, ffmpegPath }: Settings): Promise<void> {
+  const named = { BROWSER_PATH: browser ? browserPath : undefined, FFMPEG_PATH: ffmpegPath };
+  const problems: string[] = [];
+  for (const [setting, file] of Object.entries(named)) {
+    if (file !== undefined && !(await isExecutable(file))) problems.push(notExecutable(setting, file));
+  }
+  if (problems.length > 0) throw new SettingsError(problems.join('\n'));
+}
+
+export function notExecutable(setting: string, file: string): string {
+  return `${setting} names ${file}, which is not a file that this user can execute.`;
+}
+
 /** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */
 export function findFfmpeg(search: ExecutableSearch): Promise<string | undefined> {
   return find(search, ['ffmpeg'], shippedFfmpegs());
@@ -103,7 +118,8 @@ async function find(
 async function isExecutable(file: string): Promise<boolean> {
   try {
     await access(file, constants.X_OK);
-    return true;
+    // Folders pass as well.
+    return (await stat(file)).isFile();
   } catch {
     // Not there, or not ours to run: either way not the one.
     return false;
