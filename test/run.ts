@@ -20,10 +20,7 @@ const SHARES = [
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
 
 /** Files that test the browser service. Where a packaged and a system Chromium are there, they run on both. */
-const BROWSER_FILES = [
-  'test/core/{browser,browser-attack,browser-memory,gateway-browser}.test.js',
-  'test/e2e/browser.test.js',
-];
+const BROWSER_FILES = 'test/core/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
 
 interface Share {
   files: readonly string[];

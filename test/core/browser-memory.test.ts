@@ -14,7 +14,7 @@ const MEBIBYTE = 1024 * 1024;
 const BOUND = 768 * MEBIBYTE;
 /** What a page fills between two looks, on a machine that is busy with something else. */
 const MARGIN = 768 * MEBIBYTE;
-const AMPLE_MS = 60_000;
+const AMPLE_MS = 90_000;
 
 /** Each piece takes 256 MB. They end at 4 GB, so that the machine survives a bound that does not work. */
 const fill = (piece: string) => `<!doctype html><title>filling</title><body><script>
