@@ -52,7 +52,7 @@ async function openBrowserService(options: GatewayOptions, logger: Logger): Prom
     import('./services/address-guard.js'),
   ]);
   return createBrowserService({
-    executable: options.browser.executable,
+    ...options.browser,
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
     egressProxyUrl: options.egressProxyUrl,
     logger,

@@ -175,6 +175,8 @@ export interface JobsOptions {
 export interface BrowserOptions {
   /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
   executable(): Promise<BrowserExecutable>;
+  /** Resident memory that the browser of one visit may take, all its processes together; Linux only. Default 1.5 GiB. */
+  maxMemoryBytes?: number;
 }
 
 export interface AudioLinkOptions {

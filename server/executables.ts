@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { BrowserExecutable } from 'mediagate';
 import { findPackagedChromium, unpackChromium } from './packaged-chromium.js';
+import { type Settings, SettingsError } from './settings.js';
 
 const CHROMIUM_NAMES = [
   'chromium-headless-shell',
@@ -45,17 +46,39 @@ export interface FoundChromium {
   prepare(): Promise<BrowserExecutable>;
 }
 
-/** The Chromium or Chrome to use: the system's, else the one that npm has brought along; undefined where there is none. */
+/**
+ * The Chromium or Chrome to use: the configured one alone, else the packaged one, which is the one that releases are tested
+ * with, else the system's; undefined where there is none.
+ */
 export async function findChromium(search: ExecutableSearch, dataDir: string): Promise<FoundChromium | undefined> {
-  const file = await find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
-  if (file !== undefined) return { description: file, prepare: async () => ({ path: file }) };
   const packaged = search.configured === undefined ? findPackagedChromium() : undefined;
-  return (
-    packaged && {
+  if (packaged) {
+    return {
       description: `Chromium ${packaged.version}, which npm has brought along; unpacked at its first use`,
       prepare: () => unpackChromium(packaged, dataDir),
-    }
-  );
+    };
+  }
+  const file = await findSystemChromium(search);
+  return file === undefined ? undefined : { description: file, prepare: async () => ({ path: file }) };
+}
+
+/** The configured one alone, else the system's. */
+export function findSystemChromium(search: ExecutableSearch): Promise<string | undefined> {
+  return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
+}
+
+/** @throws SettingsError where BROWSER_PATH or FFMPEG_PATH names nothing that can be executed: it would be missed much later. */
+export async function checkExecutables({ browser, browserPath, ffmpegPath }: Settings): Promise<void> {
+  const named = { BROWSER_PATH: browser ? browserPath : undefined, FFMPEG_PATH: ffmpegPath };
+  const problems: string[] = [];
+  for (const [setting, file] of Object.entries(named)) {
+    if (file !== undefined && !(await isExecutable(file))) problems.push(notExecutable(setting, file));
+  }
+  if (problems.length > 0) throw new SettingsError(problems.join('\n'));
+}
+
+export function notExecutable(setting: string, file: string): string {
+  return `${setting} names ${file}, which is not a file that this user can execute.`;
 }
 
 /** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */
@@ -95,7 +118,8 @@ async function find(
 async function isExecutable(file: string): Promise<boolean> {
   try {
     await access(file, constants.X_OK);
-    return true;
+    // Folders pass as well.
+    return (await stat(file)).isFile();
   } catch {
     // Not there, or not ours to run: either way not the one.
     return false;

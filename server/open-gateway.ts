@@ -11,7 +11,7 @@ import {
   type State,
   systemClock,
 } from 'mediagate';
-import { findChromium, findFfmpeg } from './executables.js';
+import { checkExecutables, findChromium, findFfmpeg } from './executables.js';
 import { findLinkSecrets, loadLinkSecrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -44,9 +44,13 @@ export async function variablesOfPlugins(settings: Settings): Promise<string[]> 
   return entries.flatMap(({ variables }) => variables?.names ?? []);
 }
 
-/** A gateway as the settings and the plugins file describe it. */
+/**
+ * A gateway as the settings and the plugins file describe it.
+ * @throws SettingsError where a program that they name cannot be executed, unless it is for looking only.
+ */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services, jobs, responses, lookOnly = false } = options;
+  if (!lookOnly) await checkExecutables(settings);
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
@@ -75,7 +79,9 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
     },
     text: { responses: responses?.storedResponses, background: responses?.backgroundResponses },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
-    ...(chromium && { browser: { executable: chromium.prepare } }),
+    ...(chromium && {
+      browser: { executable: chromium.prepare, maxMemoryBytes: settings.browserMemoryMb * 1024 * 1024 },
+    }),
     audioLinks: {
       get baseUrl() {
         return options.baseUrl();

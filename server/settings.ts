@@ -52,6 +52,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   trustedProxies: readonly string[];
   browser: boolean;
   browserPath?: string;
+  browserMemoryMb: number;
   ffmpegPath?: string;
   logLevel: LogLevel;
   /** Newest first; empty: one is kept in the data folder. */
@@ -234,9 +235,16 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'BROWSER_PATH',
-    default: 'searched for',
+    default: "the one among the packages of npm, else the system's",
     description: 'Chromium or Chrome executable.',
     read: (text) => ({ browserPath: path.resolve(text) }),
+  },
+  {
+    name: 'BROWSER_MEMORY_MB',
+    default: '1536',
+    description:
+      'Resident memory in MiB that the browser of one visit may take, all its processes together; a visit beyond it is ended. Two visits run at a time. Linux only.',
+    read: (text) => ({ browserMemoryMb: wholeNumber(text, 512, 65_536) }),
   },
   {
     name: 'FFMPEG_PATH',
@@ -490,6 +498,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     trustedOrigins: [],
     trustedProxies: [],
     browser: true,
+    browserMemoryMb: 1_536,
     logLevel: 'info',
     keyPeppers: [],
     linkSecrets: [],

@@ -129,6 +129,16 @@ describe('the files for deployment', () => {
     expect(ignored.find((line) => line !== '' && !line.startsWith('#'))).to.equal('*');
   });
 
+  it('make an image with the ffmpeg of Debian, which gets security updates, and without that of npm', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(last).to.match(/^RUN apt-get update && apt-get upgrade -y && apt-get install -y .*\bffmpeg\b/m);
+    expect(last.indexOf('RUN apt-get')).to.be.below(last.indexOf('USER node'));
+    const { optionalDependencies } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8'));
+    const scopes = Object.keys(optionalDependencies).flatMap((name) => /^@ffmpeg-[^/]+/.exec(name) ?? []);
+    expect(scopes).not.to.deep.equal([]);
+    for (const scope of scopes) expect(dockerfile).to.match(new RegExp(`rm -rf .*node_modules/${scope}\\b`));
+  });
+
   it('keep secrets in files that are in no history', () => {
     expect(Object.values(compose.secrets)).to.deep.equal([{ file: './database.password' }]);
     const ignored = readFileSync(path.join(packageRoot, '.gitignore'), 'utf8').split('\n');

@@ -265,6 +265,20 @@ describe("README's tables equal the code", () => {
     expectTable('errors', renderTable(['status', '`error.type`', '`error.code`'], rows));
   });
 
+  it('install scripts: those of the production packages of the lock file, which a checkout does not run', async () => {
+    const lock: { packages: Record<string, { hasInstallScript?: boolean; dev?: boolean }> } = JSON.parse(
+      await readFile(path.join(packageRoot, 'package-lock.json'), 'utf8'),
+    );
+    const names = Object.entries(lock.packages)
+      .filter(([, { hasInstallScript, dev }]) => hasInstallScript && !dev)
+      .map(([place]) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length));
+    // One package for each kind of machine.
+    const listed = new Set(names.map((name) => name.replace(/^(@ffmpeg-installer)\/.+/, '$1/*')));
+    const rows = [...(readReadmeTable('install-scripts') ?? '').matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
+    expect(rows).to.have.members([...listed]);
+    expect(await readFile(path.join(packageRoot, '.npmrc'), 'utf8')).to.match(/^ignore-scripts=true$/m);
+  });
+
   it('contents: every chapter, in order', async () => {
     const text = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
     const chapters = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);

@@ -1,6 +1,8 @@
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
+import { findSystemChromium } from '../server/executables.js';
+import { findPackagedChromium } from '../server/packaged-chromium.js';
 import { packageRoot } from './support/package-root.js';
 import { runTestFiles, type TestTotals } from './support/test-process.js';
 
@@ -17,7 +19,20 @@ const SHARES = [
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
 
-const shares = share(globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd: `${packageRoot}/dist` }));
+/** Files that test the browser service. Where a packaged and a system Chromium are there, they run on both. */
+const BROWSER_FILES = 'test/core/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
+
+interface Share {
+  files: readonly string[];
+  /** Chromium to run on. Default: the one that the gateway would find. */
+  browserPath?: string;
+}
+
+const cwd = `${packageRoot}/dist`;
+const shares: Share[] = [
+  ...(await systemChromiumShares()),
+  ...share(globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })).map((files) => ({ files })),
+];
 const ended: TestTotals[] = [];
 
 // Hundreds of processes compile the same modules.
@@ -44,10 +59,28 @@ function share(files: readonly string[]): string[][] {
   });
 }
 
+/** One share a file: they wait more than they compute. */
+async function systemChromiumShares(): Promise<Share[]> {
+  // With BROWSER_PATH all tests run on that one.
+  if (process.env.BROWSER_PATH !== undefined || !findPackagedChromium()) return [];
+  const browserPath = await findSystemChromium({ searchPath: process.env.PATH });
+  if (browserPath === undefined) {
+    console.log('There is no system Chromium: the tests of the browser run on the packaged one alone.');
+    return [];
+  }
+  console.log(`The tests of the browser run on the packaged Chromium and on ${browserPath}.`);
+  return globSync(BROWSER_FILES, { cwd }).map((file) => ({ files: [file], browserPath }));
+}
+
 async function runShares(): Promise<void> {
-  for (let files = shares.shift(); files; files = shares.shift()) {
-    const { output, ...totals } = await runTestFiles(files.map((file) => `dist/${file}`));
-    process.stdout.write(output);
-    ended.push(totals);
+  for (let next = shares.shift(); next; next = shares.shift()) {
+    const { files, browserPath } = next;
+    const run = await runTestFiles(
+      files.map((file) => `dist/${file}`),
+      browserPath === undefined ? undefined : { BROWSER_PATH: browserPath },
+    );
+    const on = browserPath === undefined ? '' : `on ${browserPath}: `;
+    process.stdout.write(run.output);
+    ended.push({ ...run, failures: run.failures.map((failure) => on + failure) });
   }
 }

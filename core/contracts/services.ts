@@ -81,7 +81,8 @@ export interface Browser {
   /**
    * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens. What the page loads
    * passes the address guard, as {@link HttpClient} does.
-   * @throws GatewayError `upstream_timeout` at the deadline, `upstream_error` where the page or the browser breaks down,
+   * @throws GatewayError `upstream_timeout` at the deadline, `upstream_error` where the page or the browser breaks down or
+   *   takes too much memory,
    *   `queue_full` where too many wait, `plugin_unavailable` where there is no browser or it does not start, what `visit`
    *   throws, or the caller's abort reason.
    */
@@ -101,8 +102,8 @@ export interface BrowserCall<Result> {
 /** A page. Methods throw GatewayError `upstream_timeout` and `upstream_error`. */
 export interface BrowserPage {
   /**
-   * Opens an http or https URL; a refusal by its status is no error.
-   * @throws GatewayError `upstream_refused` where the address is not allowed.
+   * Opens an http or https URL; a refusal by its status is no error unless its body is empty.
+   * @throws GatewayError `upstream_refused` where the address is not allowed, `upstream_error` where there is nothing to show.
    */
   goto(
     url: string,

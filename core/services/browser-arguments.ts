@@ -59,6 +59,10 @@ export function browserArguments({ profile, proxyPort, sandbox, authorities }: B
     '--no-first-run',
     '--no-pings',
     `--disable-features=${[
+      // Chrome sends the shape of every form to its maker.
+      'AutofillServerCommunication',
+      // Chrome tries https first wherever http was asked for.
+      'HttpsUpgrades',
       // Cast and DIAL look for devices by multicast.
       'MediaRouter',
       'DialMediaRouteProvider',

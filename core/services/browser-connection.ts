@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import type { BrowserPage } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { browserFailure } from './browser-failure.js';
@@ -74,7 +75,7 @@ export async function connectBrowser(
 }
 
 /** What a plugin gets of the page: no way to the context, the browser or its files. */
-function faceOf(page: BrowserPage, checkUrl: PageOptions['checkUrl']): BrowserPage {
+function faceOf(page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>, checkUrl: PageOptions['checkUrl']): BrowserPage {
   const met = (error: unknown) => {
     throw browserFailure(error);
   };
@@ -84,7 +85,11 @@ function faceOf(page: BrowserPage, checkUrl: PageOptions['checkUrl']): BrowserPa
       if (!target)
         throw new GatewayError('upstream_refused', 'What was to be opened is not a URL.', { retryable: false });
       checkUrl(target);
-      await page.goto(target.href, options).catch(met);
+      const response = await page.goto(target.href, options).catch(met);
+      // Chrome shows a page of its own for a refusal without a body, and fails; the headless shell shows an empty page.
+      if (response && response.status() >= 400 && response.headers()['content-length'] === '0') {
+        throw new GatewayError('upstream_error', 'The page could not be loaded.');
+      }
     },
     content: () => page.content().catch(met),
     url: () => page.url(),

@@ -21,6 +21,8 @@ export interface Launcher {
 
 /** A browser with its processes and its folder. */
 export interface RunningBrowser extends BrowserConnection {
+  /** Of its first process. */
+  readonly pid: number;
   /** False from the moment it is known to end. */
   readonly alive: boolean;
   /** Resolves when nothing of it is left. Never rejects. */
@@ -54,6 +56,7 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
       const connection = await connect(browser, profile);
       return {
         ...connection,
+        pid: browser.pid,
         get alive() {
           return browser.alive;
         },

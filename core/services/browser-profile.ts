@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isProcessRunning } from '../system-error.js';
@@ -11,9 +11,20 @@ import { isProcessRunning } from '../system-error.js';
 const FOLDER = /^mediagate-browser-(\d+)-/;
 const OWN = `mediagate-browser-${process.pid}-${randomUUID().slice(0, 8)}-`;
 
-/** Makes an empty folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
-export function createProfile(): Promise<string> {
-  return mkdtemp(path.join(tmpdir(), OWN));
+/** What Chrome asks for on behalf of the page, and has no argument to switch off. The headless shell reads none of it. */
+const PREFERENCES = {
+  // After a connection that fails it would look for the sign-in page of a public network, and open it.
+  alternate_error_pages: { enabled: false },
+  safebrowsing: { enabled: false },
+  search: { suggest_enabled: false },
+} as const;
+
+/** Makes a folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
+export async function createProfile(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), OWN));
+  await mkdir(path.join(folder, 'Default'));
+  await writeFile(path.join(folder, 'Default', 'Preferences'), JSON.stringify(PREFERENCES));
+  return folder;
 }
 
 /** What a browser wrote last may come while the folder is being emptied. */

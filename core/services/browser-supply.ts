@@ -8,9 +8,12 @@ export interface BrowserSupplyOptions {
   idleMs: number;
 }
 
-/** A browser whenever one is needed, and none where none is. */
+/**
+ * A browser whenever one is needed, and none where none is. Each visit has a browser to itself, so that one that crashes,
+ * hangs or takes too much memory is ended without harm to the others.
+ */
 export interface BrowserSupply {
-  /** Lends the browser. One that ended, or has served its time, is replaced; those who still use it are not disturbed. */
+  /** Lends a browser: one that is idle, else a new one. One that ended, or has served its time, is not lent again. */
   use<Result>(work: (browser: RunningBrowser) => Promise<Result>): Promise<Result>;
   /** Ends every browser at once. */
   close(): Promise<void>;
@@ -21,20 +24,21 @@ interface Tenure {
   /** Once it has started. */
   running?: RunningBrowser;
   visits: number;
-  active: number;
+  /** Runs while it is idle. */
+  timer?: NodeJS.Timeout;
 }
 
 export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: BrowserSupplyOptions): BrowserSupply {
   const tenures = new Set<Tenure>();
-  let current: Tenure | undefined;
-  let idle: NodeJS.Timeout | undefined;
+  const idle: Tenure[] = [];
 
   function begin(): Tenure {
-    const tenure: Tenure = { browser: start(), visits: 0, active: 0 };
+    const tenure: Tenure = { browser: start(), visits: 0 };
     tenures.add(tenure);
     const forget = () => {
+      clearTimeout(tenure.timer);
       tenures.delete(tenure);
-      if (current === tenure) current = undefined;
+      removeIdle(tenure);
     };
     tenure.browser
       .then((browser) => {
@@ -45,15 +49,31 @@ export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: Browser
     return tenure;
   }
 
-  function leave(tenure: Tenure): void {
-    tenure.active--;
-    if (tenure.active > 0) return;
-    if (tenure !== current) end(tenure);
-    else idle = setTimeout(() => end(tenure), idleMs).unref();
+  /** The one that was used last, so that the others can end. */
+  function takeIdle(): Tenure | undefined {
+    for (let tenure = idle.pop(); tenure; tenure = idle.pop()) {
+      clearTimeout(tenure.timer);
+      if (tenure.running?.alive) return tenure;
+    }
+    return undefined;
+  }
+
+  function removeIdle(tenure: Tenure): void {
+    const index = idle.indexOf(tenure);
+    if (index !== -1) idle.splice(index, 1);
+  }
+
+  function release(tenure: Tenure): void {
+    if (!tenure.running?.alive || tenure.visits >= visitsPerBrowser) {
+      end(tenure);
+      return;
+    }
+    idle.push(tenure);
+    tenure.timer = setTimeout(() => end(tenure), idleMs).unref();
   }
 
   function end(tenure: Tenure): Promise<void> {
-    if (current === tenure) current = undefined;
+    removeIdle(tenure);
     // One that did not start has nothing to end.
     return tenure.browser.then(
       (browser) => browser.kill(),
@@ -63,20 +83,15 @@ export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: Browser
 
   return {
     async use(work) {
-      clearTimeout(idle);
-      if (!current || current.running?.alive === false) current = begin();
-      const tenure = current;
+      const tenure = takeIdle() ?? begin();
       tenure.visits++;
-      tenure.active++;
-      if (tenure.visits >= visitsPerBrowser) current = undefined;
       try {
         return await work(await tenure.browser);
       } finally {
-        leave(tenure);
+        release(tenure);
       }
     },
     async close() {
-      clearTimeout(idle);
       await Promise.all([...tenures].map(end));
     },
   };

@@ -8,6 +8,7 @@ import type { AddressGuard } from './address-guard.js';
 import { exitOf } from './browser-arguments.js';
 import { browserFailure } from './browser-failure.js';
 import { createLauncher, type Launcher, type RunningBrowser } from './browser-launch.js';
+import { watchMemory } from './browser-memory.js';
 import type { BrowserExecutable } from './browser-process.js';
 import { removeLeftProfiles } from './browser-profile.js';
 import { createBrowserSupply } from './browser-supply.js';
@@ -28,9 +29,11 @@ export interface BrowserServiceOptions {
   visitsPerBrowser?: number;
   /** Milliseconds that an unused browser is kept. Default 60,000. */
   idleMs?: number;
+  /** Resident memory of the browser of one visit, all its processes together. Default 1.5 GiB. */
+  maxMemoryBytes?: number;
 }
 
-/** One browser for all, behind one guarded exit. */
+/** A browser for each visit under way, all behind one guarded exit. */
 export interface BrowserService extends BrowserFaces {
   /** Ends every process and visit. Idempotent. */
   close(): Promise<void>;
@@ -45,6 +48,7 @@ const IDLE_MS = 60_000;
 const CLOSING_MS = 3_000;
 const MAX_VISIT_BYTES = 64 * 1024 * 1024;
 const MAX_VISIT_CONNECTIONS = 64;
+const MAX_MEMORY_BYTES = 1536 * 1024 * 1024;
 const LOCALE = 'en-US';
 
 /**
@@ -52,7 +56,7 @@ const LOCALE = 'en-US';
  * @throws Error where `egressProxyUrl` is no http or https URL.
  */
 export function createBrowserService(options: BrowserServiceOptions): BrowserService {
-  const { executable, guard, egressProxyUrl, logger } = options;
+  const { executable, guard, egressProxyUrl, logger, maxMemoryBytes = MAX_MEMORY_BYTES } = options;
   const egressProxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
   const limit = pLimit(options.maxPages ?? MAX_PAGES);
   const closing = new AbortController();
@@ -98,6 +102,22 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     });
     // Heard of while the visit lasts.
     spent.catch(() => {});
+    let exceed = (_error: GatewayError) => {};
+    const exceeded = new Promise<never>((_resolve, reject) => {
+      exceed = reject;
+    });
+    exceeded.catch(() => {});
+    const memory = watchMemory({
+      leader: browser.pid,
+      maxBytes: maxMemoryBytes,
+      onExceeded(bytes) {
+        exceed(new GatewayError('upstream_error', 'The page takes too much memory.'));
+        void browser.kill();
+        logger.warn('a browser was ended, for its page takes too much memory; BROWSER_MEMORY_MB is the bound', {
+          bytes,
+        });
+      },
+    });
     const opening = browser.openPage({
       exit: { ...exitOf(port), username, password },
       locale,
@@ -107,13 +127,16 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
       const { page, lost } = await unlessAborted(signal, opening).catch((error) => {
         throw browserFailure(error);
       });
-      return await unlessAborted(signal, Promise.race([lost, spent, visit(page, signal)]));
+      return await unlessAborted(signal, Promise.race([exceeded, lost, spent, visit(page, signal)]));
     } finally {
       pass.revoke();
       const hung = setTimeout(() => void browser.kill(), CLOSING_MS);
       // Closing what is gone already fails, and is done.
       await opening.then((opened) => opened.close()).catch(() => {});
       clearTimeout(hung);
+      memory.stop();
+      // What one page has left behind must not count against the next.
+      if (memory.bytes() > maxMemoryBytes / 2) void browser.kill();
       logger.debug('a visit of the browser ended', { bytes: pass.bytes, count: pass.refusals });
     }
   }

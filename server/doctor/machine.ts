@@ -5,7 +5,7 @@ import { access, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { roomOf } from '../data-folder.js';
-import { findChromium, findFfmpeg } from '../executables.js';
+import { findChromium, findFfmpeg, notExecutable } from '../executables.js';
 import type { Settings } from '../settings.js';
 import { API_VERSION } from '../version.js';
 import { type Finding, messageOf } from './check.js';
@@ -106,6 +106,10 @@ function missing(
   command: string,
   setting: string,
 ): Finding {
-  const detail = configured ? `${configured} cannot be run` : `${program} was not found; plugins that need it stay off`;
+  if (configured !== undefined) {
+    const advice = `Install it (${command}), name another one in ${setting}, or unset ${setting}.`;
+    return { name, level: 'fail', detail: notExecutable(setting, configured), advice };
+  }
+  const detail = `${program} was not found; plugins that need it stay off`;
   return { name, level: 'warn', detail, advice: `Install it (${command}), or name it in ${setting}.` };
 }

@@ -89,7 +89,8 @@ describe('a hostile page', () => {
       const exit = { server: 'http://127.0.0.1:9', bypass: '*', username: '', password: '' };
       const { page } = await browser.openPage({ exit, locale: 'en-US', checkUrl: () => {} });
       await attack(page);
-      expect(await missing()).to.deep.equal([]);
+      // Chrome prefetches nothing across origins where a proxy is set; the headless shell does.
+      expect(await missing(['speculation'])).to.deep.equal([]);
       expect(canary.datagrams).to.be.greaterThan(0);
     } finally {
       await process.kill();
@@ -122,8 +123,8 @@ describe('a hostile page', () => {
       const left = await browserFor(site.origin, ...canary.origins).run({
         async visit(page) {
           await attack(page);
-          // Service workers are off, and a page opens no other page.
-          return missing(['popup', 'prerender']);
+          // A page opens no other page, and Chrome sends no pings (the headless shell does).
+          return missing(['popup', 'ping']);
         },
       });
       expect(left).to.deep.equal([]);
@@ -136,7 +137,8 @@ describe('a hostile page', () => {
           const address = `${site.origin}/${way}?to=${encodeURIComponent(target)}`;
           const html = await browserFor(site.origin).run({
             async visit(page) {
-              await page.goto(address);
+              // A target that the exit refuses fails the navigation.
+              await page.goto(address).catch(() => {});
               // The page that moves on does so at once, and cannot be read while it does.
               await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200))).catch(() => {});
               return until(() => page.content().catch(() => undefined));

@@ -9,8 +9,9 @@ import { createAddressGuard } from '../../core/services/address-guard.js';
 import { type BrowserService, type BrowserServiceOptions, createBrowserService } from '../../core/services/browser.js';
 import type { BrowserExecutable } from '../../core/services/browser-process.js';
 import { createRecordingLogger } from '../../core/testing/index.js';
+import { createCertificateAuthority } from '../support/certificates.js';
 import { browsersOf, chromiumFor, pageProcessesOf, processesOf } from '../support/chromium.js';
-import { type OriginServer, startOrigin } from '../support/origin-server.js';
+import { type OriginServer, startOrigin, startSecureOrigin } from '../support/origin-server.js';
 import { rejection } from '../support/rejection.js';
 import { startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
@@ -31,11 +32,13 @@ describe('the browser', () => {
       seen.push({ path: pathname, headers: request.headers });
       if (pathname === '/hang') return;
       response.setHeader('content-type', 'text/html; charset=utf-8');
+      if (pathname === '/missing') response.statusCode = 404;
       if (pathname === '/cookie') response.setHeader('set-cookie', ['a=1', 'b=2']);
       if (pathname === '/reviews') response.setHeader('content-type', 'application/json');
       if (pathname === '/download') response.setHeader('content-disposition', 'attachment; filename=x');
       if (pathname === '/large') response.end(Buffer.alloc(70 * 1024 * 1024, 0x20));
       else if (pathname === '/reviews') request.pipe(response);
+      else if (pathname === '/refused') response.writeHead(403, { 'content-length': 0 }).end();
       else response.end(`<title>${pathname}</title><h1>Grüße</h1>`);
     });
   });
@@ -174,6 +177,81 @@ describe('the browser', () => {
     }
   });
 
+  it('sends no request to an origin whose certificate is not trusted, whatever the page tries, and asks no other host', async () => {
+    const authority = await createCertificateAuthority();
+    const received: (string | undefined)[] = [];
+    const secure = await startSecureOrigin(authority.contextFor, (request, response) => {
+      received.push(request.url);
+      response.end('never shown');
+    });
+    const target = `https://localhost:${secure.port}`;
+    const asked = new Set<string>();
+    const guard = createAddressGuard({
+      async resolve(name) {
+        asked.add(name);
+        return ['127.0.0.1'];
+      },
+    });
+    try {
+      start({ guard });
+      const trustedOrigins = [site.origin, target];
+      const browser = service.face({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
+      const failed = await browser.run({
+        async visit(page) {
+          const error = await rejection(page.goto(`${target}/document`));
+          // What a browser asks for by itself, it asks for within this time.
+          await page.waitForSelector('video', { timeout: 1_500 }).catch(() => {});
+          return error;
+        },
+      });
+      expect(failed).to.include({ message: 'No secure connection to the origin could be made.' });
+      const attempts = await browser.run({
+        async visit(page) {
+          await open(page);
+          return page.evaluate(async (origin) => {
+            // A form that a browser would like to fill in.
+            document.body.innerHTML = `<form action="${origin}/form"><input type="email" name="email" autocomplete="email">
+              <input type="password" name="password"><input name="address"><input name="card" autocomplete="cc-number"></form>
+              <img src="${origin}/image"><iframe src="${origin}/frame"></iframe>`;
+            navigator.sendBeacon(`${origin}/beacon`, 'x');
+            const socket = new Promise((resolve) => {
+              const opening = new WebSocket(`${origin.replace('https', 'wss')}/socket`);
+              opening.onopen = () => resolve('open');
+              opening.onerror = () => resolve('failed');
+            });
+            const fetched = fetch(`${origin}/fetch`, { mode: 'no-cors' }).then(
+              () => 'open',
+              () => 'failed',
+            );
+            await new Promise((resolve) => setTimeout(resolve, 1_500));
+            return Promise.all([socket, fetched]);
+          }, target);
+        },
+      });
+      expect(attempts).to.deep.equal(['failed', 'failed']);
+      expect(secure.connections).to.be.greaterThan(0);
+      expect(received).to.deep.equal([]);
+      expect([...asked]).to.deep.equal([]);
+    } finally {
+      await secure.close();
+    }
+  });
+
+  it('fails where the origin refuses with an empty body, on every build', async () => {
+    const visit = (page: BrowserPage) => page.goto(`${site.origin}/refused`);
+    const error = await rejection(start().run({ visit }));
+    expect(error).to.include({ code: 'upstream_error', message: 'The page could not be loaded.' });
+    expect(seen.map(({ path }) => path)).to.include('/refused');
+    // A refusal that says something is a page.
+    const html = await faceOf(service).run({
+      async visit(page) {
+        await page.goto(`${site.origin}/missing`);
+        return page.content();
+      },
+    });
+    expect(html).to.contain('/missing');
+  });
+
   it('passes on what a visit throws', async () => {
     const thrown = new TypeError('of the plugin');
     expect(await rejection(start().run({ visit: () => Promise.reject(thrown) }))).to.equal(thrown);
@@ -271,7 +349,7 @@ describe('the browser', () => {
   });
 
   it('is replaced after so many visits, without disturbing those under way', async () => {
-    const browser = start({ visitsPerBrowser: 4 });
+    const browser = start({ visitsPerBrowser: 3 });
     let finish = () => {};
     let began = () => {};
     const begun = new Promise<void>((resolve) => {
@@ -289,14 +367,47 @@ describe('the browser', () => {
     });
     await begun;
     const [first = 0] = browsersOf(process.pid);
-    for (let visit = 0; visit < 3; visit++) await browser.run({ visit: async (page) => page.url() });
-    expect(browsersOf(process.pid)).to.deep.equal([first]);
+    const beside = () => browsersOf(process.pid).filter((pid) => pid !== first);
     await browser.run({ visit: open });
-    expect(browsersOf(process.pid)).to.have.length(2).and.to.include(first);
+    const [second = 0] = beside();
+    await browser.run({ visit: open });
+    expect(beside()).to.deep.equal([second]);
+    await browser.run({ visit: open });
+    await until(() => processesOf([second]).length === 0);
+    await browser.run({ visit: open });
+    expect(beside()).to.have.length(1);
     finish();
     expect(await long).to.contain('Grüße');
-    await until(() => processesOf([first]).length === 0);
-    expect(browsersOf(process.pid)).to.have.length(1);
+    expect(browsersOf(process.pid)).to.include(first);
+  });
+
+  it('is of each visit alone: one that crashes or hangs harms none beside it, and the idle one is used again', async () => {
+    const browser = start();
+    let victim = 0;
+    const beside = browser.run({
+      async visit(page) {
+        await open(page);
+        const [own = 0] = browsersOf(process.pid);
+        const crashing = rejection(
+          browser.run({
+            async visit(other) {
+              await open(other);
+              victim = browsersOf(process.pid).find((pid) => pid !== own) ?? 0;
+              expect(victim, 'a browser of its own').to.be.greaterThan(0);
+              process.kill(victim, 'SIGKILL');
+              await never();
+            },
+          }),
+        );
+        expect(await crashing).to.include({ code: 'upstream_error' });
+        return { own, html: await page.content() };
+      },
+    });
+    const { own, html } = await beside;
+    expect(html).to.contain('Grüße');
+    await until(() => processesOf([victim]).length === 0);
+    await browser.run({ visit: open });
+    expect(browsersOf(process.pid)).to.deep.equal([own]);
   });
 
   it('ends when nobody uses it, and starts again for the next', async () => {

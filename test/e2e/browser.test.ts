@@ -57,6 +57,11 @@ function shop(show: (request: ProxyRequest) => ProxyAnswer): AnswerRequest {
   };
 }
 
+/** Takes 1 GB, which is below the default bound. */
+const HUNGRY = `<script>const kept = [];
+(function step() { kept.push(new Uint8Array(128e6).fill(1)); if (kept.length < 8) setTimeout(step); })();
+</script>`;
+
 describe('the browser of the real process', () => {
   let proxy: ReplayingProxy;
   let browserPath: string;
@@ -112,6 +117,17 @@ describe('the browser of the real process', () => {
     proxy.setAnswer(shop(() => ({ headers: HTML, body: CHECK })));
     const walled = await gateway!.extract(key, { url: `https://www.tiktok.com/shop/pdp/${ID}` });
     expect([walled.status, walled.json.error.code], walled.text).to.deep.equal([502, 'bot_check']);
+  });
+
+  it('goes without where a page takes more memory than BROWSER_MEMORY_MB', async () => {
+    const { key } = await start({ BROWSER_MEMORY_MB: '512' });
+    proxy.setAnswer(shop((request) => ({ headers: HTML, body: isBrowser(request) ? HUNGRY : PAGE })));
+    const { status, json } = await gateway!.extract(key, { url: LINK, clip_review_limit: 45 });
+    expect(status, gateway!.output()).to.equal(200);
+    expect(json.extraction_method).to.equal('www_page');
+    expect(json.limitations).to.include('reviews_from_page');
+    await until(() => gateway!.output().includes('BROWSER_MEMORY_MB'));
+    await until(() => browsersOf(gateway!.pid).length === 0);
   });
 
   it('goes without, at once, where there is none', async () => {

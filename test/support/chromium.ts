@@ -17,7 +17,10 @@ export async function chromiumFor(test: Mocha.Context): Promise<BrowserExecutabl
 
 /** Browsers that a gateway's process has started and that run: the leaders of their process groups. */
 export function browsersOf(pid: number | undefined): number[] {
-  return listProcesses().flatMap((one) => (one.command.includes(`/mediagate-browser-${pid}-`) ? [one.group] : []));
+  // Children of Debian's Chromium name the folder of its profile as well.
+  return listProcesses().flatMap((one) =>
+    one.command.includes(`/mediagate-browser-${pid}-`) && one.pid === one.group ? [one.group] : [],
+  );
 }
 
 /** What runs in these process groups. */

@@ -17,8 +17,14 @@ export interface TestRun extends TestTotals {
   output: string;
 }
 
-/** Runs test files, one after the other, in a process of their own. One that dies has failed, whatever it has passed before. */
-export async function runTestFiles(files: readonly string[]): Promise<TestRun> {
+/**
+ * Runs test files, one after the other, in a process of their own, with these variables besides this one's. One that dies
+ * has failed, whatever it has passed before.
+ */
+export async function runTestFiles(
+  files: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TestRun> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-tests-'));
   const [totalsFile, outputFile] = [path.join(folder, 'totals.json'), path.join(folder, 'output')];
   // A file, since a pipe would stay open as long as any process that a test has left behind.
@@ -29,6 +35,7 @@ export async function runTestFiles(files: readonly string[]): Promise<TestRun> {
   if (process.stdout.isTTY) options.push('--color');
   const child = fork(mocha, [...files, ...options], {
     cwd: packageRoot,
+    env: { ...process.env, ...environment },
     stdio: ['ignore', written.fd, written.fd, 'ipc'],
   });
   const kill = () => child.kill();
