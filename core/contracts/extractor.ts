@@ -9,9 +9,12 @@ export interface LinkRef {
   kind: LinkKind;
   /** The platform's id of the item; always a string, since ids exceed 2^53. For a short link, its code. */
   id: string;
-  /** Canonical https URL without tracking. `match(new URL(ref.url))` gives this ref again. */
+  /**
+   * Canonical https URL without tracking. `match(new URL(ref.url))` gives this ref again. It keeps whatever the link grants
+   * access by (the hash of an unlisted item, a share token): results, jobs and MP3 files are shared between equal URLs.
+   */
   url: string;
-  /** Where the same item differs by market (shop products): part of the cache key. */
+  /** Where the same item differs by market (shop products): also part of the cache key. */
   region?: string;
 }
 
