@@ -49,7 +49,7 @@ export interface Extractor {
   resolve?(call: ResolveCall): Promise<URL>;
   /**
    * Gets the item. Every number in the result comes from the node that bears the requested id.
-   * @throws GatewayError with the code of what the platform said; see `core/errors.ts`.
+   * @throws GatewayError with the code of what the platform said: those of `extractor` in `core/plugin-failure.ts`, no others.
    */
   extract(call: ExtractCall): Promise<Extraction>;
   /**

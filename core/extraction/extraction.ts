@@ -99,7 +99,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     let leadsTo = walked.get(key);
     if (leadsTo === undefined) {
       leadsTo = await walks.join(key, signal, (walkSignal) =>
-        host.call(extractor.entry, walkSignal, async (callSignal) => {
+        host.call('extractor', extractor.entry, walkSignal, async (callSignal) => {
           if (!contribution.resolve)
             throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
           return (await contribution.resolve({ link, signal: callSignal })).href;
@@ -145,7 +145,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
-      return await host.call(entry, signal, async (callSignal) =>
+      return await host.call('extractor', entry, signal, async (callSignal) =>
         checkExtraction(await contribution.extract({ ...call, link, signal: callSignal })),
       );
     } catch (error) {

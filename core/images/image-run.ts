@@ -55,7 +55,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     const inputs = await references.load(await referenceFiles.load(order.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
-      host.call(provider.entry, signal, async (callSignal) =>
+      host.call('image', provider.entry, signal, async (callSignal) =>
         checkGenerated(
           await provider.contribution.generate({
             model,
