@@ -262,6 +262,24 @@ describeOnStacks('MP3 files of links that grant access', (stack) => {
     expect([again.status, again.text.length, resolved.length]).to.deep.equal([200, long.text.length, 3]);
   });
 
+  it('have one name each, of whatever length: none has another last letter', async () => {
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    for (const hash of ['h', 'hh', 'hhh']) {
+      const target = await offered(`${BARE}/${hash}`);
+      const [, name = ''] = /^(.*)\.mp3$/.exec(target) ?? [];
+      const found = await Promise.all(
+        [...letters].map(async (letter) => {
+          const { status } = await app.request(`${name.slice(0, -1)}${letter}.mp3`, { method: 'HEAD' });
+          return status === 404 ? '' : letter;
+        }),
+      );
+      expect(found.join(''), hash).to.equal(name.at(-1));
+      for (const odd of [`${name}=`, `${name}A`, `${name}==`, `${name}%00`]) {
+        expect((await app.request(`${odd}.mp3`, { method: 'HEAD' })).status, odd).to.equal(404);
+      }
+    }
+  });
+
   it('can be had of links that are as long as links may be', async () => {
     const url = `${BARE}/${'h'.repeat(2_000)}`;
     const { status } = await app.request(await offered(url), { method: 'HEAD' });
