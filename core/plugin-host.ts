@@ -261,11 +261,14 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
         try {
           const { contributions, scope } = loaded;
-          await withDeadline(
-            { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
-            async () => contributions?.dispose?.(),
-          );
-          await scope?.dispose();
+          try {
+            await withDeadline(
+              { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
+              async () => contributions?.dispose?.(),
+            );
+          } finally {
+            await scope?.dispose();
+          }
         } catch (error) {
           logger.error('a plugin failed to dispose', { entry: loaded.id, error });
         }

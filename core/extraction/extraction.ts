@@ -145,9 +145,13 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
-      return await host.call('extractor', entry, signal, async (callSignal) =>
+      const { hideOptions } = host.terms(entry);
+      const extraction = await host.call('extractor', entry, signal, async (callSignal) =>
         checkExtraction(await contribution.extract({ ...call, link, signal: callSignal })),
       );
+      if (!extraction.limitations) return extraction;
+      // Clients read these as well as messages of errors.
+      return { ...extraction, limitations: extraction.limitations.map(hideOptions) };
     } catch (error) {
       throw isGatewayError(error) ? error.with({ platform }) : error;
     }

@@ -11,6 +11,7 @@ import {
   type TextReply,
   Type,
 } from 'mediagate';
+import { inventedImage } from '../support/invented-image.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { tonePcm } from '../support/sounds.js';
 import { until } from '../support/until.js';
@@ -27,6 +28,7 @@ const OPTIONS = {
   upstreams: [{ url: 'https://vendor.internal/v1', word: NESTED }],
 };
 const ENTRY = 'liar';
+const ACCOUNT = 'someone';
 const WORDS = `The vendor refuses ${API_KEY} at https://vendor.internal/v1/chat, ${NESTED} and tiny, for liar-text.`;
 const CLEAN = 'The vendor refuses [redacted] at [redacted]/chat, [redacted] and tiny, for liar-text.';
 
@@ -92,6 +94,8 @@ describe('errors of plugins over HTTP', () => {
   let item = 0;
   /** What the plugin does where it is asked for something. */
   let act: (where: string) => void;
+  /** What is said beside results. */
+  let notes: readonly string[] = [];
   /** What the text model replies instead of an answer, if anything. */
   let reply: (() => unknown) | undefined;
 
@@ -112,7 +116,7 @@ describe('errors of plugins over HTTP', () => {
     setup(): Contributions {
       const extract = async ({ link: { id } }: ExtractCall) => {
         act('extract');
-        return inventedExtraction(id);
+        return inventedExtraction(id, { limitations: notes });
       };
       async function* body(): AsyncGenerator<Uint8Array> {
         act('body');
@@ -156,9 +160,9 @@ describe('errors of plugins over HTTP', () => {
           {
             models: ['gen-img-2'],
             upstreams,
-            async generate() {
+            async generate(call) {
               act('generate');
-              return { bytes: new Uint8Array(), contentType: 'image/png' };
+              return { ...(await inventedImage(call)), warnings: notes };
             },
           },
         ],
@@ -204,7 +208,7 @@ describe('errors of plugins over HTTP', () => {
   before(async () => {
     act = () => {};
     app = await startApp({ gateway: { plugins: [{ use: liar, options: OPTIONS, timeoutMs: 5_000 }] } });
-    key = await app.makeKey({ grants: ['extract', 'images', 'audio', 'text'] });
+    key = await app.makeKey({ grants: ['extract', 'images', 'audio', 'text'] }, { accountId: ACCOUNT });
   });
   after(() => app?.close());
 
@@ -446,6 +450,21 @@ describe('errors of plugins over HTTP', () => {
       isClean(text, 'an event');
     }
     reply = undefined;
+  });
+
+  it('and notes beside a result are told without the values of options', async () => {
+    act = () => {};
+    notes = [WORDS, 'metadata_only'];
+    const { json, text } = await app.extract(key, { url: next() });
+    expect(json.limitations).to.deep.equal([CLEAN, 'metadata_only']);
+    isClean(text, 'limitations');
+    const submitted = await post('/v1/images/jobs', { model: 'gen-img-2', prompt: 'A tug' });
+    const job = await until(async () => {
+      const found = await app.gateway.images.find(submitted.json.id ?? submitted.json.job_id, ACCOUNT);
+      return found.image && found;
+    });
+    expect(job.image?.warnings).to.deep.equal([CLEAN, 'metadata_only']);
+    notes = [];
   });
 
   it('break off a sound under way, and say in the log whose fault it was', async () => {
