@@ -430,7 +430,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return { platform: extractor.contribution.platform, link };
     },
     platforms: () =>
-      registry.extractors.map(({ contribution }) => ({
+      registry.extractors.map(({ entry, contribution }) => ({
         key: contribution.platform,
         name: contribution.displayName,
         linkForms: contribution.linkForms,
@@ -440,7 +440,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
           reviews: contribution.background ?? false,
           audio_mp3: (contribution.audio ?? false) && offersAudio,
         },
-        rungs: contribution.rungs?.() ?? [],
+        rungs: host.stateOf(entry, () => contribution.rungs?.()),
         canaries: contribution.canaries ?? [],
       })),
     plugins: () => host.status(),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EntryScope, RootScope } from './container.js';
 import type { Meter, UpstreamState } from './contracts/meter.js';
-import type { Contributions, Plugin } from './contracts/plugin.js';
+import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
 import type { Logger } from './contracts/services.js';
 import { checkContributions } from './contribution-check.js';
 import { withDeadline } from './deadline.js';
@@ -13,6 +13,7 @@ import { createEntryContext } from './entry-services.js';
 import { GatewayError, isGatewayError } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import { PluginConfigError } from './plugin-config.js';
+import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import type { Registry } from './registry.js';
 import { createRedaction } from './services/log-redaction.js';
 import { tracedOriginsOf } from './traced-origins.js';
@@ -42,15 +43,18 @@ export interface PluginHost {
   status(): readonly PluginStatus[];
   /**
    * Runs a plugin's code under the entry's deadline.
-   * @throws GatewayError whatever the plugin threw; something else than a GatewayError becomes `upstream_changed`.
+   * @throws GatewayError as {@link EntryTerms.failureOf} makes it of what the plugin threw, or the signal's reason.
    */
   call<Result>(
+    kind: ContributionKind,
     entry: string,
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>;
   /** What holds for calls of an entry that are not made through {@link call}, since they go on after they were answered. */
   terms(entry: string): EntryTerms;
+  /** What a plugin says of its own state; nothing where it throws, so that one plugin does not take the others' states away. */
+  stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
   /** Private origins that this entry may reach. */
   trustedOriginsOf(entry: string): readonly string[];
   /** In reverse order of the configuration. */
@@ -62,8 +66,14 @@ export interface EntryTerms {
   readonly timeoutMs: number;
   /** Name of the plugin, where it only stands for something better that is not configured. */
   readonly standIn: string | undefined;
-  /** What a caller is told where the plugin threw this. */
-  failureOf(thrown: unknown): GatewayError;
+  /**
+   * What a client is told where the plugin threw this: an error of the codes of such a contribution, without the values of the
+   * entry's options. Anything else is logged and becomes `upstream_changed`.
+   * @param signal of the call: what it was aborted with is the gateway's own, and says nothing against the plugin.
+   */
+  failureOf(kind: ContributionKind, thrown: unknown, signal?: AbortSignal): GatewayError;
+  /** Strikes the values of the entry's options out of other texts of the plugin that clients read. */
+  readonly hideOptions: HideOptions;
 }
 
 interface Loaded {
@@ -74,6 +84,7 @@ interface Loaded {
   plugin?: Plugin;
   contributions?: Contributions;
   scope?: EntryScope;
+  hideOptions: HideOptions;
   readonly lifetime: AbortController;
   readonly entry: PluginEntry;
 }
@@ -114,14 +125,30 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     loaded.contributions = contributions;
   }
 
-  function notUnderstood(entry: string, error: unknown): GatewayError {
-    logger.error('a plugin threw', { entry, error });
-    return new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { cause: error });
+  function failureOf(loaded: Loaded, kind: ContributionKind, thrown: unknown): GatewayError {
+    // Its requests are cut off by us when the gateway closes, which is no failure of theirs.
+    const isOurs = loaded.lifetime.signal.aborted && isGatewayError(thrown) && thrown.code === 'shutting_down';
+    if (isOurs) return thrown;
+    const { error, fault } = readPluginFailure(kind, thrown, loaded.hideOptions);
+    if (fault) {
+      const { message, ...fields } = fault;
+      logger.error(message, { entry: loaded.id, ...fields });
+    }
+    return error;
+  }
+
+  function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
+    try {
+      return ask() ?? [];
+    } catch (error) {
+      logger.debug('a plugin does not tell its state', { entry, error });
+      return [];
+    }
   }
 
   function fail(loaded: Loaded, error: unknown): void {
     loaded.state = 'failed';
-    loaded.reason = reasonOf(error);
+    loaded.reason = loaded.hideOptions(reasonOf(error));
     if (!(error instanceof OptionsError)) {
       logger.error('plugin entry failed', { entry: loaded.id, error });
       return;
@@ -140,6 +167,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       all = entries.map((entry) => ({
         id: entry.id ?? nameOf(entry),
         entry,
+        hideOptions: createHideOptions(entry.options, [entry.id ?? nameOf(entry)]),
         state: entry.enabled === false ? ('disabled' as const) : ('loading' as const),
         lifetime: new AbortController(),
       }));
@@ -155,8 +183,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           fail(loaded, new Error(`the id "${loaded.id}" is used by an entry before it`));
         } else {
           try {
-            registry.add(loaded.id, loaded.contributions ?? {});
+            registry.add(loaded.id, loaded.contributions ?? {}, (thrown) => failureOf(loaded, 'extractor', thrown));
             loaded.state = 'ready';
+            loaded.hideOptions = createHideOptions(loaded.entry.options, [loaded.id, ...registry.servedBy(loaded.id)]);
             ids.add(loaded.id);
           } catch (error) {
             fail(loaded, error);
@@ -180,10 +209,12 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
         standIn: loaded.plugin?.standIn ?? false,
         required: loaded.entry.required ?? false,
-        upstreams: upstreamsOf(loaded),
+        upstreams: stateOf(loaded.id, () => upstreamsOf(loaded)),
       })),
 
-    async call(entry, signal, work) {
+    stateOf,
+
+    async call(kind, entry, signal, work) {
       const loaded = all.find((candidate) => candidate.id === entry && candidate.state === 'ready');
       if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
       const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
@@ -195,8 +226,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           async (callSignal) => work(callSignal),
         );
       } catch (error) {
-        if (isGatewayError(error) || signals.some((one) => one.aborted && one.reason === error)) throw error;
-        throw notUnderstood(entry, error);
+        if (signals.some((one) => one.aborted && one.reason === error)) throw error;
+        throw failureOf(loaded, kind, error);
       }
     },
 
@@ -208,7 +239,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const fresh: EntryTerms = {
         timeoutMs: loaded.entry.timeoutMs ?? DEFAULT_CALL_MS,
         standIn: loaded.plugin?.standIn ? loaded.plugin.name : undefined,
-        failureOf: (thrown) => (isGatewayError(thrown) ? thrown : notUnderstood(entry, thrown)),
+        failureOf(kind, thrown, signal) {
+          if (!signal?.aborted) return failureOf(loaded, kind, thrown);
+          const { reason } = signal;
+          if (thrown === reason && isGatewayError(reason)) return reason;
+          return readPluginFailure(kind, thrown, loaded.hideOptions).error;
+        },
+        hideOptions: (text) => loaded.hideOptions(text),
       };
       terms.set(entry, fresh);
       return fresh;
@@ -224,11 +261,14 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
         try {
           const { contributions, scope } = loaded;
-          await withDeadline(
-            { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
-            async () => contributions?.dispose?.(),
-          );
-          await scope?.dispose();
+          try {
+            await withDeadline(
+              { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
+              async () => contributions?.dispose?.(),
+            );
+          } finally {
+            await scope?.dispose();
+          }
         } catch (error) {
           logger.error('a plugin failed to dispose', { entry: loaded.id, error });
         }
@@ -258,7 +298,7 @@ const redact = createRedaction([]);
 
 /** In one line. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return redact(`it threw ${String(error)}`);
+  if (!(error instanceof Error)) return redact(`it threw ${describeThrown(error)}`);
   const [first = ''] = error.message.split('\n');
   const said = redact(first);
   if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${said}`;

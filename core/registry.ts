@@ -15,8 +15,11 @@ export interface Registered<Contribution> {
 
 /** Who serves what. Filled while loading, read for every request. */
 export interface Registry {
-  /** @throws Error where a platform or a model is served already; nothing is added then. */
-  add(entry: string, contributions: Contributions): void;
+  /**
+   * @param failureOf What a client is told where an extractor's `match` threw this.
+   * @throws Error where a platform or a model is served already; nothing is added then.
+   */
+  add(entry: string, contributions: Contributions, failureOf: (thrown: unknown) => GatewayError): void;
   remove(entry: string): void;
   readonly extractors: readonly Registered<Extractor>[];
   /** @throws GatewayError `unsupported_platform`, or the `unsupported_link` of the platform whose host it is. */
@@ -35,6 +38,7 @@ export interface Registry {
 
 export function createRegistry(logger: Logger): Registry {
   const entries = new Map<string, Contributions>();
+  const failures = new Map<string, (thrown: unknown) => GatewayError>();
   let extractors: Registered<Extractor>[] = [];
   let images: Registered<ImageProvider>[] = [];
   let audio: Registered<AudioProvider>[] = [];
@@ -78,7 +82,7 @@ export function createRegistry(logger: Logger): Registry {
   ];
 
   return {
-    add(entry, contributions) {
+    add(entry, contributions, failureOf) {
       const taken = new Map([...entries].flatMap(([id, other]) => claimed(other).map((name) => [name, id] as const)));
       const fresh = new Set<string>();
       for (const name of claimed(contributions)) {
@@ -87,10 +91,12 @@ export function createRegistry(logger: Logger): Registry {
         fresh.add(name);
       }
       entries.set(entry, contributions);
+      failures.set(entry, failureOf);
       relist();
     },
     remove(entry) {
       entries.delete(entry);
+      failures.delete(entry);
       relist();
     },
     get extractors() {
@@ -104,7 +110,8 @@ export function createRegistry(logger: Logger): Registry {
           if (link) return { extractor, link };
         } catch (error) {
           if (isGatewayError(error) && error.code === 'unsupported_link') {
-            refusal ??= error.with({ platform: extractor.contribution.platform, param: 'url' });
+            const told = failures.get(extractor.entry)?.(error) ?? error;
+            refusal ??= told.with({ platform: extractor.contribution.platform, param: 'url' });
           } else {
             logger.warn('match threw; counted as no match', { entry: extractor.entry, error });
           }

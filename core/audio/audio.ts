@@ -43,7 +43,7 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     const ask = async (): Promise<Heard> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const transcript = await inSpan(modelSpan(operation, model, entry), () =>
-        host.call(entry, call.signal, async (signal) =>
+        host.call('audio', entry, call.signal, async (signal) =>
           checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
         ),
       );

@@ -70,7 +70,7 @@ export async function openSounding(options: SoundingOptions): Promise<Sounding> 
       }
       failure = undefined;
     } catch (error) {
-      failure = failureOf(error);
+      failure = failureOf('audio', error, life.signal);
       throw failure;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -80,7 +80,7 @@ export async function openSounding(options: SoundingOptions): Promise<Sounding> 
   }
 
   try {
-    const begun = await host.call(entry, signal, begin);
+    const begun = await host.call('audio', entry, signal, begin);
     const { contentType } = SPEECH_FORMATS[format];
     return { body: flow(begun), contentType, ignored: begun.stream.ignored ?? [], ended: ended.promise };
   } catch (error) {

@@ -9,9 +9,12 @@ export interface LinkRef {
   kind: LinkKind;
   /** The platform's id of the item; always a string, since ids exceed 2^53. For a short link, its code. */
   id: string;
-  /** Canonical https URL without tracking. `match(new URL(ref.url))` gives this ref again. */
+  /**
+   * Canonical https URL without tracking. `match(new URL(ref.url))` gives this ref again. It keeps whatever the link grants
+   * access by (the hash of an unlisted item, a share token): results, jobs and MP3 files are shared between equal URLs.
+   */
   url: string;
-  /** Where the same item differs by market (shop products): part of the cache key. */
+  /** Where the same item differs by market (shop products): also part of the cache key. */
   region?: string;
 }
 
@@ -46,7 +49,7 @@ export interface Extractor {
   resolve?(call: ResolveCall): Promise<URL>;
   /**
    * Gets the item. Every number in the result comes from the node that bears the requested id.
-   * @throws GatewayError with the code of what the platform said; see `core/errors.ts`.
+   * @throws GatewayError with the code of what the platform said: those of `extractor` in `core/plugin-failure.ts`, no others.
    */
   extract(call: ExtractCall): Promise<Extraction>;
   /**

@@ -16,6 +16,10 @@ export type ContributionKind = 'extractor' | 'image' | 'audio' | 'text' | 'ident
 export type Need = 'browser' | 'ffmpeg';
 
 /**
+ * What a contribution may throw: a GatewayError of the codes that `core/plugin-failure.ts` lists for its kind. Anything else that
+ * a plugin throws is logged under its entry and becomes `upstream_changed`. Values of the entry's options are struck out of
+ * what clients read, so a message need not be free of them, but should be.
+ *
  * A module that knows one platform or one vendor's format. It is a plain object: `setup` gets everything the plugin may
  * use, and nothing of the container, the web server or the process.
  */

@@ -83,7 +83,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     // Somebody else may have stored it between the question and now.
     if (await statOf(item)) return undefined;
     if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
-    const source = await host.call(entry, signal, async (callSignal) => {
+    const source = await host.call('extractor', entry, signal, async (callSignal) => {
       if (!contribution.resolveAudio) {
         throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
       }

@@ -19,8 +19,8 @@ import { parseLinkText } from './link-text.js';
 import type { CacheUse, ExtractRequest, ExtractResult } from './requests.js';
 import { createResultCache, type Kept } from './result-cache.js';
 
-/** Changes whenever what a cached result holds changes its meaning. */
-const CACHE_VERSION = 1;
+/** Changes whenever what a cached result holds, or what its key says, changes its meaning. */
+const CACHE_VERSION = 2;
 /** A short link may lead to another one; a third is a loop or a trick. */
 const MAX_SHORT_LINKS = 2;
 const SHORT_LINK_MS = 86_400_000;
@@ -94,11 +94,12 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
 
   async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
     const { contribution } = extractor;
-    const key = `${contribution.platform}:${link.id}`;
+    // Not by its code: the same code may stand on several paths and hosts, and lead to another item on each.
+    const key = `${contribution.platform}:${link.url}`;
     let leadsTo = walked.get(key);
     if (leadsTo === undefined) {
       leadsTo = await walks.join(key, signal, (walkSignal) =>
-        host.call(extractor.entry, walkSignal, async (callSignal) => {
+        host.call('extractor', extractor.entry, walkSignal, async (callSignal) => {
           if (!contribution.resolve)
             throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
           return (await contribution.resolve({ link, signal: callSignal })).href;
@@ -144,9 +145,13 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
-      return await host.call(entry, signal, async (callSignal) =>
+      const { hideOptions } = host.terms(entry);
+      const extraction = await host.call('extractor', entry, signal, async (callSignal) =>
         checkExtraction(await contribution.extract({ ...call, link, signal: callSignal })),
       );
+      if (!extraction.limitations) return extraction;
+      // Clients read these as well as messages of errors.
+      return { ...extraction, limitations: extraction.limitations.map(hideOptions) };
     } catch (error) {
       throw isGatewayError(error) ? error.with({ platform }) : error;
     }
@@ -251,10 +256,14 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   };
 }
 
-/** Everything that changes the result is in the key, and nothing else: callers' tracking parameters are not. */
+/**
+ * Everything that changes the result is in the key, and nothing else: callers' tracking parameters are not. The canonical
+ * URL rather than the id names the item: it holds what a link grants access by, so that a link without that never gets
+ * what one with it was given. Cached results, shared extractions, jobs and batches all go by this key.
+ */
 function cacheKey({ extractor, link }: Target, extract: ExtractOptions): string {
   const { platform, background } = extractor.contribution;
-  const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.id}:${link.region ?? ''}`;
+  const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.url} ${link.region ?? ''}`;
   return background ? `${item}:${extract.clipReviewLimit}:${extract.clipSort}:${extract.includeEmptyReviews}` : item;
 }
 

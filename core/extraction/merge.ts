@@ -154,12 +154,12 @@ function mergeCommon(parts: readonly FittedPart[], sources: Record<string, strin
 /** Members of one author from several parts, where nothing says that they are two persons. */
 function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, string>): Common['author'] {
   const members = Object.keys(AuthorSchema.properties) as (keyof typeof AuthorSchema.properties)[];
-  let author: NonNullable<Common['author']> | undefined;
+  let author: Author | undefined;
   for (const part of parts) {
     const other = part.common.author;
     if (!other) continue;
-    const known: NonNullable<Common['author']> = author ?? {};
-    if (differ(known.id, other.id) || (!(known.id && other.id) && differ(known.username, other.username))) continue;
+    const known: Author = author ?? {};
+    if (areTwo(known, other)) continue;
     for (const member of members) {
       if (known[member] === undefined && other[member] !== undefined) {
         Object.assign(known, { [member]: other[member] });
@@ -171,8 +171,13 @@ function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, strin
   return author;
 }
 
-function differ(one: string | undefined, other: string | undefined): boolean {
-  return one !== undefined && other !== undefined && one.toLowerCase() !== other.toLowerCase();
+type Author = NonNullable<Common['author']>;
+
+/** By their ids where both have one: those are opaque, and letters of either case are different ones in them. Else by their user names. */
+function areTwo(one: Author, other: Author): boolean {
+  if (one.id !== undefined && other.id !== undefined) return one.id !== other.id;
+  if (one.username === undefined || other.username === undefined) return false;
+  return one.username.toLowerCase() !== other.username.toLowerCase();
 }
 
 function mergeMetrics(

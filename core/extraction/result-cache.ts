@@ -42,8 +42,12 @@ export interface ResultCacheOptions {
 export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): ResultCache {
   const memory = new LRUCache<string, Kept>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
   const refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
+  /** When items were withdrawn, in milliseconds since 1970: what was fetched before is not shown again, wherever it comes from. */
+  const withdrawn = new LRUCache<string, number>({ max: 10_000 });
 
   const age = (kept: Kept) => clock.now() - kept.fetchedAt;
+  const isWithdrawn = (key: string, { fetchedAt }: Kept) =>
+    fetchedAt <= (withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
   const isFresh = (kept: Kept) => age(kept) < (kept.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
 
   /** The shared cache is asked only where memory has nothing fresh: another process may have fetched since. */
@@ -51,7 +55,8 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
     const remembered = memory.get(key);
     if (remembered && isFresh(remembered)) return remembered;
     const stored = await cache.get<Kept>(key);
-    if (!stored || (remembered && remembered.fetchedAt >= stored.fetchedAt)) return remembered;
+    if (!stored || isWithdrawn(key, stored)) return remembered;
+    if (remembered && remembered.fetchedAt >= stored.fetchedAt) return remembered;
     memory.set(key, stored);
     return stored;
   }
@@ -85,12 +90,17 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
     adopt(key, kept) {
       const remembered = memory.get(key);
       if (remembered?.fetchedAt === kept.fetchedAt) return remembered;
+      if (isWithdrawn(key, kept)) return kept;
+      // Another process has found it since it was refused here.
+      const refusal = refusals.get(key);
+      if (refusal && kept.fetchedAt > refusal.until - BRIEF_MS) refusals.delete(key);
       if (isFresh(kept) && (!remembered || remembered.fetchedAt < kept.fetchedAt)) memory.set(key, kept);
       return kept;
     },
     keepRefusal(key, error) {
       if (isDefinitiveCode(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
       if (!WITHDRAWN.has(error.code)) return;
+      withdrawn.set(key, clock.now());
       memory.delete(key);
       void cache.delete(key);
     },

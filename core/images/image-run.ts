@@ -53,9 +53,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const { model, prompt, size, place } = order;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
+    // The entry may be gone before its picture is stored.
+    const { hideOptions } = host.terms(provider.entry);
     const inputs = await references.load(await referenceFiles.load(order.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
-      host.call(provider.entry, signal, async (callSignal) =>
+      host.call('image', provider.entry, signal, async (callSignal) =>
         checkGenerated(
           await provider.contribution.generate({
             model,
@@ -72,7 +74,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const { format, quality } = outputOf(order.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(place, { raw, fit }, signal);
-    return { image, ...(usage && { usage }), ...(warnings && { warnings }) };
+    return { image, ...(usage && { usage }), ...(warnings && { warnings: warnings.map(hideOptions) }) };
   }
 
   return async (order, { id, attempts }, signal) => {

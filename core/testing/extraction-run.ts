@@ -5,6 +5,7 @@ import { EXTRACT_DEFAULTS, type Extraction, type LinkRef } from '../contracts/ex
 import type { Clock, HttpClient } from '../contracts/services.js';
 import { type GatewayError, isGatewayError } from '../errors.js';
 import { checkDocument } from '../extraction/check-document.js';
+import { CONTRIBUTION_CODES } from '../plugin-failure.js';
 import type { ExtractorDefinition, Sample } from './extractor-definition.js';
 import { type Exchange, pluginFolder, readFixture } from './fixtures.js';
 import { show } from './matchers.js';
@@ -64,6 +65,9 @@ export function exchangesOf(definition: ExtractorDefinition, sample: Sample): Ex
 
 /** The GatewayError a run ended with; any other error fails the check. */
 export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
+  if (isGatewayError(run.error) && !CONTRIBUTION_CODES.extractor.has(run.error.code)) {
+    throw new assert.AssertionError({ message: `threw ${run.error.code}, which is no code of an extractor` });
+  }
   if (run.error === undefined || isGatewayError(run.error)) return run.error;
   throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(run.error)}` });
 }

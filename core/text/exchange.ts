@@ -47,6 +47,10 @@ export interface ExchangeOptions {
   stream: boolean;
   /** Asks the upstream; the signal also aborts while the body flows. Throws what a caller may be told. */
   ask(signal: AbortSignal): Promise<TextReply>;
+  /** What a caller may be told where the body of a reply threw this. */
+  failureOf(thrown: unknown, signal: AbortSignal): unknown;
+  /** Strikes out of a text of the upstream what no caller may read. */
+  hideOptions(text: string): string;
   /** Understands the events of a reply. */
   readerOf(reply: TextReply): EventReader;
   /** Whether it is of the responses route. */
@@ -146,7 +150,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #open(reply: TextReply): void {
     // Given up meanwhile; what it was sent with has been aborted.
     if (this.#isOver) return;
-    const body = new PacedBody(reply.body);
+    const { failureOf } = this.#options;
+    const body = new PacedBody(reply.body, (thrown) => failureOf(thrown, this.#flow.signal));
     this.#reply = reply;
     this.#body = body;
     this.#hear();
@@ -265,7 +270,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
-    return { modelText: this.#options.modelText, plainWords };
+    const { modelText, hideOptions } = this.#options;
+    return { modelText, plainWords: (words) => hideOptions(plainWords(words)) };
   }
 
   #answerOf({ status, headers }: TextReply, body: TextAnswer['body']): TextAnswer {

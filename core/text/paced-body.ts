@@ -21,9 +21,12 @@ export class PacedBody {
   #failure: { error: unknown } | undefined;
   #isAsked = false;
   #isClosed = false;
+  readonly #failureOf: (thrown: unknown) => unknown;
 
-  constructor(body: AsyncIterable<Uint8Array>) {
+  /** @param failureOf What the reader is told where the body threw this. */
+  constructor(body: AsyncIterable<Uint8Array>, failureOf: (thrown: unknown) => unknown) {
     this.#iterator = body[Symbol.asyncIterator]();
+    this.#failureOf = failureOf;
   }
 
   /** Asks for the next bytes. To be called again once the reader was called. */
@@ -37,7 +40,12 @@ export class PacedBody {
       this.#reader = reader;
       if (this.#isAsked) return;
       this.#isAsked = true;
-      this.#iterator.next().then(this.#take, this.#fail);
+      try {
+        this.#iterator.next().then(this.#take, this.#fail);
+      } catch (error) {
+        // An iterator of a plugin need not be a generator.
+        this.#fail(error);
+      }
     }
   }
 
@@ -71,13 +79,17 @@ export class PacedBody {
 
   readonly #take = (result: IteratorResult<Uint8Array>): void => {
     this.#isAsked = false;
+    if (!result?.done && !(result?.value instanceof Uint8Array)) {
+      this.#fail(new TypeError('the body of a reply gave something else than bytes'));
+      return;
+    }
     const reader = this.#reader;
     this.#reader = undefined;
     if (reader) give(result, reader);
     else this.#arrived = result;
   };
 
-  readonly #fail = (error: unknown): void => this.fail(error);
+  readonly #fail = (error: unknown): void => this.fail(this.#failureOf(error));
 }
 
 function give({ done, value }: IteratorResult<Uint8Array>, reader: BodyReader): void {

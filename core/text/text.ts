@@ -8,8 +8,8 @@ import type {
   TextReply,
   TextRoute,
 } from '../contracts/text-provider.js';
-import { GatewayError } from '../errors.js';
-import type { PluginHost } from '../plugin-host.js';
+import { GatewayError, isGatewayError } from '../errors.js';
+import type { EntryTerms, PluginHost } from '../plugin-host.js';
 import type { Registry } from '../registry.js';
 import { modelSpan, usageAttributes } from '../services/model-span.js';
 import { openSpan } from '../services/work-scope.js';
@@ -230,11 +230,13 @@ export function createTexts(parts: TextsParts): ClosableTexts {
         if (!asked) throw new Error('a request is asked once');
         try {
           const ask = () => provider.send({ ...asked, signal: flow });
-          return await (opened ? opened.run(ask) : ask());
+          return checkReply(await (opened ? opened.run(ask) : ask()));
         } catch (error) {
-          throw terms.failureOf(error);
+          throw terms.failureOf('text', error, flow);
         }
       },
+      failureOf: bodyFailures(terms),
+      hideOptions: terms.hideOptions,
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
@@ -273,11 +275,13 @@ export function createTexts(parts: TextsParts): ClosableTexts {
           const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
           if (!reply) throw new Error('a provider lost a method');
           if (action === 'delete') await responses?.forget(responseId, accountId);
-          return reply;
+          return checkReply(reply);
         } catch (error) {
-          throw terms.failureOf(error);
+          throw terms.failureOf('text', error, flow);
         }
       },
+      failureOf: bodyFailures(terms),
+      hideOptions: terms.hideOptions,
       readerOf: () =>
         readerFor('responses', { requestId, dropUsage: false, model, resumed: responseId, onResponseId: () => {} }),
       isResponse: true,
@@ -338,6 +342,22 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
     close: () => tokens.close(),
   };
+}
+
+/** @throws Error where a plugin did not keep to its contract; no caller reads it. */
+function checkReply(reply: TextReply): TextReply {
+  const { status, headers, body } = reply ?? {};
+  if (!(status >= 200 && status <= 299)) throw new Error('the status of a reply must be one of 200 to 299');
+  if (typeof headers !== 'object' || headers === null) throw new Error('the headers of a reply must be an object');
+  if (typeof body?.[Symbol.asyncIterator] !== 'function')
+    throw new Error('the body of a reply must be an async iterable');
+  return reply;
+}
+
+/** A connection that breaks is no fault of the plugin's: only errors that claim to be the gateway's are looked at. */
+function bodyFailures({ failureOf }: Pick<EntryTerms, 'failureOf'>) {
+  return (thrown: unknown, signal: AbortSignal) =>
+    isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
 }
 
 function does({ tasks = [] }: TextProvider, task: ResponsesTask | undefined): boolean {

@@ -175,7 +175,8 @@ export interface ErrorContext {
 
 /** Anything thrown, as the error that the client is told. What nobody foresaw becomes `internal_error`. */
 export function toGatewayError(error: unknown): GatewayError {
-  if (isGatewayError(error)) return error;
+  // Another copy of the package may know codes that this one does not.
+  if (isGatewayError(error) && Object.hasOwn(ERROR_CLASSES, error.code)) return error;
   return new GatewayError('internal_error', 'The gateway failed. The request id names this failure in its log.', {
     cause: error,
   });

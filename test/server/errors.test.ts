@@ -159,6 +159,25 @@ describe('errors over HTTP', () => {
     expect(answer.text).not.to.contain('hunter2');
   });
 
+  it('is a failure of the gateway, and logged, where an error has a code that there is not', async () => {
+    const { platforms } = app.gateway;
+    try {
+      for (const code of ['teapot', 'constructor', undefined]) {
+        const logged = app.log.length;
+        app.gateway.platforms = () => {
+          throw new GatewayError(code as 'private', 'No.');
+        };
+        const answer = await app.request('/v1/capabilities', { headers: { authorization: `Bearer ${key}` } });
+        expect([answer.status, answer.json?.error?.code], code).to.deep.equal([500, 'internal_error']);
+        const line = app.log.slice(logged).find(({ level }) => level === 'error');
+        expect(line?.fields, code).to.include({ code: 'internal_error' });
+        expect(line?.fields.error, code).to.be.an('error').with.property('message', 'No.');
+      }
+    } finally {
+      app.gateway.platforms = platforms;
+    }
+  });
+
   it('speaks RFC 9457 to a client that asks for it', async () => {
     failure = new GatewayError('removed', 'The item was removed.');
     const accept = { accept: 'application/problem+json' };

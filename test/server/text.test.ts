@@ -366,7 +366,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
       [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
       [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
       [new GatewayError('upstream_unavailable', 'Later.'), 503, '1', null],
-      [new GatewayError('insufficient_quota', 'All used.'), 429, null, 'false'],
+      [new GatewayError('upstream_unavailable', 'Never.', { retryable: false }), 503, null, 'false'],
     ] as const;
     let at = 0;
     app = await startScriptedApp(() => {

@@ -9,11 +9,13 @@ import { tonePcm } from '../../support/sounds.js';
 
 /** A way into a plugin without its deadline. */
 const host: Pick<PluginHost, 'call' | 'terms'> = {
-  call: (_entry, signal, work) => work(signal ?? new AbortController().signal),
+  call: (_kind, _entry, signal, work) => work(signal ?? new AbortController().signal),
   terms: () => ({
     timeoutMs: 1_000,
     standIn: undefined,
-    failureOf: (thrown) => (isGatewayError(thrown) ? thrown : new GatewayError('upstream_changed', 'Not understood.')),
+    hideOptions: (text) => text,
+    failureOf: (_kind, thrown) =>
+      isGatewayError(thrown) ? thrown : new GatewayError('upstream_changed', 'Not understood.'),
   }),
 };
 

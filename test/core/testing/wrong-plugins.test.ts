@@ -107,6 +107,19 @@ describe('the testing kit', () => {
       more?: Partial<ExtractorDefinition>,
     ][] = [
       ['a platform of another name', ['names its platform'], extractor(() => ({ platform: 'else' }))],
+      [
+        "a code that is the gateway's own",
+        // The first, since no sample is found.
+        ['names its platform', 'refused: replays as expected'],
+        extractor(() => ({
+          extract: async () => {
+            throw new GatewayError('insufficient_quota', 'No more today.');
+          },
+        })),
+        {
+          samples: [{ name: 'refused', fixture: 'gone', url: `${host}/item/gggggggggg`, error: 'insufficient_quota' }],
+        },
+      ],
       ['sound that cannot be had', ['names its platform'], extractor(() => ({ audio: true }))],
       [
         'a wrong id of a link',
