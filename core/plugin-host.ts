@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { configuredOriginsOf } from './configured-origins.js';
 import type { EntryScope, RootScope } from './container.js';
 import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { Contributions, Plugin } from './contracts/plugin.js';
@@ -15,7 +16,6 @@ import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import { PluginConfigError } from './plugin-config.js';
 import type { Registry } from './registry.js';
 import { createRedaction } from './services/log-redaction.js';
-import { tracedOriginsOf } from './traced-origins.js';
 import { createValidator } from './validation.js';
 
 const SETUP_MS = 10_000;
@@ -101,7 +101,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
       trustedOrigins: trustedBy(entry),
-      tracedOrigins: tracedOriginsOf(plugin, checked),
+      configuredOrigins: configuredOriginsOf(plugin, checked),
       meter: options.meter,
       lifetime: loaded.lifetime.signal,
     });
