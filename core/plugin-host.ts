@@ -11,7 +11,7 @@ import { checkContributions } from './contribution-check.js';
 import { withDeadline } from './deadline.js';
 import { checkEntry } from './entry-check.js';
 import { createEntryContext } from './entry-services.js';
-import { GatewayError, isGatewayError } from './errors.js';
+import { GatewayError, isGatewayError, withBoundedWait } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import { PluginConfigError } from './plugin-config.js';
 import type { Registry } from './registry.js';
@@ -208,7 +208,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const fresh: EntryTerms = {
         timeoutMs: loaded.entry.timeoutMs ?? DEFAULT_CALL_MS,
         standIn: loaded.plugin?.standIn ? loaded.plugin.name : undefined,
-        failureOf: (thrown) => (isGatewayError(thrown) ? thrown : notUnderstood(entry, thrown)),
+        failureOf: (thrown) => (isGatewayError(thrown) ? withBoundedWait(thrown) : notUnderstood(entry, thrown)),
       };
       terms.set(entry, fresh);
       return fresh;
