@@ -1,11 +1,12 @@
 import type { Plugin } from './contracts/plugin.js';
 
 /**
- * Origins that are told which trace a request belongs to: those of the URLs in an entry's options, which are vendors that
- * the operator chose. A platform is told nothing, nor is any host that somebody else named.
+ * Origins of the URLs in an entry's options: servers that the operator chose. The entry's own requests may go there although
+ * the address is private, and they are told which trace a request belongs to. An extractor has none: links that users name
+ * go through its client.
  */
-export function tracedOriginsOf({ provides }: Plugin, options: unknown): ReadonlySet<string> {
-  return new Set(provides.includes('extractor') ? [] : originsIn(options));
+export function configuredOriginsOf({ provides }: Plugin, options: unknown): readonly string[] {
+  return provides.includes('extractor') ? [] : [...new Set(originsIn(options))];
 }
 
 function originsIn(value: unknown): string[] {
