@@ -29,9 +29,14 @@ export interface FaceOptions {
   signal: AbortSignal;
 }
 
+/** Of an HTTP client also those that only requests to a server of the operator's may reach. */
+export interface HttpFaceOptions extends FaceOptions {
+  configuredOrigins?: readonly string[];
+}
+
 /** The shared transport; each entry gets a client of its own from it. */
 export interface HttpFaces {
-  face(options: FaceOptions): HttpClient;
+  face(options: HttpFaceOptions): HttpClient;
 }
 
 /** The shared browser, likewise. */
@@ -48,8 +53,8 @@ export interface EntryIdentity {
   uses: readonly Need[];
   timeoutMs: number;
   trustedOrigins: readonly string[];
-  /** Origins that are told which trace a request belongs to. */
-  tracedOrigins: ReadonlySet<string>;
+  /** Origins of its own servers, by the URLs in its options. */
+  configuredOrigins: readonly string[];
   /** Told of its requests. Default: nobody is. */
   meter?: Meter;
   /** Aborts when the entry is disposed. */
@@ -78,8 +83,8 @@ class EntryHttp implements HttpClient {
   readonly #entry: EntryIdentity;
 
   constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
-    const { id, meter } = entry;
-    const client = faces.face(limitsOf(entry));
+    const { id, meter, configuredOrigins } = entry;
+    const client = faces.face({ ...limitsOf(entry), configuredOrigins });
     this.#client = meter ? measureHttp(client, id, meter) : client;
     this.#entry = entry;
   }

@@ -195,6 +195,16 @@ export function isRetryable(code: ErrorCode): boolean {
   return RETRYABLE.has(code);
 }
 
+const MAX_UPSTREAM_WAIT_SECONDS = 60;
+
+/**
+ * Seconds that a client is told to wait because an upstream asked for it. An upstream may ask for days, by mistake or not; the
+ * gateway leaves it alone for a minute at the most, and that is what clients are told.
+ */
+export function boundedWait(seconds: number): number {
+  return Math.min(seconds, MAX_UPSTREAM_WAIT_SECONDS);
+}
+
 /**
  * The one error class of the gateway. `message` is safe to show to a client: it names what and which, never a secret,
  * an upstream body or an address. Whatever lies behind it travels as `cause` and is only logged.
@@ -216,7 +226,7 @@ export class GatewayError extends Error {
     if (details.param !== undefined) this.param = details.param;
     if (details.reason !== undefined) this.reason = cleanReason(details.reason);
     if (details.retryAfterSeconds !== undefined) {
-      this.retryAfterSeconds = Math.max(1, Math.ceil(details.retryAfterSeconds));
+      this.retryAfterSeconds = Math.max(1, Math.ceil(details.retryAfterSeconds) || 1);
     }
     if (details.platform !== undefined) this.platform = details.platform;
     if (details.attempts !== undefined) this.attempts = details.attempts;
@@ -249,4 +259,12 @@ function cleanReason(text: string): string {
   const flat = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
   // Cutting may part a surrogate pair, so what is cut is made well-formed after it.
   return (flat.length > REASON_LIMIT ? `${flat.slice(0, REASON_LIMIT - 1)}…` : flat).toWellFormed();
+}
+
+/** What an upstream asked for counts within the call that asked it; its caller is told how long it is left alone. */
+export function withBoundedWait(error: GatewayError): GatewayError {
+  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
+  if (retryAfterSeconds === undefined || retryAfterSeconds <= MAX_UPSTREAM_WAIT_SECONDS) return error;
+  const details = { param, reason, retryable, platform, attempts, cause };
+  return new GatewayError(code, message, { ...details, retryAfterSeconds: boundedWait(retryAfterSeconds) });
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { configuredOriginsOf } from './configured-origins.js';
 import type { EntryScope, RootScope } from './container.js';
 import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { ContributionKind, Contributions, Plugin } from './contracts/plugin.js';
@@ -10,13 +11,12 @@ import { checkContributions } from './contribution-check.js';
 import { withDeadline } from './deadline.js';
 import { checkEntry } from './entry-check.js';
 import { createEntryContext } from './entry-services.js';
-import { GatewayError, isGatewayError } from './errors.js';
+import { GatewayError, isGatewayError, withBoundedWait } from './errors.js';
 import type { PluginEntry, PluginState, PluginStatus } from './gateway.js';
 import { PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import type { Registry } from './registry.js';
 import { createRedaction } from './services/log-redaction.js';
-import { tracedOriginsOf } from './traced-origins.js';
 import { createValidator } from './validation.js';
 
 const SETUP_MS = 10_000;
@@ -112,7 +112,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
       trustedOrigins: trustedBy(entry),
-      tracedOrigins: tracedOriginsOf(plugin, checked),
+      configuredOrigins: configuredOriginsOf(plugin, checked),
       meter: options.meter,
       lifetime: loaded.lifetime.signal,
     });
@@ -134,7 +134,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const { message, ...fields } = fault;
       logger.error(message, { entry: loaded.id, ...fields });
     }
-    return error;
+    return withBoundedWait(error);
   }
 
   function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
@@ -243,7 +243,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           if (!signal?.aborted) return failureOf(loaded, kind, thrown);
           const { reason } = signal;
           if (thrown === reason && isGatewayError(reason)) return reason;
-          return readPluginFailure(kind, thrown, loaded.hideOptions).error;
+          return withBoundedWait(readPluginFailure(kind, thrown, loaded.hideOptions).error);
         },
         hideOptions: (text) => loaded.hideOptions(text),
       };

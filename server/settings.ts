@@ -216,7 +216,8 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'TRUSTED_ORIGINS',
     default: 'none',
-    description: 'Origins, separated by commas, that plugins may reach although their addresses are private.',
+    description:
+      'Further origins, separated by commas, that plugins may reach although their addresses are private: links that users send may lead there too. An upstream or issuer that a setting names needs no entry.',
     read: (text) => ({ trustedOrigins: list(text).map(origin) }),
   },
   {

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../contracts/services.js';
-import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../errors.js';
+import { boundedWait, GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../errors.js';
 import { inSpan } from '../services/work-scope.js';
 import type { Outcome, Rung } from './ladder.js';
 
@@ -65,6 +65,9 @@ async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Pro
   } finally {
     timer.abort();
     signal.removeEventListener('abort', stop);
+  }
+  if (outcome.kind === 'transient' && outcome.retryAfterSeconds !== undefined) {
+    outcome = { ...outcome, retryAfterSeconds: boundedWait(outcome.retryAfterSeconds) };
   }
   const ms = Math.round(clock.monotonic() - start);
   if (outcome.kind === 'transient') {

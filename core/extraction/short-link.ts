@@ -1,5 +1,5 @@
 import type { HttpClient, HttpStream } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { boundedWait, GatewayError } from '../errors.js';
 import { discard } from '../services/http-redirect.js';
 import { retryAfterSeconds } from '../services/upstream-refusal.js';
 
@@ -32,8 +32,9 @@ export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
     const { status, headers } = await ask(url, walk);
     if (status === 404 || status === 410) throw dead(`HTTP ${status}`);
     if (status === 429) {
+      const asked = retryAfterSeconds({ headers });
       throw new GatewayError('upstream_rate_limited', 'The source limits how often it is asked.', {
-        retryAfterSeconds: retryAfterSeconds({ headers }),
+        retryAfterSeconds: asked === undefined ? undefined : boundedWait(asked),
       });
     }
     if (status >= 500)

@@ -1,7 +1,7 @@
 import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
 import type { UpstreamState } from '../contracts/meter.js';
 import type { Clock } from '../contracts/services.js';
-import { GatewayError } from '../errors.js';
+import { boundedWait, GatewayError, withBoundedWait } from '../errors.js';
 import { createRetryBudget } from './retry-budget.js';
 import { createWeightedTurns } from './weighted-turns.js';
 import { inSpan } from './work-scope.js';
@@ -74,7 +74,7 @@ const MIN_TRIES = 3;
 const FAILURES_BEFORE_REST = 10;
 const REST_MS = 10_000;
 const LONGEST_REST = 6;
-const LONGEST_LIMIT_MS = 60_000;
+const LONGEST_LIMIT_MS = boundedWait(Number.POSITIVE_INFINITY) * 1000;
 const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
 
 interface Circuit<Upstream> {
@@ -178,7 +178,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         delays = delays.next(undefined);
       }
     }
-    throw last ?? resting(restMs);
+    throw last ? withBoundedWait(last) : resting(restMs);
   }
 
   function states(): UpstreamState[] {
@@ -215,12 +215,12 @@ function soonestOf<Upstream>(
 
 function limited(waitMs: number): GatewayError {
   return new GatewayError('upstream_rate_limited', 'The upstream takes no further request for now.', {
-    retryAfterSeconds: waitMs / 1000,
+    retryAfterSeconds: boundedWait(waitMs / 1000),
   });
 }
 
 function resting(restMs: number): GatewayError {
   return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
-    retryAfterSeconds: restMs / 1000,
+    retryAfterSeconds: boundedWait(restMs / 1000),
   });
 }

@@ -15,6 +15,8 @@ import type { RequestLife } from './request-life.js';
 export interface Exchange {
   request: HttpRequest;
   limits: { maxBytes?: number; trustedOrigins?: readonly string[] };
+  /** Trusted as long as a request stays at the origin of its URL. */
+  ownOrigins: readonly string[];
   life: RequestLife;
   guard: AddressGuard;
   /** At once where they are open. */
@@ -34,8 +36,12 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   if (!url) throw new GatewayError('upstream_refused', 'What was to be fetched is not a URL.', { retryable: false });
 
   let hop: Hop = { url, method, headers: requestFields(request.headers), body };
+  let isAtHome = true;
   for (let redirects = 0; ; redirects++) {
-    const received = await dispatch(hop, exchange, cap);
+    // A redirect to another origin, or back from one, is not the operator's choice.
+    isAtHome &&= hop.url.origin === url.origin;
+    const trustedOrigins = isAtHome ? exchange.ownOrigins : limits.trustedOrigins;
+    const received = await dispatch(hop, exchange, trustedOrigins, cap);
     const headers = responseFields(received.headers);
     const next = maxRedirects > 0 ? nextHop(hop, received.status, headers.location) : undefined;
     if (!next) return openAnswer({ hop, received, headers, maxBytes: cap });
@@ -45,8 +51,13 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   }
 }
 
-function dispatch(hop: Hop, { limits, life, guard, open }: Exchange, maxBytes: number): Promise<Received> {
-  const { origin, path, way } = destinationOf(hop.url, guard, limits.trustedOrigins);
+function dispatch(
+  hop: Hop,
+  { life, guard, open }: Exchange,
+  trustedOrigins: readonly string[] | undefined,
+  maxBytes: number,
+): Promise<Received> {
+  const { origin, path, way } = destinationOf(hop.url, guard, trustedOrigins);
   const request = { origin, path, method: hop.method, ...contentOf(hop) };
   const send = (dispatchers: EgressDispatchers) => receive(dispatchers[way], request, { life, maxBytes });
   const opened = open();

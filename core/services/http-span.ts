@@ -5,7 +5,7 @@ export interface Sender {
   /** Of the entry that asks. */
   id: string;
   /** Origins that are told which trace the request belongs to. */
-  tracedOrigins: ReadonlySet<string>;
+  configuredOrigins: readonly string[];
 }
 
 /**
@@ -14,7 +14,7 @@ export interface Sender {
  */
 export function sendInSpan<Answer extends { status: number }>(
   request: HttpRequest,
-  { id, tracedOrigins }: Sender,
+  { id, configuredOrigins }: Sender,
   send: (request: HttpRequest) => Promise<Answer>,
 ): Promise<Answer> {
   // Nothing is made for what nobody traces.
@@ -26,7 +26,7 @@ export function sendInSpan<Answer extends { status: number }>(
     span.rename(method);
     span.set({ 'http.request.method': method, 'mediagate.entry': id, ...(url && addressOf(url)) });
     // Never along a redirect, whose target nobody configured.
-    const isTold = url !== null && !request.maxRedirects && tracedOrigins.has(url.origin);
+    const isTold = url !== null && !request.maxRedirects && configuredOrigins.includes(url.origin);
     const answer = await send(
       isTold ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request,
     );

@@ -22,6 +22,8 @@ export interface HttpFaceLimits {
   maxBytes?: number;
   /** Origins that the guard lets this client reach although they are private. Default: none. */
   trustedOrigins?: readonly string[];
+  /** The same for a request's own URL alone: no redirect from elsewhere leads there. Default: none. */
+  configuredOrigins?: readonly string[];
   /** Ends every request of the client. */
   signal?: AbortSignal;
 }
@@ -51,13 +53,20 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
   return {
     face(limits) {
       const lives = new RequestLives(limits.signal ? [limits.signal, closing.signal] : [closing.signal]);
+      const exchange = {
+        limits,
+        // Made once: what the guard said of a URL is kept for the list that it was asked with.
+        ownOrigins: [...(limits.trustedOrigins ?? []), ...(limits.configuredOrigins ?? [])],
+        guard,
+        open,
+      };
       const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
         new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, lives });
       return {
         async request(request) {
           const life = start(request);
           try {
-            return await readResponse(await sendRequest({ request, limits, life, guard, open }));
+            return await readResponse(await sendRequest({ ...exchange, request, life }));
           } catch (error) {
             throw httpFailure(error, life);
           } finally {
@@ -75,7 +84,7 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
             life.finish();
             throw failure;
           };
-          return sendRequest({ request, limits, life, guard, open }).then(opened, failed);
+          return sendRequest({ ...exchange, request, life }).then(opened, failed);
         },
       };
     },

@@ -14,6 +14,9 @@ export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'her
 /** A proxy before the upstream gave up waiting: the work may well be done. */
 const ANSWER_LOST = new Set([504, 524]);
 
+/** The remedy, wherever the address guard refuses a server of the operator's. */
+export const TRUST = 'An operator who wants it reached names its origin in TRUSTED_ORIGINS.';
+
 const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 
 /** Whether the status alone says that the request is the caller's to change. */
@@ -43,7 +46,7 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
 function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
   if (signal.aborted || !isGatewayError(error)) return error;
   if (error.code === 'upstream_refused') {
-    const message = 'The address of the upstream is not allowed.';
+    const message = `The address of the upstream is refused. ${error.message} ${TRUST}`;
     const refused = new GatewayError('upstream_unavailable', message, { retryable: false, cause: error });
     return new TryFailure(refused, { again: 'elsewhere', counts: true });
   }

@@ -60,10 +60,10 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
  */
 export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>, now = Date.now()): number | undefined {
   const milliseconds = headers['retry-after-ms'];
-  if (milliseconds !== undefined && /^\d{1,9}(?:\.\d+)?$/.test(milliseconds)) return Number(milliseconds) / 1000;
+  if (milliseconds !== undefined && /^\d{1,15}(?:\.\d+)?$/.test(milliseconds)) return Number(milliseconds) / 1000;
   const text = headers['retry-after'];
   if (text === undefined) return undefined;
-  const seconds = /^\d{1,9}$/.test(text.trim()) ? Number(text) : (Date.parse(text) - now) / 1000;
+  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - now) / 1000;
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 

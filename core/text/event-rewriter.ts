@@ -4,6 +4,10 @@ import { createEventSplitter } from './event-splitter.js';
 import { rewordFailure, type Wording } from './told-failure.js';
 
 const LF = 0x0a;
+/** Bytes in a row of comments, blank lines and events that say nothing. A comment each second makes less of them in an hour. */
+const MAX_SILENT_BYTES = 256 * 1024;
+/** Events of one stream. The longest answers have an event for each token. */
+const MAX_EVENTS = 1_000_000;
 
 /**
  * Passes whole events on as they come: byte for byte, but for the name of the model, what the reader drops, and names in what
@@ -12,7 +16,7 @@ const LF = 0x0a;
 export interface EventRewriter {
   /**
    * @returns What can go on now; undefined where that is nothing.
-   * @throws RangeError where an event is longer than 32 MiB.
+   * @throws RangeError where an event is longer than 32 MiB, or the upstream sends on and on without saying anything.
    */
   push(chunk: Uint8Array): Buffer | undefined;
   /** The same for an event that the body ended in without the blank line that it should have; undefined where it is cut off. */
@@ -26,6 +30,8 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
   /** What goes on as it is, and is not among the pieces yet. */
   let run: { bytes: Buffer; start: number; end: number } | undefined;
   let first = true;
+  let silentBytes = 0;
+  let events = 0;
 
   function endRun(): void {
     if (run) pieces.push(run.bytes.subarray(run.start, run.end));
@@ -47,6 +53,7 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
       if (bytes.subarray(start, start + 3).equals(BYTE_ORDER_MARK)) from += 3;
     }
     const data = findData(bytes, from, end, splitter.sawCarriageReturn);
+    countSilence(data.lines > 0 && data.end > data.start ? 0 : end - start);
     if (data.lines > 1) {
       visitLines(bytes, from, end);
       return;
@@ -59,6 +66,13 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
       const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), wording);
       passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
     }
+  }
+
+  function countSilence(bytes: number): void {
+    silentBytes = bytes === 0 ? 0 : silentBytes + bytes;
+    events += 1;
+    if (silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream goes on without an event');
+    if (events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
   }
 
   /** Passes the event with other bytes in the place of some. */

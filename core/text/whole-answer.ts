@@ -2,9 +2,12 @@ import type { Usage } from '../contracts/media.js';
 import { GatewayError } from '../errors.js';
 import { isText, readValue, walkMembers } from './json-walk.js';
 import { readUsage } from './reported-usage.js';
-import { NO_TEXT, sampleTexts, type TextSample } from './text-sample.js';
+import { NO_TEXT, sampleBytes, sampleTexts, type TextSample } from './text-sample.js';
 import { rewordFailure, type Wording } from './told-failure.js';
 
+/** An answer with more is not taken apart to find what is said in it: that would hold up everybody else. */
+const MAX_VALUES = 100_000;
+const COMMA = 0x2c;
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
@@ -77,6 +80,7 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
 }
 
 function saidIn(bytes: Buffer): TextSample {
+  if (hasManyValues(bytes)) return sampleBytes([bytes]);
   try {
     const { choices, output } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
     return sampleTexts([choices, output]);
@@ -84,4 +88,11 @@ function saidIn(bytes: Buffer): TextSample {
     // Only where objects end was looked at before.
     return NO_TEXT;
   }
+}
+
+function hasManyValues(bytes: Buffer): boolean {
+  if (bytes.length <= MAX_VALUES) return false;
+  let values = 0;
+  for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values += 1;
+  return values > MAX_VALUES;
 }

@@ -40,7 +40,7 @@ export function createVoiceChange(ffmpeg: SoundFilters) {
     }
     const filters = filtersOf(voice);
     const samples = ffmpeg.samples({ sound, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
-    return { body: await begun(samples), format: 'pcm', ignored: Object.keys(options) };
+    return { body: await begun(samples, failTooShort), format: 'pcm', ignored: Object.keys(options) };
   };
 }
 
@@ -51,6 +51,13 @@ async function isTooLong(sound: SoundFile, ffmpeg: SoundFilters, signal: AbortSi
   const samples = ffmpeg.samples({ sound, filters: 'anull', rate: COUNTING_RATE, maxSeconds: MAX_SECONDS + 1, signal });
   for await (const chunk of samples) bytes += chunk.length;
   return bytes > MAX_SECONDS * COUNTING_RATE * BYTES_PER_SAMPLE;
+}
+
+/** The filters need some samples to begin with. */
+function failTooShort(): never {
+  throw new GatewayError('invalid_value', 'The sound is too short to change its voice: send at least 0.1 seconds.', {
+    param: 'audio',
+  });
 }
 
 function voiceOf(name: string): Voice {

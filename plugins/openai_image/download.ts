@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError, type PluginContext } from 'mediagate';
+import { GatewayError, isGatewayError, type PluginContext, TRUST } from 'mediagate';
 import type { Options, Upstream } from './upstream.js';
 
 /** Largest image taken from an upstream, in bytes. */
@@ -9,7 +9,7 @@ const MAX_REDIRECTS = 3;
 const PAUSES = [250, 1_000];
 
 export interface Download {
-  context: Pick<PluginContext<Options>, 'http' | 'clock'>;
+  context: Pick<PluginContext<Options>, 'http' | 'clock' | 'options'>;
   /** As the upstream gave it. */
   url: string;
   upstream: Upstream;
@@ -26,7 +26,10 @@ export async function downloadImage(download: Download): Promise<Uint8Array> {
   const { context, upstream, signal, end } = download;
   const url = URL.parse(download.url);
   // No credentials go there, and the guard looks at the address; an upstream without TLS may serve its own files so.
-  if (url?.protocol !== 'https:' && url?.origin !== new URL(upstream.url).origin) {
+  const isOwn = url?.origin === new URL(upstream.url).origin;
+  // What the operator trusts as another upstream is not this one's to name.
+  const isOthers = context.options.upstreams.some((other) => new URL(other.url).origin === url?.origin);
+  if (!url || (!isOwn && (url.protocol !== 'https:' || isOthers))) {
     throw new GatewayError('upstream_changed', 'The upstream laid its image where it is not fetched from.');
   }
   for (let tries = 0; ; tries++) {
@@ -50,7 +53,12 @@ async function fetchOnce(url: URL, { context, signal, end }: Download): Promise<
     if (status === 200) return body;
     return new GatewayError('upstream_error', `The image of the upstream could not be fetched (status ${status}).`);
   } catch (error) {
-    if (signal.aborted || !isGatewayError(error) || !error.retryable) throw error;
+    if (signal.aborted || !isGatewayError(error)) throw error;
+    if (error.code === 'upstream_refused') {
+      const message = `The image of the upstream lies at an address that is refused. ${error.message} ${TRUST}`;
+      throw new GatewayError('upstream_refused', message, { retryable: false, cause: error });
+    }
+    if (!error.retryable) throw error;
     return error;
   }
 }

@@ -35,9 +35,8 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
     }
     const [issuer, oidc] = await Promise.all([identity.issuer(), import('openid-client')]);
     const url = new URL(issuer.issuer);
-    // Where a stand-in serves is known here; another private address has to be one that the operator trusts.
-    const trustedOrigins = issuer.knownAs ? [url.origin] : [];
-    const http = gateway.httpClient({ timeoutMs: TIMEOUT_MS, trustedOrigins });
+    // The operator named the issuer. Endpoints that its metadata place elsewhere pass the guard.
+    const http = gateway.httpClient({ timeoutMs: TIMEOUT_MS, trustedOrigins: [url.origin] });
     const configuration = await oidc.discovery(
       url,
       issuer.clientId,

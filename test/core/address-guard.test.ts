@@ -152,6 +152,33 @@ describe('address guard', () => {
       expect(refusal(() => guard.checkUrl(url))?.code).to.equal('upstream_refused');
     });
 
+    it('cover one port and one scheme of their host, whoever names them', () => {
+      const named = ['http://10.0.0.5:8080', 'https://vendor.example:8443', 'http://box.lan'];
+      const others = [
+        'http://10.0.0.5:8081/',
+        'http://10.0.0.5/',
+        'https://10.0.0.5:8080/',
+        'http://10.0.0.6:8080/',
+        'https://vendor.example:8444/',
+        'http://vendor.example:8443/',
+        'https://a.vendor.example:8443/',
+        'https://box.lan/',
+        'http://box.lan:8080/',
+        'http://box.lan.local/',
+      ];
+      const own = createAddressGuard({ trustedOrigins: named });
+      for (const text of others) {
+        const url = new URL(text);
+        expect([own.isTrusted(url), guard.isTrusted(url, named)], text).to.deep.equal([false, false]);
+        expect(refusal(() => own.checkUrl(url))?.code, text).to.equal('upstream_refused');
+        expect(refusal(() => guard.checkUrl(url, named))?.code, text).to.equal('upstream_refused');
+      }
+      for (const text of ['http://10.0.0.5:8080/v1', 'https://vendor.example:8443/v1', 'http://box.lan:80/']) {
+        guard.checkUrl(new URL(text), named);
+        expect(guard.isTrusted(new URL(text), named), text).to.equal(true);
+      }
+    });
+
     it('excuse neither user info nor other schemes', () => {
       const loose = createAddressGuard({ trustedOrigins: ['ftp://127.0.0.1', 'http://127.0.0.1'] });
       expect(refusal(() => loose.checkUrl(new URL('ftp://127.0.0.1/')))?.code).to.equal('upstream_refused');

@@ -1,6 +1,14 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { createFailOver, GatewayError, neverSent, systemClock, type TryConsequence, TryFailure } from 'mediagate';
+import {
+  createFailOver,
+  GatewayError,
+  neverSent,
+  retryAfterSeconds,
+  systemClock,
+  type TryConsequence,
+  TryFailure,
+} from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
 import { rejection } from '../support/rejection.js';
 
@@ -158,6 +166,119 @@ describe('failing over', () => {
     ]);
     expect(answers).to.deep.equal(['done', 'upstream_unavailable']);
     expect(await run(async () => 'done')).to.equal('done');
+  });
+
+  it('leaves an upstream alone for ever longer while it keeps failing, up to six times as long, and then anew', async () => {
+    const restMs = 10_000;
+    const failOver = await createFailOver({ upstreams: ['a'], clock: systemClock, restMs });
+    mock.timers.enable({ apis: ['Date'], now: Date.now() });
+    let isWell = false;
+    let calls = 0;
+    const run = () =>
+      failOver
+        .run({
+          budgetMs: 60_000,
+          signal,
+          async work() {
+            calls += 1;
+            if (!isWell) throw failure('nowhere');
+          },
+        })
+        .catch(() => undefined);
+    const failTen = async () => {
+      for (let count = 0; count < 10; count++) await run();
+    };
+    /** Milliseconds, to the second, after which it is asked again. */
+    const restOf = async () => {
+      const before = calls;
+      for (let ms = 0; ms <= 10 * restMs; ms += 1_000) {
+        await run();
+        if (calls > before) return ms;
+        mock.timers.tick(1_000);
+      }
+      return Number.POSITIVE_INFINITY;
+    };
+    await failTen();
+    expect([await restOf(), await restOf(), await restOf(), await restOf(), await restOf()]).to.deep.equal([
+      10_000, 20_000, 40_000, 60_000, 60_000,
+    ]);
+    isWell = true;
+    await restOf();
+    isWell = false;
+    await failTen();
+    expect(await restOf(), 'after a success').to.equal(10_000);
+  });
+
+  it('leaves an upstream alone for a minute at the most, whatever it asks for', async () => {
+    for (const [asked, told] of [
+      [30, 30],
+      [60, 60],
+      [61, 60],
+      [86_400, 60],
+      [251_606_812_563, 60],
+      [Number.POSITIVE_INFINITY, 60],
+      [-1, 1],
+    ] as const) {
+      const clock = createManualClock();
+      const failOver = await createFailOver({ upstreams: ['a'], clock });
+      let isWell = false;
+      let calls = 0;
+      const run = () =>
+        failOver.run({
+          budgetMs: 600_000,
+          longestWaitMs: 0,
+          signal,
+          async work() {
+            calls += 1;
+            if (!isWell) throw failure('anywhere', false, asked);
+            return 'done';
+          },
+        });
+      expect(await rejection(run()), String(asked)).to.include({ retryAfterSeconds: told });
+      isWell = true;
+      if (asked > 0) {
+        expect(failOver.states()).to.deep.include({ name: 'upstreams.0', resting: true, tries: 1, failures: 1 });
+        await clock.advance(told * 1_000 - 1);
+        expect(await rejection(run()), String(asked)).to.include({
+          code: 'upstream_rate_limited',
+          retryAfterSeconds: 1,
+        });
+        expect(calls).to.equal(1);
+      }
+      await clock.advance(1_000);
+      expect(await run(), String(asked)).to.equal('done');
+    }
+  });
+
+  it('waits within a call for as long as the upstream asks', async () => {
+    const clock = createManualClock();
+    const failOver = await createFailOver({ upstreams: ['a'], clock });
+    let calls = 0;
+    const work = async () => {
+      calls += 1;
+      throw failure('anywhere', false, 3_600);
+    };
+    expect(await rejection(failOver.run({ budgetMs: 600_000, signal, work }))).to.include({ retryAfterSeconds: 60 });
+    expect(calls).to.equal(1);
+  });
+
+  it('tells how long an upstream asks to wait', () => {
+    const now = Date.parse('2026-06-15T12:00:00Z');
+    const asked = (headers: Record<string, string>) => retryAfterSeconds({ headers }, now);
+    expect(asked({})).to.equal(undefined);
+    expect(asked({ 'retry-after': '7' })).to.equal(7);
+    expect(asked({ 'retry-after': ' 7 ' })).to.equal(7);
+    expect(asked({ 'retry-after': '0' })).to.equal(0);
+    expect(asked({ 'retry-after': 'Mon, 15 Jun 2026 12:00:30 GMT' })).to.equal(30);
+    expect(asked({ 'retry-after': 'Mon, 15 Jun 2026 11:00:00 GMT' })).to.equal(0);
+    expect(asked({ 'retry-after': 'soon' })).to.equal(undefined);
+    expect(asked({ 'retry-after': 'NaN' })).to.equal(undefined);
+    expect(asked({ 'retry-after': '' })).to.equal(undefined);
+    expect(asked({ 'retry-after': '-5' }) ?? 0).to.equal(0);
+    expect(asked({ 'retry-after': '251606812563' })).to.equal(251_606_812_563);
+    expect(asked({ 'retry-after': '9'.repeat(400) })).to.equal(undefined);
+    expect(asked({ 'retry-after-ms': '1500', 'retry-after': '9' })).to.equal(1.5);
+    expect(asked({ 'retry-after-ms': 'x', 'retry-after': '9' })).to.equal(9);
   });
 
   it('knows which requests were never sent', () => {

@@ -155,6 +155,32 @@ describe('http transport', () => {
       expect(canary.connections).to.equal(0);
     });
 
+    it('lets a request go to a configured origin, but no redirect from elsewhere, nor back', async () => {
+      const asked: string[] = [];
+      const away = await origin((request, response) => {
+        asked.push(`away ${request.url}`);
+        response.writeHead(302, { location: `${home.origin}/end` }).end();
+      });
+      const home = await origin((request, response) => {
+        asked.push(`home ${request.url}`);
+        const location = { '/other': `${away.origin}/back`, '/within': '/end' }[request.url ?? ''];
+        response.writeHead(location ? 307 : 200, location ? { location } : {}).end('reached');
+      });
+      const limits = { timeoutMs: AMPLE_MS, configuredOrigins: [home.origin, away.origin] };
+      const client = transport.face(limits);
+      expect((await client.request({ url: `${home.origin}/within`, maxRedirects: 3 })).text()).to.equal('reached');
+      const other = await rejection(client.request({ url: `${home.origin}/other`, maxRedirects: 3 }));
+      expect(other).to.include({ code: 'upstream_refused' });
+      expect(asked).to.deep.equal(['home /within', 'home /end', 'home /other']);
+      // Where the operator lets all go to the other one, nobody is led back from there either.
+      const halfway = transport.face({ ...limits, trustedOrigins: [away.origin] });
+      const back = await rejection(halfway.request({ url: `${home.origin}/other`, maxRedirects: 3 }));
+      expect(back).to.include({ code: 'upstream_refused' });
+      expect(asked.slice(3)).to.deep.equal(['home /other', 'away /back']);
+      const outsider = transport.face({ timeoutMs: AMPLE_MS });
+      expect(await rejection(outsider.request({ url: home.origin }))).to.include({ code: 'upstream_refused' });
+    });
+
     it('refuses a public name with a private address, also among public ones', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const guard = createAddressGuard({ resolve: async () => ['93.184.216.34', '127.0.0.1'] });
@@ -280,6 +306,19 @@ describe('http transport', () => {
       seen.length = 0;
       await client.request({ url: `${server.origin}/302`, method: 'PUT', headers, body: 'abc', maxRedirects: 1 });
       expect(seen[1]).to.deep.equal(['PUT', 3, 'text/plain']);
+      for (const method of ['GET', 'HEAD'] as const) {
+        for (const status of [301, 302, 303, 307, 308]) {
+          seen.length = 0;
+          await client.request({ url: `${server.origin}/${status}`, method, maxRedirects: 1 });
+          expect(seen, `${method} ${status}`).to.deep.equal(Array(2).fill([method, 0, undefined]));
+        }
+      }
+      seen.length = 0;
+      await client.request({ url: `${server.origin}/303`, method: 'PUT', headers, body: 'abc', maxRedirects: 1 });
+      expect(seen[1]).to.deep.equal(['GET', 0, undefined]);
+      seen.length = 0;
+      await client.request({ url: `${server.origin}/303`, method: 'DELETE', maxRedirects: 1 });
+      expect(seen[1]).to.deep.equal(['GET', 0, undefined]);
     });
 
     it('take no credentials to another origin, not even on the way back', async () => {

@@ -22,8 +22,7 @@ describe('audio models of a running gateway', () => {
 
   /** Which plugin is ready for each audio model, and that none has failed. */
   async function plugins(environment: Record<string, string>): Promise<Record<string, string>> {
-    const TRUSTED_ORIGINS = `${upstream.origin},${vendor.origin}`;
-    gateway = await startGatewayProcess({ environment: { ...environment, TRUSTED_ORIGINS } });
+    gateway = await startGatewayProcess({ environment });
     const { stdout } = await gateway.command('plugins', '--json');
     const entries: { id: string; plugin: string; state: string; provides: string[] }[] = JSON.parse(stdout);
     expect(entries.filter(({ state }) => state === 'failed')).to.deep.equal([]);

@@ -36,7 +36,7 @@ describeOnStacks('a speech that is asked for again, of gateways that are killed'
   });
 
   async function start(): Promise<GatewayProcess> {
-    const speech = { SPEECH_UPSTREAM_URL: upstream.baseUrl, TRUSTED_ORIGINS: upstream.origin };
+    const speech = { SPEECH_UPSTREAM_URL: upstream.baseUrl };
     const node = await startGatewayProcess({ dataFolder, environment: { ...place.environment, ...speech } });
     nodes.push(node);
     return node;

@@ -30,7 +30,7 @@ describeOnStacks('responses in the background of gateways that are killed', (sta
   });
 
   async function start(): Promise<GatewayProcess> {
-    const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TRUSTED_ORIGINS: upstream.origin, ...place.environment };
+    const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, ...place.environment };
     const node = await startGatewayProcess({ dataFolder, environment });
     nodes.push(node);
     return node;

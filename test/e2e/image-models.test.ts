@@ -28,7 +28,7 @@ describe('image models of a running gateway', () => {
   });
 
   it('are told of by the command line in one line where they fail', async () => {
-    const environment = { IMAGE_UPSTREAM_URL: 'http://127.0.0.1:1/v1', TRUSTED_ORIGINS: 'http://127.0.0.1:1' };
+    const environment = { IMAGE_UPSTREAM_URL: 'http://127.0.0.1:1/v1' };
     gateway = await startGatewayProcess({ environment });
     const away = await gateway.command('image', 'A tug');
     expect([away.code, away.stdout, away.stderr]).to.deep.equal([
@@ -45,7 +45,7 @@ describe('image models of a running gateway', () => {
 
   it('are asked of the upstream that is set', async () => {
     const IMAGE_UPSTREAM_URL = upstream.baseUrl;
-    gateway = await startGatewayProcess({ environment: { IMAGE_UPSTREAM_URL, TRUSTED_ORIGINS: upstream.origin } });
+    gateway = await startGatewayProcess({ environment: { IMAGE_UPSTREAM_URL } });
     expect(await entries()).to.deep.include({ id: 'openai_image', state: 'ready' });
     expect((await entries()).map(({ id }) => id)).not.to.include('sketch_image');
     expect((await gateway.command('plugins')).stdout).to.match(/openai_image +ready +image +gen-img-2, gen-image-2\n/);

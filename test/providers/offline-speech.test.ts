@@ -156,6 +156,9 @@ describe('offline_speech with its engines', function () {
       if (count % 2 === 0) await body[Symbol.asyncIterator]().return?.();
       else leaving.abort();
     }
+    // More than there are places, and all of them at once.
+    const said = await Promise.all(Array.from({ length: 16 }, () => speech.speak('Yes.')));
+    for (const samples of said) expect(samples.length).to.be.greaterThan(1_000);
   });
 
   it('fails cleanly where the engine breaks down, and hears again with a new one', async () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { type Clock, systemClock, type UsageEntry } from 'mediagate';
+import { type Clock, GatewayError, systemClock, type TextReply, type UsageEntry } from 'mediagate';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
 import type { ListeningApp } from './listening-app.js';
-import { post, startUpstreamApp } from './text-app.js';
+import { post, startScriptedApp, startUpstreamApp } from './text-app.js';
 
 const RESPONSES = '/v1/responses';
 const ACCOUNT = 'local';
@@ -170,5 +170,136 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     const resumed = await ask(`${made.id}?stream=true&starting_after=2`);
     expect(resumed.text).to.include('response.completed');
     await isReal();
+  });
+});
+
+describe('responses in the background, of an upstream that answers what it is told to', () => {
+  let app: ListeningApp;
+  let made = 0;
+  /** What the next look gets, by the response that is asked for. */
+  let look: (id: string, signal: AbortSignal) => TextReply;
+  afterEach(() => app.close());
+
+  const USED = { input_tokens: 11, output_tokens: 7_000, total_tokens: 7_011 };
+  const OPEN = { object: 'response', status: 'in_progress', output: [] };
+
+  function reply(body: AsyncIterable<Uint8Array>, status = 200): TextReply {
+    return {
+      status,
+      headers: { 'content-type': 'application/json' },
+      body,
+      upstream: 'first',
+      upstreamModel: 'vendor/secret-name',
+    };
+  }
+  async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(text);
+  }
+  const telling = (value: object) => reply(bytesOf(JSON.stringify(value)));
+  const ended = (id: string) => telling({ ...OPEN, id, status: 'completed', usage: USED });
+  /** A body that goes on with nothing until it is given up. */
+  async function* silent(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"id":');
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+  }
+
+  async function start(count: number, clock?: Clock): Promise<void> {
+    made = 0;
+    app = await startScriptedApp(
+      () => ({
+        contentType: 'application/json',
+        pieces: [Buffer.from(JSON.stringify({ ...OPEN, id: `resp_${++made}`, status: 'queued' }))],
+      }),
+      { stored: async ({ responseId, signal }) => look(responseId, signal) },
+      { backgroundMs: 50, ...(clock && { clock }) },
+    );
+    const key = await app.makeKey({ grants: ['text'] });
+    for (let at = 0; at < count; at += 1) await post(app, RESPONSES, key, QUESTION);
+  }
+
+  async function entries(): Promise<readonly UsageEntry[]> {
+    await app.state.admissions.flush();
+    const dates = { from: '2000-01-01', to: '2999-12-31' };
+    return app.state.usage.entries(dates, 100);
+  }
+
+  it('are asked for again where a look fails, however it does', async () => {
+    const failures = [
+      new GatewayError('upstream_unavailable', 'Not now.'),
+      new GatewayError('upstream_error', 'It failed.'),
+      new GatewayError('upstream_timeout', 'Too late.'),
+      new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 86_400 }),
+      new Error('not even an error of ours'),
+    ];
+    let looks = 0;
+    let openAfter = 0;
+    look = (id) => {
+      const failure = failures[looks++];
+      if (failure) throw failure;
+      // Neither is an answer that cannot be read the end of it.
+      if (looks === failures.length + 1) return reply(bytesOf('<html>'));
+      openAfter += 1;
+      return openAfter === 1 ? telling({ ...OPEN, id }) : ended(id);
+    };
+    // Looks become rare: time goes by faster than the clock on the wall.
+    let elapsed = 0;
+    await start(1, { ...systemClock, now: () => systemClock.now() + elapsed });
+    const [entry] = await until(async () => {
+      elapsed += 1_000;
+      const found = await entries();
+      return found.some(({ estimated }) => !estimated) && found;
+    });
+    expect(entry).to.include({ outputTokens: 7_000, inputTokens: 11, estimated: false });
+    expect(looks).to.equal(failures.length + 3);
+    expect(app.log.some(({ message }) => message.includes('stays counted by an estimate'))).to.equal(false);
+  });
+
+  it('end with an estimate where the upstream says that it does not know them', async () => {
+    look = () => {
+      throw new GatewayError('response_not_found', 'There is no such response.');
+    };
+    await start(1);
+    await until(async () => !(await app.state.backgroundResponses.isOpen('resp_1', ACCOUNT)));
+    expect(await entries()).to.have.length(1);
+    expect((await entries())[0]).to.include({ estimated: true, outputTokens: 1_024 });
+  });
+
+  it('stay open and estimated while they go on, whatever usage is reported by then', async () => {
+    let status = 'in_progress';
+    let looks = 0;
+    look = (id) => {
+      looks += 1;
+      const usage = status === 'completed' ? USED : { input_tokens: 11, output_tokens: 2_000, total_tokens: 2_011 };
+      return telling({ ...OPEN, id, status, usage });
+    };
+    await start(1);
+    await until(() => looks >= 2);
+    await until(async () => (await entries())[0]?.outputTokens === 2_000);
+    expect((await entries())[0]).to.include({ estimated: true });
+    expect(await app.state.backgroundResponses.isOpen('resp_1', ACCOUNT)).to.equal(true);
+    status = 'completed';
+    const last = await until(async () => {
+      const [only] = await entries();
+      return only && !only.estimated && only;
+    });
+    expect(last).to.include({ inputTokens: 11, outputTokens: 7_000 });
+    expect(await app.state.backgroundResponses.isOpen('resp_1', ACCOUNT)).to.equal(false);
+  });
+
+  it('that hang hold nobody else up', async () => {
+    // As many as are asked for at once.
+    const hanging = new Set(['resp_1', 'resp_2', 'resp_3', 'resp_4']);
+    const given = new Set<string>();
+    look = (id, signal) => {
+      if (!hanging.has(id)) return ended(id);
+      signal.addEventListener('abort', () => given.add(id), { once: true });
+      return reply(silent(signal));
+    };
+    await start(6);
+    await until(async () => (await entries()).filter(({ estimated }) => !estimated).length === 2);
+    await until(() => given.size === hanging.size);
+    for (const id of hanging) expect(await app.state.backgroundResponses.isOpen(id, ACCOUNT)).to.equal(true);
+    hanging.clear();
+    await until(async () => (await entries()).every(({ estimated }) => !estimated));
   });
 });

@@ -18,8 +18,6 @@ import { type ListeningApp, startApp } from './listening-app.js';
 export interface SignInAppOptions {
   /** Default: the development identity provider. */
   issuer?: Pick<ScriptedIssuer, 'url' | 'clientId' | 'clientSecret'>;
-  /** Default true. */
-  trustIssuer?: boolean;
   clock?: Clock;
   /** Default: where it listens. */
   siteUrl?: string;
@@ -57,7 +55,7 @@ export interface SignInApp extends ListeningApp {
 const SESSION_COOKIE = 'mediagate';
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
-  const { issuer, trustIssuer = true, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
+  const { issuer, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
   const settings = {
     host,
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
@@ -69,7 +67,6 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     imageDailyLimit: options.imageDailyLimit,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
-      ...(issuer && trustIssuer && { trustedOrigins: [issuer.url] }),
       // The way out is the real one: what it guards is part of what is tested.
       services: { http: undefined },
     },

@@ -365,6 +365,16 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     const failures = [
       [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
       [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
+      [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 60 }), 429, '60', null],
+      [
+        new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 251_606_812_563 }),
+        429,
+        '60',
+        null,
+      ],
+      [new GatewayError('upstream_error', 'It failed.', { retryAfterSeconds: 86_400 }), 502, '60', null],
+      [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: -5 }), 429, '1', null],
+      [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: Number.NaN }), 429, '1', null],
       [new GatewayError('upstream_unavailable', 'Later.'), 503, '1', null],
       [new GatewayError('upstream_unavailable', 'Never.', { retryable: false }), 503, null, 'false'],
     ] as const;
@@ -392,6 +402,55 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     app = await startScriptedApp(() => json({ id: '1', choices: [] }), { standIn: true });
     const { headers } = await post(app, CHATS, await app.makeKey({ ...TEXT }), CHAT);
     expect(headers.get('x-mediagate-stand-in')).to.equal('scripted_text');
+  });
+
+  it('keeps what is between the upstream and the gateway, and passes other fields on', async () => {
+    const headers = {
+      'set-cookie': 'session=of-the-vendor',
+      'x-request-id': 'of-the-vendor',
+      connection: 'x-vendor-hop',
+      'keep-alive': 'timeout=7',
+      'content-length': '3',
+      'x-vendor-fact': 'kept',
+    };
+    for (const stream of [true, false]) {
+      const body = stream ? 'data: [DONE]\n\n' : '{"id":"1","choices":[]}';
+      const contentType = stream ? 'text/event-stream' : 'application/json';
+      app = await startScriptedApp(() => ({ headers, contentType, pieces: [Buffer.from(body)] }));
+      const answer = await post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream });
+      expect([answer.status, answer.text]).to.deep.equal([200, body]);
+      expect(answer.headers.get('set-cookie')).to.equal(null);
+      expect(answer.headers.get('x-vendor-fact')).to.equal('kept');
+      const sent = JSON.stringify([...answer.headers]);
+      expect(sent).to.not.include('of-the-vendor').and.not.include('x-vendor-hop').and.not.include('timeout=7');
+      if (stream) await app.close();
+    }
+  });
+
+  it('takes a client that hangs up for no fault of the upstream', async () => {
+    for (const cut of [false, true]) {
+      const last: Piece = cut ? new GatewayError('upstream_error', 'The connection broke off.') : 'stall';
+      const pieces: Piece[] = [Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'), last];
+      app = await startScriptedApp(() => ({ pieces }));
+      const key = await app.makeKey({ ...TEXT });
+      const left = new AbortController();
+      const response = await fetch(app.url + CHATS, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...CHAT, stream: true }),
+        signal: left.signal,
+      });
+      const reader = response.body?.getReader();
+      await reader?.read();
+      if (cut) await reader?.read();
+      left.abort();
+      const [entry] = await ledgerOf(app, 1);
+      expect(entry).to.include({ estimated: true });
+      expect(app.model.calls[0]?.signal.aborted).to.equal(true);
+      const told = app.log.filter(({ message }) => message === 'an answer broke off');
+      expect(told).to.have.length(cut ? 1 : 0);
+      if (!cut) await app.close();
+    }
   });
 
   it('refuses a model on a route that is not its own', async () => {

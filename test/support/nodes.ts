@@ -53,7 +53,6 @@ export async function openNodes({ databaseUrl, environment }: NodesOptions): Pro
         LINK_SECRET: linkSecret,
         IMAGE_UPSTREAM_URL: images.baseUrl,
         TEXT_UPSTREAM_URL: texts.baseUrl,
-        TRUSTED_ORIGINS: [images.origin, texts.origin].join(),
         ...environment,
         ...more,
       };

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { definePlugin, type Plugin, type TextCall, type TextModel, type TextProvider, type TextReply } from 'mediagate';
 
-/** One piece of a body: bytes, a failure, or no end in sight. */
-export type Piece = Uint8Array | Error | 'stall';
+/** One piece of a body: bytes, a failure, no end in sight, or something that is waited for. */
+export type Piece = Uint8Array | Error | 'stall' | Promise<unknown>;
 
 /** What the upstream of a scripted model sends. */
 export interface Script {
@@ -47,6 +47,7 @@ export function scriptedText(
         signal.throwIfAborted();
         if (piece === 'stall') await untilAborted(signal);
         else if (piece instanceof Error) throw piece;
+        else if (piece instanceof Promise) await piece;
         else yield piece;
         await turn();
       }

@@ -44,7 +44,7 @@ export async function startTextSite({ environment, trustedOrigins = [] }: TextSi
     environment: {
       TEXT_UPSTREAM_URL: upstream.baseUrl,
       TEXT_UPSTREAM_KEY: UPSTREAM_KEY,
-      TRUSTED_ORIGINS: [upstream.origin, ...trustedOrigins].join(),
+      TRUSTED_ORIGINS: trustedOrigins.join(),
       ...environment,
     },
   });

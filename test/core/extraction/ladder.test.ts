@@ -371,6 +371,23 @@ describe('ladder', () => {
       expect(limited.runs).to.equal(2);
     });
 
+    it('rests a rate-limited rung for a minute at the most, whatever the platform asks for', async () => {
+      for (const asked of [61, 86_400, 251_606_812_563]) {
+        const thrown = new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: asked });
+        for (const answer of [failing('upstream_rate_limited', asked), thrown]) {
+          const limited = rung('limited', answer);
+          const { climb, clock } = ladderOf([limited]);
+          expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 60 });
+          await clock.advance(59_000);
+          expect(await failureOf(climb())).to.include({ retryAfterSeconds: 1 });
+          expect(limited.runs).to.equal(1);
+          await clock.advance(1_000);
+          await failureOf(climb());
+          expect(limited.runs).to.equal(2);
+        }
+      }
+    });
+
     it('doubles the rest of a rung that stays limited, up to ten minutes', async () => {
       const { climb, clock } = ladderOf([rung('limited', failing('upstream_rate_limited'))]);
       const waits: (number | undefined)[] = [];

@@ -347,6 +347,247 @@ describe('streams of text', () => {
     checkFailure('chat_completions', eventsOf(text), []);
   });
 
+  describe('from an upstream that sends on and on', () => {
+    const SAYS = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
+    const floods: Record<string, string> = {
+      'line feeds': '\n',
+      'carriage returns': '\r',
+      'both line ends': '\r\n',
+      comments: ': ping\n\n',
+      'a comment without an end': ':',
+      'events without data': 'event: ping\n\n',
+      'empty data': 'data:\n\n',
+      'lines of data without an end': 'data: x\n',
+      'empty lines of data without an end': 'data:\n',
+      'fields without an end': 'id: 1\n',
+    };
+    for (const [what, part] of Object.entries(floods)) {
+      for (const route of ROUTES) {
+        it(`end in the terminal event of ${route}: ${what}`, async () => {
+          const chunk = Buffer.from(part.repeat(Math.ceil(65_536 / part.length)));
+          let sent = 0;
+          function* flood() {
+            yield SAYS;
+            // More than any bound, so that a stream without one ends as well.
+            for (; sent < 40 * 1024 * 1024; sent += chunk.length) yield chunk;
+          }
+          const { text, outcome } = await stream(route, flood());
+          expect(outcome.failure).to.include({ code: 'upstream_error' });
+          expect(sent).to.be.below(what.startsWith('a comment') ? 34 * 1024 * 1024 : 1024 * 1024);
+          expect(text.slice(-4_000)).to.include(route === 'responses' ? 'response.failed' : '"code":"upstream_error"');
+          expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
+        });
+      }
+    }
+
+    it('is bounded in the number of events', async () => {
+      const chunk = Buffer.from('data: {}\n\n'.repeat(20_000));
+      let sent = 0;
+      function* flood() {
+        for (; sent < 80; sent += 1) yield chunk;
+      }
+      const { outcome } = await stream('chat_completions', flood());
+      expect(outcome.failure).to.include({ code: 'upstream_error' });
+      expect(sent).to.be.within(50, 52);
+    });
+
+    it('may send comments and blank lines between events for as long as it says something', async () => {
+      const quiet = Buffer.from(': ping\n\n\n\n'.repeat(10_000));
+      function* pieces() {
+        for (let count = 0; count < 12; count += 1) yield* [quiet, SAYS];
+        yield Buffer.from('data: [DONE]\n\n');
+      }
+      const { text, outcome } = await stream('chat_completions', pieces());
+      expect(outcome.complete).to.equal(true);
+      expect(text.split('"Hi"')).to.have.length(13);
+    });
+
+    it('leaves the event loop its turns, whatever is in one piece', async () => {
+      for (const part of ['data: {}\n\n', '\n', 'data: {}\r\n\r\n']) {
+        const piece = Buffer.from(part.repeat(Math.ceil(200_000 / part.length)));
+        let turns = 0;
+        let isOver = false;
+        const count = () => {
+          turns += 1;
+          if (!isOver) setImmediate(count);
+        };
+        const exchange = await ask('chat_completions', [piece, Buffer.from('data: [DONE]\n\n')]);
+        const answer = await exchange.answer;
+        count();
+        await readAll(answer);
+        isOver = true;
+        // At least as many as there are pieces of 8 KiB, but for those that are due together.
+        expect(turns, JSON.stringify(part)).to.be.greaterThan(5);
+      }
+    });
+  });
+
+  describe('of an upstream whose time is up', () => {
+    const SAYS = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
+    const DONE = Buffer.from('data: [DONE]\n\n');
+    const TICK_MS = 10;
+    let elapsed = 0;
+    let timed: Gateway;
+    before(async () => {
+      timed = await createGateway({
+        plugins: [{ use: model.plugin }],
+        services: { clock: { ...systemClock, monotonic: () => elapsed } },
+        // Deadlines are looked at each ten milliseconds.
+        text: { keepAliveMs: 4 * TICK_MS, idleMs: 400, totalMs: 3_000 },
+      });
+    });
+    beforeEach(() => {
+      elapsed = 0;
+    });
+    after(() => timed.close());
+
+    /** Pieces that come so many milliseconds apart, with a look at the deadlines between them. */
+    function* spaced(pieces: Iterable<Piece>, apartMs: number): Generator<Piece> {
+      for (const piece of pieces) {
+        elapsed += apartMs;
+        yield new Promise((resolve) => setTimeout(resolve, 3 * TICK_MS));
+        yield piece;
+      }
+    }
+
+    it('go on as long as bytes come, and end well', async () => {
+      const { outcome } = await stream('chat_completions', spaced([...Array(8).fill(SAYS), DONE], 300), { of: timed });
+      expect(outcome).to.include({ complete: true });
+      expect(outcome.failure).to.equal(undefined);
+    });
+
+    it('go on as long as bytes come that are no whole event', async () => {
+      const { outcome } = await stream('chat_completions', spaced([...inPieces(SAYS, 8), DONE], 300), { of: timed });
+      expect(outcome).to.include({ complete: true });
+    });
+
+    it('end at the silence that comes after much was said', async () => {
+      const { text, outcome } = await stream(
+        'chat_completions',
+        spaced([SAYS, SAYS, SAYS, ...spaced([SAYS], 450)], 300),
+        { of: timed },
+      );
+      expect(outcome.failure).to.include({ code: 'upstream_timeout', message: 'The model has fallen silent.' });
+      expect(text).to.include('"type":"timeout_error"');
+    });
+
+    for (const route of ROUTES) {
+      it(`end in all although the upstream trickles: ${route}`, async () => {
+        const { text, outcome } = await stream(route, spaced(Array(25).fill(SAYS), 200), { of: timed });
+        expect(outcome.failure).to.include({ code: 'upstream_timeout' });
+        expect(outcome.failure?.message).to.include('within 3 s');
+        expect(text).to.include(route === 'responses' ? 'response.failed' : '"code":"upstream_timeout"');
+        expect(elapsed).to.be.within(3_000, 4_000);
+        expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
+      });
+    }
+
+    it('are given up as whole answers too: where they trickle, and where they fall silent', async () => {
+      const whole = Buffer.from('{"id":"1","choices":[{"message":{"content":"Hi"}}]}');
+      const json = (pieces: Iterable<Piece>) => () => ({ contentType: 'application/json', pieces });
+      const more = { stream: false };
+      script = json(spaced(inPieces(whole, 1), 200));
+      const trickling = await askAsScripted('chat_completions', { more, of: timed });
+      expect(await rejection(trickling.answer)).to.include({ code: 'upstream_timeout' });
+      expect(elapsed).to.be.within(3_000, 4_000);
+      script = json(spaced(inPieces(whole, 1), 450));
+      const silent = await askAsScripted('chat_completions', { more, of: timed });
+      expect(await rejection(silent.answer)).to.include({ message: 'The model has fallen silent.' });
+      elapsed = 0;
+      script = json(spaced(inPieces(whole, 8), 300));
+      const slow = await askAsScripted('chat_completions', { more, of: timed });
+      expect((await slow.answer).status).to.equal(200);
+    });
+  });
+
+  it('that come as one whole answer are held up to 32 MiB', async () => {
+    const megabyte = Buffer.alloc(1024 * 1024, 'x');
+    let sent = 0;
+    function* pieces(count: number) {
+      yield Buffer.from('{"id":"1","choices":[{"message":{"content":"');
+      for (sent = 0; sent < count; sent += 1) yield megabyte;
+      yield Buffer.from('"}}]}');
+    }
+    for (const [count, fits] of [
+      [31, true],
+      [48, false],
+    ] as const) {
+      script = () => ({ contentType: 'application/json', pieces: pieces(count) });
+      const exchange = await askAsScripted('chat_completions', { more: { stream: false } });
+      if (fits) expect((await exchange.answer).status).to.equal(200);
+      else {
+        const error = (await rejection(exchange.answer)) as GatewayError;
+        expect(error.code).to.equal('upstream_error');
+        expect(error.cause).to.include({ message: 'The answer of the model is too long.' });
+        expect(sent).to.be.within(31, 34);
+        expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
+      }
+      const { usage, complete } = await exchange.ended;
+      expect(complete).to.equal(fits);
+      expect(usage).to.include({ estimated: true });
+    }
+  });
+
+  it('are estimated where a whole answer holds too many values to be taken apart', async () => {
+    const body = `{"id":"1","choices":[${'{},'.repeat(150_000)}{}]}`;
+    script = () => ({ contentType: 'application/json', pieces: [Buffer.from(body)] });
+    const exchange = await askAsScripted('chat_completions', { more: { stream: false } });
+    expect((await exchange.answer).status).to.equal(200);
+    const { usage } = await exchange.ended;
+    expect(usage?.outputTokens).to.be.greaterThan(1_000);
+  });
+
+  it('are counted by what is reported, and by what follows from it', async () => {
+    const cases: (readonly [object, object | undefined])[] = [
+      [
+        { total_tokens: 30, completion_tokens: 12 },
+        { inputTokens: 18, outputTokens: 12, totalTokens: 30 },
+      ],
+      [
+        { total_tokens: 30, output_tokens: 12 },
+        { inputTokens: 18, outputTokens: 12, totalTokens: 30 },
+      ],
+      [
+        { total_tokens: 30, prompt_tokens: 12 },
+        { inputTokens: 12, outputTokens: 18, totalTokens: 30 },
+      ],
+      [
+        { total_tokens: 30, input_tokens: 12 },
+        { inputTokens: 12, outputTokens: 18, totalTokens: 30 },
+      ],
+      [
+        { total_tokens: 10, completion_tokens: 12 },
+        { inputTokens: 0, outputTokens: 12, totalTokens: 10 },
+      ],
+      [
+        { total_tokens: 10, prompt_tokens: 12 },
+        { inputTokens: 12, outputTokens: 0, totalTokens: 10 },
+      ],
+      [
+        { total_tokens: 12, completion_tokens: 12 },
+        { inputTokens: 0, outputTokens: 12, totalTokens: 12 },
+      ],
+      [
+        { prompt_tokens: 5, completion_tokens: 7 },
+        { inputTokens: 5, outputTokens: 7, totalTokens: 12 },
+      ],
+      [{ total_tokens: 30 }, { totalTokens: 30 }],
+      [{ completion_tokens: 7 }, { outputTokens: 7, totalTokens: 7 }],
+    ];
+    for (const [usage, expected] of cases) {
+      script = () => ({
+        contentType: 'application/json',
+        pieces: [Buffer.from(JSON.stringify({ id: '1', choices: [{ message: { content: 'Hi' } }], usage }))],
+      });
+      const whole = await askAsScripted('chat_completions', { more: { stream: false } });
+      await whole.answer;
+      expect((await whole.ended).usage, JSON.stringify(usage)).to.deep.equal(expected);
+      const event = Buffer.from(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
+      const { outcome } = await stream('chat_completions', [event]);
+      expect(outcome.usage, JSON.stringify(usage)).to.deep.equal(expected);
+    }
+  });
+
   it('never say what the upstream calls the model', async () => {
     for (const route of ROUTES) {
       const { bytes } = contentOf(route);
