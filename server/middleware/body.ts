@@ -19,6 +19,8 @@ const LARGE_BYTES = 256 * 1024;
 const LARGE_VALUES = 20_000;
 /** Refused requests with larger bodies count in the window of refused bodies. */
 const COUNTED_BYTES = 64 * 1024;
+/** Chunks of one body that are kept as they came: a chunk of one byte takes hundreds of bytes of memory. */
+const MAX_CHUNKS = 16;
 /** Values of one body, where a route says nothing else. */
 const MAX_VALUES = 20_000;
 const JSON_TYPE = 'application/json';
@@ -300,8 +302,9 @@ function readBytes(
 }
 
 /**
- * Gathers chunks. Beyond 1 MiB they are copied into one buffer as they arrive, so that a body is never in memory twice; its
- * pages take memory only once they are written.
+ * Gathers chunks. Beyond 1 MiB, or 16 chunks, they are copied into one buffer as they arrive, so that neither a large body
+ * nor one of tiny chunks takes more memory than twice its size. Beyond 1 MiB the buffer has the announced length at once:
+ * its pages take memory only once they are written.
  */
 function collectBytes(expected: number | undefined, maxBytes: number) {
   let chunks: Buffer<ArrayBuffer>[] = [];
@@ -309,9 +312,8 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
   let size = 0;
 
   function grow(wanted: number): void {
-    const larger = Buffer.allocUnsafeSlow(
-      Math.min(maxBytes, Math.max(expected ?? 0, wanted, (whole?.length ?? 0) * 2)),
-    );
+    const announced = wanted > BIG_BYTES ? (expected ?? 0) : 0;
+    const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(announced, wanted * 2)));
     if (whole) whole.copy(larger, 0, 0, size);
     else {
       let at = 0;
@@ -325,7 +327,7 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
     size: () => size,
     add(chunk: Buffer<ArrayBuffer>): void {
       const next = size + chunk.length;
-      if (!whole && next <= BIG_BYTES) chunks.push(chunk);
+      if (!whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS) chunks.push(chunk);
       else {
         if (!whole || next > whole.length) grow(next);
         whole?.set(chunk, size);

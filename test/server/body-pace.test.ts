@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../server/middleware/body.js';
@@ -14,6 +15,7 @@ describe('the pace of bodies', () => {
   let server: Server;
   let budget: BodyBudget;
   let socket: PacedSocket;
+  const sockets: Socket[] = [];
 
   beforeEach(async () => {
     budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
@@ -28,6 +30,7 @@ describe('the pace of bodies', () => {
   });
   afterEach(() => {
     socket.close();
+    for (const one of sockets.splice(0)) one.destroy();
     server.closeAllConnections();
     server.close();
   });
@@ -78,6 +81,25 @@ describe('the pace of bodies', () => {
     socket.write(`${chunk('}')}0\r\n\r\n`);
     expect(await socket.answer).to.contain('read');
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
+  });
+
+  it('is no way to fill the memory: chunks of one byte take what a long chunk takes', async () => {
+    budget = createBodyBudget();
+    const size = 900_000;
+    const tiny = chunk(' ').repeat(10_000);
+    const before = process.memoryUsage();
+    for (let sent = 0; sent < 2; sent += 1) {
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      sockets.push(client.on('error', () => {}));
+      client.write(head('Transfer-Encoding: chunked'));
+      for (let bytes = 0; bytes < size; bytes += 10_000) {
+        if (!client.write(tiny)) await once(client, 'drain');
+      }
+    }
+    await until(() => budget.taken().small >= (2 * size) / (64 * KIBIBYTE * KIBIBYTE));
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    const extra = heapUsed + arrayBuffers - before.heapUsed - before.arrayBuffers;
+    expect(extra).to.be.below(100 * KIBIBYTE * KIBIBYTE);
   });
 
   it('is asked of those that drip', async () => {
