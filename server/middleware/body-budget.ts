@@ -6,7 +6,7 @@ import { type FixedWindow, networkOf } from '../auth-failures.js';
  *
  * Promise: nobody holds room that they do not use. Room is taken as bytes arrive, whatever a request announces. One owner
  * (an account, a key without one, or a network of addresses) has three eighths of it. A body that arrives too slowly is
- * ended, and a full room ends its slowest bodies before it refuses a newcomer.
+ * ended, and a full room ends its slowest bodies before it refuses a newcomer, then those of the owner who holds the most.
  * How: a body up to 1 MiB counts its bytes; a larger one takes one of a few places instead. One timer for all bodies looks
  * at each once per interval.
  * Cost: two map operations and two set operations for each body.
@@ -46,8 +46,9 @@ const PACE_MS = 5_000;
 const MAX_MS = 30_000;
 /** A full room ends bodies that arrive slower than this, in bytes per second. */
 const SLOW_BYTES_PER_SECOND = MEGABYTE;
-/** Milliseconds that a body has before a full room may end it. */
+/** Milliseconds that a body has before a full room may end it, and if its owner holds more than the newcomer's. */
 const GRACE_MS = 1_000;
+const SHORT_GRACE_MS = 100;
 
 export interface BodyBudgetOptions {
   /** Bytes of all bodies up to 1 MiB together. Default 64 MiB. */
@@ -113,7 +114,10 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
     for (;;) {
       const missing = pool.missing(body.owner, amount);
       if (missing === undefined) break;
-      const slowest = slowestOf(arriving, body, pool, missing === 'share' ? body.owner : undefined);
+      const slowest =
+        missing === 'share'
+          ? slowestOf(arriving, body, pool, body.owner)
+          : (slowestOf(arriving, body, pool) ?? slowestOfLargest(arriving, body, pool, amount));
       if (!slowest) throw queueFull(missing);
       stop(slowest, tooSlow());
     }
@@ -170,6 +174,34 @@ function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, pool: Pool, owner
   return slowest;
 }
 
+/**
+ * The slowest body of the owner who holds the most, if that is more than the owner of this body would hold. It has a tenth of
+ * a second: without this, owners could fill the room with bodies that they replace before they count as slow.
+ */
+function slowestOfLargest(
+  bodies: Iterable<OpenBody>,
+  { owner }: OpenBody,
+  pool: Pool,
+  amount: number,
+): OpenBody | undefined {
+  const now = performance.now();
+  let most = pool.holds(owner) + amount;
+  let slowest: OpenBody | undefined;
+  let slowestPace = Number.POSITIVE_INFINITY;
+  for (const body of bodies) {
+    const age = now - body.openedAt;
+    if (body.pool !== pool || body.owner === owner || body.held === 0 || age < SHORT_GRACE_MS) continue;
+    const pace = (body.bytes / age) * 1_000;
+    const holds = pool.holds(body.owner);
+    if (pace >= SLOW_BYTES_PER_SECOND || holds < most || (holds === most && pace >= slowestPace)) continue;
+    if (!slowest && holds === most) continue;
+    slowest = body;
+    slowestPace = pace;
+    most = holds;
+  }
+  return slowest;
+}
+
 type Pool = ReturnType<typeof createPool>;
 
 function createPool(size: number) {
@@ -183,6 +215,7 @@ function createPool(size: number) {
       if ((held.get(owner) ?? 0) + amount > share) return 'share';
       return free < amount ? 'room' : undefined;
     },
+    holds: (owner: string) => held.get(owner) ?? 0,
     take(owner: string, amount: number): void {
       free -= amount;
       held.set(owner, (held.get(owner) ?? 0) + amount);

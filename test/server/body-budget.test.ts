@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';
 import { createBodyBudget, networkOwner } from '../../server/middleware/body-budget.js';
+import { until } from '../support/until.js';
 
 const noEnd = (error: GatewayError) => {
   throw error;
@@ -57,6 +58,45 @@ describe('the room of request bodies', () => {
     expect(room.taken()).to.deep.equal({ small: 0, big: 1 / 8 });
     place.release();
     expect(room.taken()).to.deep.equal({ small: 0, big: 0 });
+  });
+
+  it('ends bodies of the owner who holds the most, also where they are replaced before they count as slow', async () => {
+    const room = createBodyBudget({ smallBytes: 80_000 });
+    const open = (owner: string, bytes: number, end: (error: GatewayError) => void) => {
+      const place = room.open(owner, end);
+      try {
+        place.add(bytes);
+        return place;
+      } catch {
+        place.release();
+        return undefined;
+      }
+    };
+    const ended: string[] = [];
+    const attackers = ['one', 'one', 'one', 'two', 'two', 'two', 'three'].map((owner) => ({
+      owner,
+      openedAt: 0,
+      place: undefined as ReturnType<typeof open>,
+    }));
+    const refresh = () => {
+      for (const attacker of attackers) {
+        if (attacker.place && performance.now() - attacker.openedAt < 500) continue;
+        attacker.place?.release();
+        attacker.openedAt = performance.now();
+        attacker.place = open(attacker.owner, 10_000 - 1, ({ code }) => {
+          attacker.place = undefined;
+          ended.push(`${attacker.owner} ${code}`);
+        });
+      }
+    };
+    const kept = open('small', 1_000, ({ code }) => ended.push(`small ${code}`));
+    const newcomer = await until(() => {
+      refresh();
+      return open('newcomer', 9_500, noEnd);
+    });
+    expect(ended).to.have.lengthOf(1).and.not.to.include('small request_timeout');
+    for (const place of [newcomer, kept, ...attackers.map(({ place }) => place)]) place?.release();
+    expect(room.taken().small).to.equal(0);
   });
 
   it('names the owner of an address by its network', () => {
