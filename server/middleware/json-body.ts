@@ -4,6 +4,10 @@ import { createHash, type Hash, randomBytes } from 'node:crypto';
 export const MAX_DEPTH = 64;
 /** A field that is longer than this is left out of a brief body. */
 const BRIEF_BYTES = 8 * 1024;
+/** Characters of JSON of all objects and lists in a brief body; further ones are left out. */
+const BRIEF_TOTAL = 64 * 1024;
+/** Fields of a large body: each of them would have to be copied on the main thread. */
+const MAX_FIELDS = 1_000;
 
 /** Bytes of long strings that are no plain ASCII. Parsing takes several times their size. */
 const MAX_PARSED_TEXT = 4 * 1024 * 1024;
@@ -134,6 +138,9 @@ export function parseLargeBody(
   const parsed = parseText(parts.join(''));
   if ('refusal' in parsed) return parsed;
   const { value } = parsed;
+  if (!plan.fields && Object.keys(value).length > MAX_FIELDS) {
+    return { refusal: `The body has more than ${MAX_FIELDS} fields.` };
+  }
   const fingerprint = plan.fingerprinted ? fingerprintOf(value, { bytes, mark, cuts }) : '';
   const prompt = plan.brief ? samplePrompt(value) : undefined;
   return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(prompt && { prompt }) } };
@@ -166,15 +173,19 @@ function cutOf<Result>(
 }
 
 function reduce(value: Record<string, unknown>, { fields, brief = false }: LargeBodyPlan): Record<string, unknown> {
+  let left = BRIEF_TOTAL;
+  const isBrief = (field: unknown) => {
+    if (typeof field === 'string') return field.length <= BRIEF_BYTES;
+    if (typeof field !== 'object' || field === null) return true;
+    const { length } = JSON.stringify(field);
+    if (length > BRIEF_BYTES || length > left) return false;
+    left -= length;
+    return true;
+  };
   const kept = Object.entries(value).filter(
     ([name, field]) => (!fields || fields.includes(name)) && (!brief || isBrief(field)),
   );
   return Object.fromEntries(kept);
-}
-
-function isBrief(field: unknown): boolean {
-  if (typeof field === 'string') return field.length <= BRIEF_BYTES;
-  return typeof field !== 'object' || (JSON.stringify(field)?.length ?? 0) <= BRIEF_BYTES;
 }
 
 /** What a byte of a long string means: 0 printable ASCII, 1 a backslash, 2 something else. */

@@ -29,8 +29,9 @@ interface Lane {
 }
 
 const LANES = 2;
-/** Bodies that may wait, over all owners. */
+/** Bodies that may wait, over all owners, and of one owner. */
 const MAX_WAITING = 64;
+const MAX_WAITING_OF_OWNER = 24;
 /** Megabytes of a lane's heap. Scanned bodies stay far below it. */
 const HEAP_MB = 512;
 
@@ -49,9 +50,7 @@ export function parseInWorker(
   bytes: Buffer<ArrayBuffer>,
   plan: LargeBodyPlan,
 ): Promise<{ parsed: Parsed<LargeBody>; bytes: Buffer<ArrayBuffer> }> {
-  if (waitingCount >= MAX_WAITING) {
-    throw new GatewayError('queue_full', 'Too many large request bodies wait to be parsed.', { retryAfterSeconds: 1 });
-  }
+  makeRoom(owner);
   const order: Waiting = { bytes, plan, answer: Promise.withResolvers<ParseAnswer>() };
   const own = waiting.get(owner);
   if (own) own.push(order);
@@ -62,6 +61,25 @@ export function parseInWorker(
     parsed,
     bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
   }));
+}
+
+/**
+ * A full queue drops the latest body of the owner who has the most in it, so that no owner keeps others out.
+ * @throws GatewayError `queue_full` where that would be this owner.
+ */
+function makeRoom(owner: string): void {
+  const own = waiting.get(owner)?.length ?? 0;
+  if (own >= MAX_WAITING_OF_OWNER) throw queueFull();
+  if (waitingCount < MAX_WAITING) return;
+  let longest: Waiting[] = [];
+  for (const orders of waiting.values()) if (orders.length > longest.length) longest = orders;
+  if (longest.length <= own + 1) throw queueFull();
+  waitingCount -= 1;
+  longest.pop()?.answer.reject(queueFull());
+}
+
+function queueFull(): GatewayError {
+  return new GatewayError('queue_full', 'Too many large request bodies wait to be parsed.', { retryAfterSeconds: 1 });
 }
 
 function fillLanes(): void {

@@ -108,6 +108,23 @@ describe('bodies with many values', () => {
     }
   });
 
+  it('are refused with more than 1,000 fields, and lists and objects of all fields come back up to 64 KiB', async () => {
+    const fields = (count: number, value: unknown) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, value]));
+    const padding = 'x'.repeat(300 * KIBIBYTE);
+    const few = await post(app, '/v1/chat/completions', key, { ...fields(997, 1), ...CHAT, padding });
+    expect(few.status, few.text).to.equal(200);
+    expect(calls.at(-1)?.parsed).to.include({ k0: 1, k996: 1, model: 'm-5.5' });
+    const many = await post(app, '/v1/chat/completions', key, { ...fields(998, 1), ...CHAT, padding });
+    expect([many.status, many.json.error.code]).to.deep.equal([400, 'invalid_json']);
+    expect(many.json.error.message).to.contain('1000 fields');
+
+    const list = Array.from({ length: 2_000 }, () => 1);
+    const long = await post(app, '/v1/chat/completions', key, { ...fields(100, list), ...CHAT, padding });
+    expect(long.status, long.text).to.equal(200);
+    expect(JSON.stringify(calls.at(-1)?.parsed).length).to.be.within(50_000, 70_000);
+  });
+
   it('estimate the prompt of a large chat by its texts, without images', async () => {
     const { plugin } = scriptedText(() => ({ pieces: [Buffer.from(WHOLE)] }));
     const estimating = await startApp({ gateway: { plugins: [{ use: plugin, timeoutMs: 20_000 }] } });
@@ -189,13 +206,29 @@ describe('the threads that parse large bodies', () => {
     expect(ended.indexOf('one')).to.be.at.most(4);
   });
 
-  it('refuse more than 64 bodies that wait', async () => {
-    const parse = () =>
-      parseInWorker('many', Buffer.from(new ArrayBuffer(5_000)), { longStrings: [], fingerprinted: false });
-    const parses = Array.from({ length: 66 }, parse);
-    expect(parse).to.throw().with.property('code', 'queue_full');
+  const refuse = (owner: string) =>
+    parseInWorker(owner, Buffer.from(new ArrayBuffer(5_000)), { longStrings: [], fingerprinted: false });
+
+  it('refuse more than 24 waiting bodies of one owner, and let others in', async () => {
+    // Two are being parsed.
+    const parses = Array.from({ length: 26 }, () => refuse('many'));
+    expect(() => refuse('many'))
+      .to.throw()
+      .with.property('code', 'queue_full');
+    parses.push(refuse('one'));
     await Promise.all(parses);
-    expect((await parse()).parsed).to.have.property('refusal');
+    expect((await refuse('many')).parsed).to.have.property('refusal');
+  });
+
+  it('drop the latest body of the owner with the most where 64 wait', async () => {
+    const owners = [...Array(26).fill('most'), ...Array(22).fill('many'), ...Array(18).fill('some')];
+    const parses = owners.map(refuse);
+    const newcomer = refuse('one');
+    const ends = await Promise.allSettled(parses);
+    const refused = ends.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
+    expect(refused).to.deep.equal([25]);
+    expect(ends[25]).to.have.nested.property('reason.code', 'queue_full');
+    expect((await newcomer).parsed).to.have.property('refusal');
   });
 });
 
