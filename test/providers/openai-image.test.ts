@@ -393,16 +393,22 @@ describe('openai_image over sockets', () => {
 
     it('do not lead to each other, nor elsewhere on their hosts', async () => {
       const { port } = new URL(first.origin);
+      const secure = second.origin.replace('http:', 'https:');
       for (const url of [
         `${second.origin}/files/a.png`,
+        `${secure}/files/a.png`,
         `http://localhost:${port}/a.png`,
         `https://127.0.0.1:${port}/a`,
       ]) {
         first.reset();
         second.reset();
         first.behave(() => ({ does: 'url', at: url }));
-        const error = await failureOf((await provider([one(), other()])).generate(call()));
+        const error = await failureOf(
+          (await provider([one(), other(), other({ url: `${secure}/v1` })])).generate(call()),
+        );
         expect(error.code, url).to.be.oneOf(['upstream_changed', 'upstream_refused']);
+        // The remedy is the operator's.
+        if (error.code === 'upstream_refused') expect(error.message).to.include('TRUSTED_ORIGINS');
         expect(second.requests).to.have.length(0);
       }
     });
