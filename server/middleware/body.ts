@@ -65,7 +65,9 @@ export async function readJson(
   response: ServerResponse,
   options: JsonReaderOptions,
 ): Promise<JsonBody> {
-  const { value, fingerprint, release } = await takeJson(request, response, options, options);
+  const { value, fingerprint, release } = await takeJson(request, response, options, {
+    fingerprinted: options.fingerprinted,
+  });
   release();
   return { value, fingerprint };
 }

@@ -88,9 +88,14 @@ function fillLanes(): void {
     if (!lane) return;
     const order = takeNext();
     if (!order) return;
-    lane.current = order;
     const { bytes, plan } = order;
-    lane.worker.postMessage({ bytes, plan } satisfies ParseOrder, [bytes.buffer]);
+    try {
+      lane.worker.postMessage({ bytes, plan } satisfies ParseOrder, [bytes.buffer]);
+      lane.current = order;
+    } catch (error) {
+      // What cannot be sent leaves the lane to others.
+      order.answer.reject(error);
+    }
   }
 }
 
