@@ -10,6 +10,8 @@ export interface TestTotals {
   skipped: number;
   /** What failed, and why. */
   failures: readonly string[];
+  /** Seconds of each file, by its path in `dist`. */
+  seconds: Readonly<Record<string, number>>;
 }
 
 export interface TestRun extends TestTotals {
@@ -17,8 +19,11 @@ export interface TestRun extends TestTotals {
   output: string;
 }
 
-/** Runs test files, one after the other, in a process of their own. One that dies has failed, whatever it has passed before. */
-export async function runTestFiles(files: readonly string[]): Promise<TestRun> {
+/**
+ * Runs test files, one after the other, in a process of their own. One that dies has failed, whatever it has passed before.
+ * @param reverse Runs the files and the tests in them from the last to the first. Default false.
+ */
+export async function runTestFiles(files: readonly string[], { reverse = false } = {}): Promise<TestRun> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-tests-'));
   const [totalsFile, outputFile] = [path.join(folder, 'totals.json'), path.join(folder, 'output')];
   // A file, since a pipe would stay open as long as any process that a test has left behind.
@@ -26,6 +31,7 @@ export async function runTestFiles(files: readonly string[]): Promise<TestRun> {
   const mocha = path.join(packageRoot, 'node_modules/mocha/bin/mocha.js');
   const reporter = path.join(packageRoot, 'dist/test/support/totals-reporter.js');
   const options = ['--reporter', reporter, '--reporter-option', `output=${totalsFile}`];
+  if (reverse) options.push('--reporter-option', 'reverse=true');
   if (process.stdout.isTTY) options.push('--color');
   const child = fork(mocha, [...files, ...options], {
     cwd: packageRoot,
@@ -41,7 +47,8 @@ export async function runTestFiles(files: readonly string[]): Promise<TestRun> {
       failures.push(`a process of the tests ended with ${signal ?? code}: ${files.join(' ')}`);
     }
     const output = await readFile(outputFile, 'utf8');
-    return { passed: totals?.passed ?? 0, skipped: totals?.skipped ?? 0, failures, output };
+    const { passed = 0, skipped = 0, seconds = {} } = totals ?? {};
+    return { passed, skipped, failures, seconds, output };
   } finally {
     process.off('exit', kill);
     await written.close();
