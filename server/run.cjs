@@ -160,7 +160,8 @@ const dist = (...parts) => path.join(root, 'dist', ...parts);
 if (command === '--package') compilePackage(node);
 else compile(node);
 if (command === '--build' || command === '--package') process.exit(0);
-else if (command === '--test' && rest.length === 0) run(node, [dist('test', 'run.js')]);
+else if (command === '--test' && (rest.length === 0 || rest[0] === '--reverse'))
+  run(node, [dist('test', 'run.js'), ...rest]);
 else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
 else if (command === '--stand') run(node, [dist('test', 'stand', 'run-stand.js'), ...rest]);

@@ -1,12 +1,17 @@
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { findSystemChromium } from '../server/executables.js';
 import { findPackagedChromium } from '../server/packaged-chromium.js';
 import { packageRoot } from './support/package-root.js';
 import { runTestFiles, type TestTotals } from './support/test-process.js';
 
-/** All tests, in a few processes at a time, each with servers of its own; the last line has the totals. */
+/**
+ * All tests, or those of the folders that are named, in a few processes at a time, each with servers of its own. The last
+ * line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
+ * before it.
+ */
 
 /** How many files a process takes, by where they are. The slowest come first: none is begun when all others have ended. */
 const SHARES = [
@@ -28,11 +33,21 @@ interface Share {
   browserPath?: string;
 }
 
+/** Slowest files that are listed. */
+const LISTED = 15;
+
+const { values: order, positionals: folders } = parseArgs({
+  options: { reverse: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const cwd = `${packageRoot}/dist`;
-const shares: Share[] = [
-  ...(await systemChromiumShares()),
-  ...share(globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })).map((files) => ({ files })),
-];
+const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder.replace(/\/$/, '')}/`)))
+  .sort();
+if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
+// Reversed as a whole by the process that runs them.
+const shares: Share[] = [...(await systemChromiumShares()), ...share(found).map((files) => ({ files }))];
 const ended: TestTotals[] = [];
 
 // Hundreds of processes compile the same modules.
@@ -43,6 +58,7 @@ process.once('exit', () => rmSync(compiled, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 await Promise.all(Array.from({ length: PROCESSES }, runShares));
 
+printSeconds();
 const failures = ended.flatMap((totals) => totals.failures);
 for (const title of failures) console.log(`failed: ${title}`);
 const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + totals[of], 0);
@@ -50,7 +66,7 @@ console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skip
 process.exitCode = failures.length > 0 ? 1 : 0;
 
 function share(files: readonly string[]): string[][] {
-  const rest = new Set(files.map((file) => file.replaceAll('\\', '/')).sort());
+  const rest = new Set(files);
   return SHARES.flatMap(({ folder, files: atATime }) => {
     const own = [...rest].filter((file) => file.startsWith(folder));
     for (const file of own) rest.delete(file);
@@ -69,7 +85,24 @@ async function systemChromiumShares(): Promise<Share[]> {
     return [];
   }
   console.log(`The tests of the browser run on the packaged Chromium and on ${browserPath}.`);
-  return globSync(BROWSER_FILES, { cwd }).map((file) => ({ files: [file], browserPath }));
+  return globSync(BROWSER_FILES, { cwd })
+    .filter((file) => found.includes(file))
+    .map((file) => ({ files: [file], browserPath }));
+}
+
+/** Where the time goes. Files run side by side, so the sum is more than the time of the whole run. */
+function printSeconds(): void {
+  const byFile = ended.flatMap(({ seconds }) => Object.entries(seconds)).sort(([, one], [, other]) => other - one);
+  const byFolder = Map.groupBy(byFile, ([file]) => path.posix.dirname(file));
+  const sums = Array.from(byFolder, ([folder, files]) => ({
+    name: `${folder} (${files.length} file${files.length === 1 ? '' : 's'})`,
+    seconds: files.reduce((sum, [, seconds]) => sum + seconds, 0),
+  }));
+  const line = (name: string, seconds: number) => console.log(`${seconds.toFixed(1).padStart(8)} s  ${name}`);
+  console.log('Seconds by folder:');
+  for (const { name, seconds } of sums.sort((one, other) => other.seconds - one.seconds)) line(name, seconds);
+  console.log('Slowest files:');
+  for (const [file, seconds] of byFile.slice(0, LISTED)) line(file, seconds);
 }
 
 async function runShares(): Promise<void> {
@@ -77,7 +110,7 @@ async function runShares(): Promise<void> {
     const { files, browserPath } = next;
     const run = await runTestFiles(
       files.map((file) => `dist/${file}`),
-      browserPath === undefined ? undefined : { BROWSER_PATH: browserPath },
+      { ...order, environment: browserPath === undefined ? {} : { BROWSER_PATH: browserPath } },
     );
     const on = browserPath === undefined ? '' : `on ${browserPath}: `;
     process.stdout.write(run.output);

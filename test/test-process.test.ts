@@ -16,20 +16,33 @@ describe('a process of the tests', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  async function run(...suites: string[]) {
+  async function run(suites: readonly string[], order: { reverse?: boolean } = {}) {
     const files = suites.map((_, index) => path.join(folder, `${index}.test.js`));
     await Promise.all(files.map((file, index) => writeFile(file, suites[index] ?? '')));
-    return runTestFiles(files);
+    return runTestFiles(files, order);
   }
 
   it('counts what passed, failed and was left out, and says why', async () => {
-    const { output, ...totals } = await run(
+    const { output, seconds, ...totals } = await run([
       `describe('tugs', () => { it('pull', () => {}); it('sink', () => { throw new Error('leak'); }); it('fly'); });`,
       `describe('docks', () => { before(() => { throw new Error('shut'); }); it('open', () => {}); });`,
-    );
+    ]);
     const failures = ['tugs sink (leak)', 'docks "before all" hook for "open" (shut)'];
     expect(totals).to.deep.equal({ passed: 1, skipped: 1, failures });
+    expect(Object.keys(seconds).map((file) => path.basename(file))).to.deep.equal(['0.test.js', '1.test.js']);
+    for (const each of Object.values(seconds)) expect(each).to.be.at.least(0);
     expect(output).to.contain('Error: leak').and.to.contain('Error: shut');
+  });
+
+  it('runs files, suites and tests from the last to the first where it is told to', async () => {
+    const suites = ['a', 'b'].map((name) => {
+      const test = (title: string) => `it('${name} ${title}', () => console.log('ran ${name} ${title}'));`;
+      return `describe('${name}', () => { ${test('1')} ${test('2')} describe('in it', () => { ${test('3')} }); });`;
+    });
+    const ran = async (order?: { reverse: boolean }) =>
+      [...(await run(suites, order)).output.matchAll(/ran (\w \d)/g)].map(([, title]) => title);
+    expect(await ran()).to.deep.equal(['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'b 3']);
+    expect(await ran({ reverse: true })).to.deep.equal(['b 2', 'b 1', 'b 3', 'a 2', 'a 1', 'a 3']);
   });
 
   for (const [death, code] of [
@@ -38,7 +51,7 @@ describe('a process of the tests', () => {
     ['cannot be loaded', `it('is never run', () => {}); } + throw`],
   ] as const) {
     it(`has failed where it ${death}, and names its files`, async () => {
-      const { passed, failures } = await run(`it('passes', () => {});`, `it('dies', () => { ${code}; });`);
+      const { passed, failures } = await run([`it('passes', () => {});`, `it('dies', () => { ${code}; });`]);
       expect([passed, failures.length]).to.deep.equal([0, 1]);
       expect(failures[0]).to.match(/^a process of the tests ended with (SIGKILL|0|1): .*0\.test\.js .*1\.test\.js$/);
     });

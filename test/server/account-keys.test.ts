@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { Clock } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
 import { createManualClock } from 'mediagate/testing';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { type AccountClient, newcomer } from './account-client.js';
 import type { Answer } from './listening-app.js';
@@ -30,6 +31,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
       clock,
     });
 
+  beforeEach(untilDayHasRoom);
   before(async () => {
     app = await start();
   });

@@ -5,6 +5,7 @@ import { GatewayError, type UsageTotal } from 'mediagate';
 import OpenAI, { toFile } from 'openai';
 import { HEARD, HEARING, HEARING_FAST, SPEAKING, tonePieces } from '../support/invented-audio.js';
 import { rejection } from '../support/rejection.js';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { hearSound, makeSound } from '../support/sounds.js';
 import { until } from '../support/until.js';
 import { type AudioApp, startAudioApp } from './audio-client.js';
@@ -14,6 +15,7 @@ describe('audio by the openai client', () => {
   let client: OpenAI;
   let sound: Buffer;
 
+  beforeEach(untilDayHasRoom);
   before(async () => {
     app = await startAudioApp();
     client = new OpenAI({ apiKey: app.key, baseURL: `${app.url}/v1`, maxRetries: 0 });

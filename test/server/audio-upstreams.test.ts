@@ -7,6 +7,7 @@ import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../support/o
 import { HEARD } from '../support/openai-transcript-format.js';
 import { packageRoot } from '../support/package-root.js';
 import { rejection } from '../support/rejection.js';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
@@ -20,6 +21,7 @@ describe('audio routes before upstreams', () => {
   let key: string;
   let client: OpenAI;
 
+  beforeEach(untilDayHasRoom);
   before(async () => {
     [upstream, vendor] = await Promise.all([startOpenaiAudioUpstream(), startElevenlabsUpstream({ apiKey: KEY })]);
     // The entries that the package brings, as an operator switches them on.

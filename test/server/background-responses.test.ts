@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock, type TextReply, type UsageEntry } from 'mediagate';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
@@ -20,6 +21,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
+  beforeEach(untilDayHasRoom);
   before(async () => {
     upstream = await startTextUpstream();
   });

@@ -16,8 +16,6 @@ interface Reply {
 
 describeOnStacks('image files', (stack) => {
   let app: ListeningApp;
-  let place: StackPlace;
-  let client: ImageClient;
   let path: string;
   let whole: Buffer;
   let now: number;
@@ -25,9 +23,8 @@ describeOnStacks('image files', (stack) => {
   before(async () => {
     now = Date.now();
     const clock = { ...systemClock, now: () => now };
-    place = await stack.place();
-    app = await startImageApp({ stack: { ...stack, place: async () => place }, clock, images: { fileMs: 3_600_000 } });
-    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    app = await startImageApp({ stack, clock, images: { fileMs: 3_600_000 } });
+    const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const { json } = await client.generate({ ...PROMPT, size: '64x64' });
     path = new URL(json.data[0].url).pathname;
     whole = (await get(path)).body;
@@ -133,6 +130,23 @@ describeOnStacks('image files', (stack) => {
       now = before;
     }
   });
+});
+
+describeOnStacks('damaged image files', (stack) => {
+  let app: ListeningApp;
+  let place: StackPlace;
+  let client: ImageClient;
+  let path: string;
+
+  // Of its own: all files that it has are damaged.
+  before(async () => {
+    place = await stack.place();
+    app = await startImageApp({ stack: { ...stack, place: async () => place } });
+    client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    const { json } = await client.generate({ ...PROMPT, size: '64x64' });
+    path = new URL(json.data[0].url).pathname;
+  });
+  after(() => app.close());
 
   it('are never given whole with bytes that are not theirs', async () => {
     const { json } = await client.submit({ ...PROMPT, size: '64x64', response_format: 'b64_json' });

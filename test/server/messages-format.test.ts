@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { TextCall, TextRoute } from 'mediagate';
 import { messageEvents } from '../../server/wire/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { inPieces, type Piece, type Script } from '../support/scripted-text.js';
 import { answerTo } from '../support/text-answer.js';
 import { chatEvents, type StreamEvent } from '../support/text-chat-format.js';
@@ -44,6 +45,7 @@ describe('messages in the formats of the models', () => {
   let key: string;
   let script: (call: TextCall) => Script;
 
+  beforeEach(untilDayHasRoom);
   before(async () => {
     const gateway = { text: { keepAliveMs: 60 } };
     app = await startScriptedApp((call) => script(call), {}, { messages: true, gateway });

@@ -2,6 +2,7 @@ import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { UsageEntry } from 'mediagate';
 import { rejection } from '../support/rejection.js';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
 import { until } from '../support/until.js';
@@ -24,6 +25,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
+  beforeEach(untilDayHasRoom);
   before(async () => {
     upstream = await startTextUpstream();
   });

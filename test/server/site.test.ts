@@ -6,7 +6,7 @@ import { money, timeLeft } from '../../server/site/formats.js';
 import { html } from '../../server/site/html.js';
 import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../support/priced-plans.js';
-import { useAccount } from '../support/used-account.js';
+import { type UsedAccount, useAccount } from '../support/used-account.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const PEPPER = createPepper(Buffer.alloc(32, 'site'));
@@ -44,10 +44,13 @@ describe('templates of pages', () => {
 describe('pages of the site', () => {
   let app: SignInApp;
   let ann: BrowserSession;
+  let used: UsedAccount;
 
   before(async () => {
     app = await startSignInApp({ catalogue: PRICED_PLANS, paymentReceiver: EURO_RECEIVER });
     ann = await app.signedIn('ann@example.com');
+    const [user] = await app.state.users.list({ limit: 1 });
+    used = await useAccount(app.state, user!, PEPPER);
   });
   after(() => app?.close());
 
@@ -135,8 +138,7 @@ describe('pages of the site', () => {
   });
 
   it('show what an account has: keys without their secret, plan, requests of thirty days, orders', async () => {
-    const user = (await app.state.users.list({ limit: 1 }))[0]!;
-    const { orders, key } = await useAccount(app.state, user, PEPPER);
+    const { orders, key } = used;
     const { text } = await visit(ann, '/dashboard');
     expect(text)
       .to.contain('laptop')
@@ -151,9 +153,8 @@ describe('pages of the site', () => {
   });
 
   it('show an order with what is still to pay, where to, and how it stands', async () => {
-    const [paid, underpaid, pending] = (
-      await app.state.orders.list({ accountId: (await app.state.users.list({ limit: 1 }))[0]!.accountId, limit: 3 })
-    ).toReversed();
+    const { accountId } = used.orders[0]!;
+    const [paid, underpaid, pending] = (await app.state.orders.list({ accountId, limit: 3 })).toReversed();
     const page = async (code = '') => (await visit(ann, `/pay/${code}`)).text;
     expect(await page(pending?.code))
       .to.contain('€19.00')
@@ -179,7 +180,7 @@ describe('pages of the site', () => {
   });
 
   it('show nobody the order of somebody else', async () => {
-    const { code } = (await app.state.orders.list({ limit: 1 }))[0]!;
+    const { code } = used.orders[0]!;
     const bob = await app.signedIn('bob@example.com');
     const { status, text } = await visit(bob, `/pay/${code}`);
     expect(status).to.equal(404);

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { GatewayError, type UsageEntry } from 'mediagate';
 import { drain } from '../../server/drain.js';
+import { untilDayHasRoom } from '../support/same-day.js';
 import type { Piece } from '../support/scripted-text.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
@@ -30,6 +31,7 @@ describeOnStacks('text over HTTP', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
+  beforeEach(untilDayHasRoom);
   before(async () => {
     upstream = await startTextUpstream();
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Budget, Settlement } from 'mediagate';
+import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { type Answer, type ListeningApp, startApp } from './listening-app.js';
 
@@ -7,8 +8,9 @@ const DAY_MS = 24 * 3_600_000;
 
 describeOnStacks('GET /v1/usage', (stack) => {
   let app: ListeningApp;
-  const today = new Date().toISOString().slice(0, 10);
+  const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
+  beforeEach(untilDayHasRoom);
   before(async () => {
     app = await startApp({ stack });
   });
@@ -33,6 +35,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
   }
 
   it('says what the key used by day and model, and what of its budget and window is left', async () => {
+    const today = dayOf(Date.now());
     const budget: Budget = {
       id: 'budget_usage',
       accountId: 'local',
@@ -89,10 +92,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
       tokens_today: { limit: 1_000, used: 15, left: 685 },
     });
     expect(json.total).to.include({ requests: 4, failed: 1, estimated: 1, input_tokens: 20, output_tokens: 10 });
-    expect(json.days.map(({ day }: { day: string }) => day)).to.deep.equal([
-      today,
-      new Date(Date.now() - DAY_MS).toISOString().slice(0, 10),
-    ]);
+    expect(json.days.map(({ day }: { day: string }) => day)).to.deep.equal([today, dayOf(Date.now() - DAY_MS)]);
     const [{ models, ...ofToday }] = json.days;
     expect(ofToday).to.deep.equal({
       day: today,

@@ -10,6 +10,8 @@ export interface TestTotals {
   skipped: number;
   /** What failed, and why. */
   failures: readonly string[];
+  /** Seconds of each file, by its path in `dist`. */
+  seconds: Readonly<Record<string, number>>;
 }
 
 export interface TestRun extends TestTotals {
@@ -18,12 +20,13 @@ export interface TestRun extends TestTotals {
 }
 
 /**
- * Runs test files, one after the other, in a process of their own, with these variables besides this one's. One that dies
- * has failed, whatever it has passed before.
+ * Runs test files, one after the other, in a process of their own. One that dies has failed, whatever it has passed before.
+ * @param reverse Runs the files and the tests in them from the last to the first. Default false.
+ * @param environment Variables besides those of this process.
  */
 export async function runTestFiles(
   files: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
+  { reverse = false, environment = {} }: { reverse?: boolean; environment?: Readonly<Record<string, string>> } = {},
 ): Promise<TestRun> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-tests-'));
   const [totalsFile, outputFile] = [path.join(folder, 'totals.json'), path.join(folder, 'output')];
@@ -32,6 +35,7 @@ export async function runTestFiles(
   const mocha = path.join(packageRoot, 'node_modules/mocha/bin/mocha.js');
   const reporter = path.join(packageRoot, 'dist/test/support/totals-reporter.js');
   const options = ['--reporter', reporter, '--reporter-option', `output=${totalsFile}`];
+  if (reverse) options.push('--reporter-option', 'reverse=true');
   if (process.stdout.isTTY) options.push('--color');
   const child = fork(mocha, [...files, ...options], {
     cwd: packageRoot,
@@ -48,7 +52,8 @@ export async function runTestFiles(
       failures.push(`a process of the tests ended with ${signal ?? code}: ${files.join(' ')}`);
     }
     const output = await readFile(outputFile, 'utf8');
-    return { passed: totals?.passed ?? 0, skipped: totals?.skipped ?? 0, failures, output };
+    const { passed = 0, skipped = 0, seconds = {} } = totals ?? {};
+    return { passed, skipped, failures, seconds, output };
   } finally {
     process.off('exit', kill);
     await written.close();

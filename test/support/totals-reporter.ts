@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import Mocha from 'mocha';
+import { packageRoot } from './package-root.js';
 import type { TestTotals } from './test-process.js';
 
 // What the tests have started ends in handlers of `exit`, which a signal alone does not call, and a second one would cut off.
@@ -11,14 +13,32 @@ const MAX_REASON = 300;
 export default class TotalsReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
+    if (options.reporterOptions.reverse) reverse(runner.suite);
     const failures: string[] = [];
     runner.on('fail', (test, error: unknown) => failures.push(`${test.fullTitle()} (${reasonOf(error)})`));
+    const seconds: Record<string, number> = {};
+    let begun = 0;
+    // With the hooks of the file; what its modules take to load is not in it.
+    runner.on('suite', ({ parent }) => {
+      if (parent?.root) begun = performance.now();
+    });
+    runner.on('suite end', ({ parent, file }) => {
+      if (!parent?.root || file === undefined) return;
+      const name = path.relative(path.join(packageRoot, 'dist'), file);
+      seconds[name] = (seconds[name] ?? 0) + (performance.now() - begun) / 1_000;
+    });
     runner.once('end', () => {
       const { passes, pending } = this.stats;
-      const totals: TestTotals = { passed: passes, skipped: pending, failures };
+      const totals: TestTotals = { passed: passes, skipped: pending, failures, seconds };
       writeFileSync(options.reporterOptions.output, JSON.stringify(totals));
     });
   }
+}
+
+/** No test may depend on those before it. */
+function reverse({ tests, suites }: Mocha.Suite): void {
+  tests.reverse();
+  for (const suite of suites.reverse()) reverse(suite);
 }
 
 /** In one line: whoever sees no more than the end of the output knows where to look. */

@@ -43,6 +43,31 @@ function createMovingClock(): Clock & { advance(ms: number): void } {
   };
 }
 
+/** Tells the sleep between two rounds from all others. */
+const ROUND_MS = 3_600_001;
+
+/** The machine's clock, on which a round begins when the test says so. */
+function createRoundClock(): { clock: Clock; next(): Promise<void> } {
+  let begin: (() => void) | undefined;
+  const sleepOf: Clock['sleep'] = (ms, signal) =>
+    ms !== ROUND_MS
+      ? systemClock.sleep(ms, signal)
+      : new Promise((resolve, reject) => {
+          begin = resolve;
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+        });
+  return {
+    clock: { ...systemClock, sleep: sleepOf },
+    async next() {
+      const go = await until(() => begin);
+      begin = undefined;
+      go();
+      // The round is over when the next one is waited for.
+      await until(() => begin);
+    },
+  };
+}
+
 interface Node {
   files: S3Files;
   logger: ListLogger;
@@ -241,6 +266,32 @@ describe('files in an object store', () => {
     expect(Buffer.compare(await content(late), body.subarray(1_000, 200_001)), 'begun before, read after').to.equal(0);
   });
 
+  it('gives no reader the bytes of another file that took the name meanwhile', async () => {
+    const [one, other] = [await open({ disk: 'a', patienceMs: 1 }), await open({ disk: 'b' })];
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
+    await write(one, 'replaced.png', 'the older bytes');
+    const whole = await one.files.read('replaced.png');
+    const part = await one.files.read('replaced.png', { start: 2, end: 6 });
+    expect(whole?.source).to.equal('local_cache');
+    proxy.setFault();
+    await untilStored(one);
+    await write(other, 'replaced.png', 'the newer bytes');
+    for (const late of [whole, part]) expect(await refusal(content(late))).to.equal('file_not_found');
+    expect((await content(await one.files.read('replaced.png'))).toString()).to.equal('the newer bytes');
+  });
+
+  it('gives no reader the bytes of a file that was written again on the same disk, or deleted', async () => {
+    const node = await open({ patienceMs: 1, roundMs: 600_000 });
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'reset' : undefined));
+    await write(node, 'same.png', 'the older bytes');
+    const late = await node.files.read('same.png');
+    await write(node, 'same.png', 'the newer bytes');
+    expect(await refusal(content(late))).to.equal('file_not_found');
+    const gone = await node.files.read('same.png');
+    await node.files.delete('same.png');
+    expect(await refusal(content(gone))).to.equal('file_not_found');
+  });
+
   it('has the newer of two versions, though the older is still being uploaded', async () => {
     const node = await open({ patienceMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
@@ -276,6 +327,51 @@ describe('files in an object store', () => {
     expect((await node.onDisk()).length).to.equal(4);
     proxy.setFault();
     await untilStored(node);
+  });
+
+  it('tries each file once a round, those that failed before after all others', async () => {
+    const rounds = createRoundClock();
+    const node = await open({ clock: rounds.clock, roundMs: ROUND_MS });
+    const puts = () => proxy.requests.filter(({ method }) => method === 'PUT').map(({ key }) => path.basename(key));
+    const refuse = () =>
+      proxy.setFault(({ method, key }) => (method === 'PUT' && key.includes('refused') ? 403 : undefined));
+    const refused = ['refused-1.png', 'refused-2.png'];
+    refuse();
+    for (const name of refused) await write(node, name);
+    for (let round = 0; round < 2; round += 1) {
+      refuse();
+      await rounds.next();
+      expect(puts().sort(), `round ${round}`).to.deep.equal(refused);
+    }
+    // What is written while the store is away is there for the next round.
+    proxy.setFault(({ method }) => (method === 'PUT' ? 'reset' : undefined));
+    const fresh = Array.from({ length: 4 }, (_, index) => `fresh-${index}.png`);
+    for (const name of fresh) await write(node, name);
+    refuse();
+    await rounds.next();
+    expect((await node.onDisk()).sort()).to.deep.equal(refused);
+    expect(puts().sort(), 'the round after an outage').to.deep.equal([...fresh, ...refused]);
+    proxy.setFault();
+    await rounds.next();
+    expect(puts().sort(), 'once all are taken').to.deep.equal(refused);
+    expect(await node.onDisk()).to.deep.equal([]);
+    proxy.setFault();
+    await rounds.next();
+    expect(puts(), 'with nothing left').to.deep.equal([]);
+  });
+
+  it('ends a round over a store that takes nothing, long before it has tried every file', async () => {
+    const rounds = createRoundClock();
+    const node = await open({ clock: rounds.clock, roundMs: ROUND_MS, patienceMs: 1 });
+    proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
+    for (let index = 0; index < 30; index += 1) await write(node, `many-${index}.png`);
+    proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
+    await rounds.next();
+    expect(proxy.requests.filter(({ method }) => method === 'PUT').length).to.be.within(3, 8);
+    proxy.setFault(() => 403);
+    await rounds.next();
+    expect(proxy.requests.filter(({ method }) => method === 'PUT').length, 'of a store that is away').to.equal(0);
+    expect(await node.onDisk()).to.have.length(30);
   });
 
   it('does not take silence or refusal for absence', async () => {

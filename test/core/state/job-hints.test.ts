@@ -6,6 +6,7 @@ import { openDatabase } from '../../../core/state/database.js';
 import { listenPostgres } from '../../../core/state/database-postgres.js';
 import type { State } from '../../../core/state/index.js';
 import { sql } from '../../../core/state/kysely.js';
+import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 import { engines, type Place } from './engines.js';
 
@@ -63,6 +64,55 @@ describe('hints between nodes', () => {
       ids.push(await submit(accepting, index));
       for (const id of ids) expect(await resultOf(accepting, id)).to.equal(index);
     }
+  });
+
+  describe('that were given while the connection was away', () => {
+    let wire: Wire;
+    /** Reaches the database by the wire. */
+    let far: State;
+    let near: State;
+
+    beforeEach(async () => {
+      const url = new URL(place.databaseUrl ?? '');
+      wire = await startWire(url);
+      url.search = '';
+      url.host = `127.0.0.1:${wire.port}`;
+      far = await place.open({ jobPollMs: NEVER_MS, databaseUrl: url.href });
+      near = await open();
+    });
+    afterEach(async () => {
+      wire?.heal();
+      await far?.close();
+      await wire?.close();
+    });
+
+    /** Its first wait connects to hear of ends. */
+    async function untilListening(): Promise<void> {
+      const id = await submit(near, 'before');
+      const wait = far.jobs.waitFor(id, 'one', { timeoutMs: NEVER_MS });
+      await near.jobs.cancel(id, 'one');
+      await wait;
+    }
+
+    it('are made up for: a wait ends when the connection is back', async () => {
+      await untilListening();
+      const ids = [await submit(near, 'a'), await submit(near, 'b')];
+      const waits = ids.map((id) => far.jobs.waitFor(id, 'one', { timeoutMs: NEVER_MS }));
+      for (const id of ids) await far.jobs.find(id, 'one');
+      wire.cut();
+      for (const id of ids) await near.jobs.cancel(id, 'one');
+      wire.heal();
+      for (const wait of waits) expect(await inTime(wait)).to.include({ state: 'cancelled' });
+    });
+
+    it('are made up for: a job begins when the connection is back', async () => {
+      workOn(far);
+      await resultOf(near, await submit(near, 'before'));
+      wire.cut();
+      const id = await submit(near, 'meanwhile');
+      wire.heal();
+      expect(await inTime(resultOf(near, id))).to.equal('meanwhile');
+    });
   });
 
   it('give a job that a stopping worker lets go to another at once', async () => {
@@ -125,6 +175,9 @@ interface Wire {
   port: number;
   /** Of the connections that there are, nothing reaches the other side any more, and neither side is told. */
   swallow(): void;
+  /** Ends all connections, and refuses new ones until it is healed. */
+  cut(): void;
+  heal(): void;
   close(): Promise<void>;
 }
 
@@ -134,14 +187,26 @@ async function startWire({ hostname, port, searchParams }: URL): Promise<Wire> {
   const reach = () =>
     folder ? connect(`${folder}/.s.PGSQL.5432`) : connect({ host: hostname, port: Number(port || 5432) });
   const pairs = new Set<readonly [Socket, Socket]>();
+  let isCut = false;
   const server: Server = createServer((client) => {
+    if (isCut) return void client.destroy();
     const pair = [client, reach()] as const;
     pairs.add(pair);
     const [one, other] = pair;
     one.pipe(other);
     other.pipe(one);
-    for (const socket of pair) socket.on('error', () => undefined);
+    for (const socket of pair) {
+      socket.on('error', () => undefined);
+      // One side that is gone takes the other with it.
+      socket.on('close', () => {
+        for (const each of pair) each.destroy();
+        pairs.delete(pair);
+      });
+    }
   });
+  const breakAll = () => {
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -152,8 +217,15 @@ async function startWire({ hostname, port, searchParams }: URL): Promise<Wire> {
         other.unpipe(one).resume();
       }
     },
+    cut() {
+      isCut = true;
+      breakAll();
+    },
+    heal() {
+      isCut = false;
+    },
     async close() {
-      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      breakAll();
       server.close();
       await once(server, 'close');
     },
