@@ -60,6 +60,7 @@ export type * from './state/jobs.js';
 export * from './state/kept-answers.js';
 export { checkTransaction } from './state/money-checks.js';
 export type * from './state/orders.js';
+export { keyAt } from './state/plan-following.js';
 export { loadSecret } from './state/secrets.js';
 export type * from './state/sessions.js';
 export type * from './state/sign-ins.js';

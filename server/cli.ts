@@ -121,6 +121,10 @@ function addKeyCommands(program: Command): void {
     .command('create')
     .description('make a key; it is shown this once')
     .option('--name <name>', 'what the key is for', 'key')
+    .option(
+      '--account <name>',
+      'whose jobs and limits it shares with its other keys (default: none; its limits are its own)',
+    )
     .option('--plan <plan>', 'what it may use, and how much: one that "plans" lists (default: no limits)')
     .option(
       '--grant <grant>',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, type Logger } from 'mediagate';
+import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, keyAt, type Logger } from 'mediagate';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 const REFRESH_MS = 2_000;
@@ -149,8 +149,10 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     throw invalid();
   }
 
-  function admit(record: ApiKeyRecord): ApiKeyRecord {
+  function admit(stored: ApiKeyRecord): ApiKeyRecord {
     const now = clock.now();
+    // A plan may have ended since it was read, and another one come back.
+    const record = keyAt(stored, now);
     if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
     if (record.expiresAt !== null && record.expiresAt <= now) {
       throw new GatewayError('expired_api_key', 'This API key has expired.');

@@ -93,7 +93,7 @@ export function isSameHash(left: string, right: string): boolean {
 }
 
 /** Of the keys that operators make. */
-const LOCAL_ACCOUNT = 'local';
+export const LOCAL_ACCOUNT = 'local';
 
 /** Whose share of what there is little of a request takes: that of all keys of its account; operators give each to somebody else. */
 export function holderOf({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
@@ -107,6 +107,8 @@ export interface NewKey {
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
+  /** Default: that of all keys without one. */
+  accountId?: string;
   /** Default: none, and then neither a budget nor a bound of models, nor a limit of images that is its own. */
   plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
 }
@@ -116,7 +118,7 @@ const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: n
 /** A key and the record to store for it. The key itself is in no record. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
   const { id, key } = createKey();
-  const { name, grants, rpm, expiresAt, plan = NO_PLAN } = wanted;
+  const { name, grants, rpm, expiresAt, accountId = LOCAL_ACCOUNT, plan = NO_PLAN } = wanted;
   const record: ApiKeyRecord = {
     id,
     name,
@@ -126,7 +128,7 @@ export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { 
     ...plan,
     hash: hashKey(key, pepper),
     pepperVersion: pepper.version,
-    accountId: LOCAL_ACCOUNT,
+    accountId,
     createdAt: now,
     revokedAt: null,
     suspendedAt: null,

@@ -21,7 +21,13 @@ export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTer
   const grants = planGrants(planId, catalogue);
   if (planId === freeTier.id) return freeTerms(freeTier, grants, freeTierPeriod);
   const plan = plans.find(({ id }) => id === planId);
-  return plan && termsOf(plan, grants, freeTier);
+  const price = catalogue.prices.find((one) => one.planId === planId);
+  return (
+    plan && {
+      ...termsOf(plan, grants, freeTier),
+      ...(price && { price: { amount: price.amount, currency: price.currency } }),
+    }
+  );
 }
 
 /** Groups of routes that keys of a plan open. Empty where there is no such plan. */

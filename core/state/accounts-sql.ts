@@ -4,7 +4,8 @@ import type { AccountPlan, Accounts } from './accounts.js';
 import { writeAudit } from './audit-sql.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
-import { grantPlan } from './plan-grants.js';
+import { accountAt } from './plan-following.js';
+import { grantPlan, previewPlans } from './plan-grants.js';
 import { isKept } from './storable-text.js';
 
 export interface AccountsOptions {
@@ -18,8 +19,18 @@ export function createAccounts({ database, times }: AccountsOptions): Accounts {
   return {
     async find(id) {
       if (!isKept(id)) return undefined;
-      const row = await database.run((queries) => findAccount(queries, id));
-      return row && toAccountRecord(row);
+      return database.run(async (queries) => {
+        const row = await findAccount(queries, id);
+        if (!row) return undefined;
+        return toAccountRecord(row.following_plans === null ? row : accountAt(row, await times.read(queries)));
+      });
+    },
+
+    async preview(accountId, terms) {
+      if (!isKept(accountId)) return [];
+      return database.run(async (queries) => {
+        return previewPlans(queries, { accountId, terms, at: await times.read(queries) });
+      });
     },
 
     grant: ({ accountId, terms, actor, note }) =>

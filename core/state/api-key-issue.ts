@@ -8,6 +8,7 @@ import type { Database } from './database.js';
 import { forgetEndedKeys } from './ended-keys.js';
 import type { JobClock } from './job-clock.js';
 import type { Transaction } from './kysely.js';
+import { accountAt, keyAt } from './plan-following.js';
 import { grantPlan } from './plan-grants.js';
 import type { Tables } from './schema.js';
 
@@ -23,6 +24,7 @@ export function createKeyIssue({ engine, transaction: run }: Database, times: Jo
         const good = known.filter((row) => isGood(row, now));
         if (good.filter((row) => !isReplaced(row, good)).length >= maxKeys) throw tooMany(maxKeys);
         await forgetEndedKeys(transaction, known, now);
+        account = accountAt(account, now);
         if (!hasPlan(account, now)) {
           const granting = { transaction, engine, account, at: now, id: `grant_${randomUUID()}` };
           account = await grantPlan({ ...granting, terms: otherwise, resumes: true });
@@ -67,6 +69,7 @@ type PlanOfKey = Pick<
   | 'image_daily_limit'
   | 'budget_id'
   | 'plan_expires_at'
+  | 'following_plans'
   | 'expires_at'
 >;
 
@@ -93,6 +96,7 @@ async function insertKey(
     image_daily_limit: plan.image_daily_limit,
     budget_id: plan.budget_id,
     plan_expires_at: plan.plan_expires_at,
+    following_plans: plan.following_plans,
     expires_at: plan.expires_at,
     created_at: now,
     changed_at: now,
@@ -102,7 +106,7 @@ async function insertKey(
     last_used_at: null,
   };
   await transaction.insertInto('api_keys').values(row).execute();
-  return toKeyRecord(row);
+  return keyAt(toKeyRecord(row), now);
 }
 
 /** Not by a key that was revoked since: rotating keys and revoking their successors would heap up good ones. */

@@ -1,10 +1,11 @@
-import type { ApiKeyRecord, Grant } from './api-keys.js';
+import type { ApiKeyRecord, Grant, KeyPlan } from './api-keys.js';
 import type { Kysely, Selectable } from './kysely.js';
+import { decodeFollowing, keyAt } from './plan-following.js';
 import type { ApiKeysTable, Tables } from './schema.js';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changed_at' | 'plan_expires_at'> {
+export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changed_at' | 'plan_expires_at' | 'following_plans'> {
   return {
     id: record.id,
     name: record.name,
@@ -41,6 +42,7 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
     imageDailyLimit: row.image_daily_limit,
     createdAt: row.created_at,
     expiresAt: soonerOf(row.expires_at, row.plan_expires_at),
+    ...(row.following_plans !== null && { followingPlans: followingOf(row) }),
     revokedAt: row.revoked_at,
     suspendedAt: row.suspended_at,
     replacedBy: row.replaced_by,
@@ -54,8 +56,12 @@ export function soonerOf(left: number | null, right: number | null): number | nu
 }
 
 export function isGood(row: ApiKeyRow, now: number): boolean {
-  const end = soonerOf(row.expires_at, row.plan_expires_at);
-  return row.revoked_at === null && (end === null || end > now);
+  const { revokedAt, expiresAt } = keyAt(toKeyRecord(row), now);
+  return revokedAt === null && (expiresAt === null || expiresAt > now);
+}
+
+function followingOf(row: ApiKeyRow): KeyPlan[] {
+  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expires_at, plan.expiresAt) }));
 }
 
 /** Of an account, oldest first. */

@@ -1,9 +1,12 @@
 import { createKeyIssue } from './api-key-issue.js';
-import { keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
+import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
 import { createUseStatement } from './api-key-uses.js';
 import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
+import type { Kysely } from './kysely.js';
+import { keyAt } from './plan-following.js';
+import type { Tables } from './schema.js';
 import { isKept } from './storable-text.js';
 
 const PAGE = 5_000;
@@ -11,6 +14,13 @@ const PAGE = 5_000;
 /** API keys in SQL. */
 export function createApiKeys(database: Database, times: JobClock): ApiKeys {
   const writeUses = createUseStatement(database);
+
+  /** With the plan that its account has now. The time is read only for a key whose plan another one follows. */
+  async function currentRecord(queries: Kysely<Tables>, row: ApiKeyRow): Promise<ApiKeyRecord> {
+    const record = toKeyRecord(row);
+    return row.following_plans === null ? record : keyAt(record, await times.read(queries));
+  }
+
   return {
     async insert(record) {
       const row = { ...toKeyRow(record), changed_at: times.now };
@@ -27,14 +37,17 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
         for (const row of rows) records.push(toKeyRecord(row));
         full = rows.length === PAGE;
       }
-      return records.sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
+      const at = await database.run((queries) => times.read(queries));
+      return records
+        .map((record) => keyAt(record, at))
+        .sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
     },
     async find(id) {
       if (!isKept(id)) return undefined;
-      const row = await database.run((queries) =>
-        queries.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst(),
-      );
-      return row && toKeyRecord(row);
+      return database.run(async (queries) => {
+        const row = await queries.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && currentRecord(queries, row);
+      });
     },
     async changedSince(since) {
       const rows = await database.run((queries) =>
@@ -43,8 +56,10 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
       return rows.map(toKeyRecord);
     },
     async listOf(accountId) {
-      const rows = await database.run((queries) => keysOf(queries, accountId));
-      return rows.map(toKeyRecord);
+      return database.run(async (queries) => {
+        const rows = await keysOf(queries, accountId);
+        return Promise.all(rows.map((row) => currentRecord(queries, row)));
+      });
     },
     now: () => database.run((queries) => times.read(queries)),
     ...createKeyIssue(database, times),

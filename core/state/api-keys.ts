@@ -3,6 +3,12 @@ import type { PlanTerms } from './accounts.js';
 /** Which group of routes a key may use. */
 export type Grant = 'images' | 'extract' | 'text' | 'audio';
 
+/** The plan of a key. */
+export type KeyPlan = Pick<
+  ApiKeyRecord,
+  'grants' | 'rpm' | 'planId' | 'budgetId' | 'models' | 'imageDailyLimit' | 'expiresAt'
+>;
+
 /** A key as stored: no secret in it, only its keyed hash. Times in milliseconds since 1970. */
 export interface ApiKeyRecord {
   /** Public part of the key: 8 characters. */
@@ -26,6 +32,8 @@ export interface ApiKeyRecord {
   createdAt: number;
   /** Its own end or that of its plan, whichever is sooner. */
   expiresAt: number | null;
+  /** Plans that come back at that end, one after the other. Default: none. */
+  followingPlans?: readonly KeyPlan[];
   revokedAt: number | null;
   /** Since when the user of its account is suspended: it answers `account_suspended`. */
   suspendedAt: number | null;

@@ -25,7 +25,10 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
   const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.plan_id };
   if (isGranted) {
-    await grantPlan({ ...move, id: code, terms: JSON.parse(order.terms) as PlanTerms });
+    // By what it really costs, whatever the catalogue says by now.
+    const price = { amount: order.amount, currency: order.currency };
+    const terms = { ...(JSON.parse(order.terms) as PlanTerms), price };
+    await grantPlan({ ...move, id: code, terms });
     await writeAudit(transaction, { ...plan, action: 'plan.granted' });
   }
   if (to === 'refunded' && from === 'paid') {

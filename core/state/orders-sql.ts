@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { lockAccount, refuseSuspended } from './account-table.js';
+import type { PlanTerms } from './accounts.js';
 import type { AccountsOptions } from './accounts-sql.js';
 import { writeAudit } from './audit-sql.js';
 import { keyReused } from './idempotency-keys.js';
@@ -12,6 +13,7 @@ import { type OrderRow, toOrder } from './order-rows.js';
 import { createOrderSweep } from './order-sweep.js';
 import { createOrderTransactions } from './order-transactions.js';
 import type { NewOrder, OrderPage, Orders } from './orders.js';
+import { previewPlans } from './plan-grants.js';
 import type { Tables } from './schema.js';
 import { isKept } from './storable-text.js';
 
@@ -49,6 +51,17 @@ export function createOrders(options: AccountsOptions): Orders {
         if (!isKept(code)) return undefined;
         const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
         return row && toOrder(row, await times.read(queries));
+      }),
+
+    preview: (code) =>
+      database.run(async (queries) => {
+        if (!isKept(code)) return undefined;
+        const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
+        if (!row) return undefined;
+        const price = { amount: row.amount, currency: row.currency };
+        const terms = [{ ...(JSON.parse(row.terms) as PlanTerms), price }];
+        const at = await times.read(queries);
+        return (await previewPlans(queries, { accountId: row.account_id, terms, at }))[0];
       }),
 
     list: (page) =>

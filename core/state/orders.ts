@@ -1,4 +1,4 @@
-import type { PlanTerms } from './accounts.js';
+import type { PlanPreview, PlanTerms } from './accounts.js';
 
 /**
  * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`
@@ -110,6 +110,8 @@ export interface Orders {
   create(order: NewOrder): Promise<CreatedOrder>;
   /** By its code, exactly. */
   find(code: string): Promise<OrderRecord | undefined>;
+  /** What the order would make of its account's plan, if it were paid now. Undefined where there is no such order. */
+  preview(code: string): Promise<PlanPreview | undefined>;
   /** Newest first. */
   list(page: OrderPage): Promise<readonly OrderRecord[]>;
   /**
@@ -126,8 +128,8 @@ export interface Orders {
   /** An order that is cancelled is left as it is. Throws as `confirm` does. */
   cancel(change: OrderChange): Promise<OrderRecord>;
   /**
-   * Notes that the money went back, and takes back what the order granted: its tokens and requests, its time. A plan that
-   * rests on nothing else ends at once. An order that is refunded is left as it is. Throws as `confirm` does.
+   * Notes that the money went back, and takes back what the order granted: its tokens and requests, its time. The account
+   * has the plan that its other grants give, or none. An order that is refunded is left as it is. Throws as `confirm` does.
    */
   refund(change: OrderChange): Promise<OrderRecord>;
   /** Of one order, oldest first; those that wait for a look, latest first. At most `limit`. */

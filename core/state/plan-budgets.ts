@@ -1,49 +1,45 @@
 import { randomUUID } from 'node:crypto';
-import { hasPlan, locked } from './account-table.js';
-import { FREE_PLAN_ID, type PlanTerms } from './accounts.js';
+import { locked } from './account-table.js';
+import type { PlanTerms } from './accounts.js';
 import { type BudgetRow, toBudgetRow } from './budget-account.js';
 import type { PlanChange } from './plan-change.js';
+import type { PlanEntry } from './plan-stack.js';
 
 type BudgetTerms = NonNullable<PlanTerms['budget']>;
 
-/** Finds the running budget that a plan adds to, or the one it takes up again. */
+/** Finds the budget that a plan adds to, or the one it takes up again. */
 export async function findFunded(
-  { transaction, engine, account, at }: PlanChange,
+  { transaction, engine, account }: PlanChange,
   { planId, budget }: PlanTerms,
-  resumes: boolean,
+  { resumes, joined }: { resumes: boolean; joined?: PlanEntry },
 ): Promise<BudgetRow | undefined> {
   if (!budget) return undefined;
   const budgets = locked(engine, transaction.selectFrom('budgets').selectAll().where('account_id', '=', account.id));
   if (resumes) return budgets.where('plan_id', '=', planId).orderBy('created_at', 'desc').limit(1).executeTakeFirst();
-  if (!hasPlan(account, at) || account.budget_id === null) return undefined;
-  // It has no end, which nobody pays for, and is taken up again as it stands.
-  if (account.plan_id === FREE_PLAN_ID && planId !== FREE_PLAN_ID) return undefined;
-  const running = await budgets.where('id', '=', account.budget_id).executeTakeFirst();
+  if (!joined || joined.budgetId === null) return undefined;
+  const running = await budgets.where('id', '=', joined.budgetId).executeTakeFirst();
   return running && limitsTheSame(running, budget) ? running : undefined;
 }
 
-/** Writes what the plan gives into the budget that was found, or into a new one. */
+/** Adds what the plan gives to the budget that was found, or to a new one. When it ends is written with the plan. */
 export async function fund(
   { transaction, account, at }: PlanChange,
   { planId, budget }: PlanTerms,
-  { found, resumes, expiresAt }: { found?: BudgetRow; resumes: boolean; expiresAt: number | null },
+  { found, resumes }: { found?: BudgetRow; resumes: boolean },
 ): Promise<string | null> {
   if (!budget) return null;
   if (!found) {
     const id = `budget_${randomUUID()}`;
-    const row = toBudgetRow({ ...budget, id, accountId: account.id, planId, expiresAt, createdAt: at });
+    const row = toBudgetRow({ ...budget, id, accountId: account.id, planId, expiresAt: null, createdAt: at });
     await transaction.insertInto('budgets').values(row).execute();
     return id;
   }
   const adds = !resumes && budget.resets === 'never';
-  const change = {
-    plan_id: planId,
+  const limits = {
     token_limit: adds ? plus(found.token_limit, budget.tokenLimit) : budget.tokenLimit,
     request_limit: adds ? plus(found.request_limit, budget.requestLimit) : budget.requestLimit,
-    daily_token_limit: budget.dailyTokenLimit,
-    expires_at: expiresAt,
   };
-  await transaction.updateTable('budgets').set(change).where('id', '=', found.id).execute();
+  await transaction.updateTable('budgets').set(limits).where('id', '=', found.id).execute();
   return found.id;
 }
 

@@ -56,6 +56,8 @@ export interface ApiKeysTable {
   models: string | null;
   image_daily_limit: number | null;
   plan_expires_at: number | null;
+  /** JSON array of KeyPlan: what comes back at that end, one after the other. */
+  following_plans: string | null;
   suspended_at: number | null;
   replaced_by: string | null;
 }
@@ -333,6 +335,8 @@ export interface AccountsTable {
   image_daily_limit: number | null;
   budget_id: string | null;
   plan_expires_at: number | null;
+  /** JSON array of KeyPlan: what comes back at that end, one after the other. */
+  following_plans: string | null;
   granted_at: number | null;
 }
 
@@ -428,6 +432,8 @@ export interface PlanGrantsTable {
   /** Code of the order that paid for it; else random. */
   id: string;
   account_id: string;
+  /** 1, 2, … of the account, in the order in which they were made; 0 in rows of the release before. */
+  number: number;
   /** JSON of PlanTerms. */
   terms: string;
   /** What the grant made or extended. */

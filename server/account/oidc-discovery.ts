@@ -3,14 +3,15 @@ import type { ClientAuth, Configuration, ServerMetadata } from 'openid-client';
 import { createGuardedFetch } from './guarded-fetch.js';
 import type { Identity, Issuer } from './identity.js';
 import { failingAs, providerFailure } from './oidc-failure.js';
+import { createIssuerKeys } from './oidc-keys.js';
 
 const TIMEOUT_MS = 5_000;
-/** Metadata of an issuer change rarely; signing keys are asked for anew by themselves. */
+/** Metadata of an issuer change rarely; for signing keys see oidc-keys.ts. */
 const METADATA_MS = 3_600_000;
 
 export interface DiscoveredIssuer extends Issuer {
-  /** What the client library knows of it. */
-  configuration: Configuration;
+  /** What the client library knows of it, for one sign-in. */
+  configure(): Configuration;
 }
 
 export interface DiscoveryOptions {
@@ -37,23 +38,30 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
     const url = new URL(issuer.issuer);
     // The operator named the issuer. Endpoints that its metadata place elsewhere pass the guard.
     const http = gateway.httpClient({ timeoutMs: TIMEOUT_MS, trustedOrigins: [url.origin] });
-    const configuration = await oidc.discovery(
-      url,
-      issuer.clientId,
-      { [oidc.clockTolerance]: toleranceSeconds },
-      clientAuth(oidc, issuer.clientSecret),
-      {
-        [oidc.customFetch]: createGuardedFetch(http),
-        timeout: TIMEOUT_MS / 1_000,
-        execute: [
-          // The signature of the token too, although it comes from the issuer by TLS.
-          oidc.enableNonRepudiationChecks,
-          ...(isLoopbackHost(url.hostname) ? [oidc.allowInsecureRequests] : []),
-        ],
+    const guarded = createGuardedFetch(http);
+    const client = { [oidc.clockTolerance]: toleranceSeconds };
+    const auth = clientAuth(oidc, issuer.clientSecret);
+    const isInsecure = isLoopbackHost(url.hostname);
+    const discovered = await oidc.discovery(url, issuer.clientId, client, auth, {
+      [oidc.customFetch]: guarded,
+      timeout: TIMEOUT_MS / 1_000,
+      execute: isInsecure ? [oidc.allowInsecureRequests] : [],
+    });
+    const metadata = discovered.serverMetadata();
+    const keys = createIssuerKeys(guarded, { clock, url: checkMetadata(metadata) });
+    return {
+      ...issuer,
+      configure() {
+        // One for each sign-in: the library keeps keys by configuration, and those are kept here.
+        const configuration = new oidc.Configuration(metadata, issuer.clientId, client, auth);
+        configuration[oidc.customFetch] = keys.fetch();
+        configuration.timeout = TIMEOUT_MS / 1_000;
+        // The signature of the token too, although it comes from the issuer by TLS.
+        oidc.enableNonRepudiationChecks(configuration);
+        if (isInsecure) oidc.allowInsecureRequests(configuration);
+        return configuration;
       },
-    );
-    checkMetadata(configuration.serverMetadata());
-    return { ...issuer, configuration };
+    };
   }
 
   return (): Promise<DiscoveredIssuer> => {
@@ -68,11 +76,12 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
   };
 }
 
-/** @throws Error where a sign-in could not come to an end, or would lead a browser to what is no web address. */
-function checkMetadata(metadata: ServerMetadata): void {
+/** Where its keys are. @throws Error where a sign-in could not come to an end, or would lead a browser to what is no web address. */
+function checkMetadata(metadata: ServerMetadata): string {
   const { authorization_endpoint: entrance = '', token_endpoint: exchange, jwks_uri: keys } = metadata;
   if (!/^https?:\/\//i.test(entrance)) throw new Error('the issuer names no authorization endpoint');
   if (!exchange || !keys) throw new Error('the issuer names no token endpoint, or no keys');
+  return URL.parse(keys)?.href ?? keys;
 }
 
 /** What the issuer understands; what it says nothing about is, by the standard, Basic. */

@@ -30,8 +30,8 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
   return {
     begin: ({ state, nonce, codeVerifier }, redirectUri) =>
       failingAs(providerFailure, async () => {
-        const [{ configuration }, oidc] = await Promise.all([discover(), import('openid-client')]);
-        return oidc.buildAuthorizationUrl(configuration, {
+        const [{ configure }, oidc] = await Promise.all([discover(), import('openid-client')]);
+        return oidc.buildAuthorizationUrl(configure(), {
           redirect_uri: redirectUri,
           scope: SCOPE,
           state,
@@ -42,7 +42,8 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
       }),
     finish: ({ state, nonce, codeVerifier }, callback) =>
       failingAs(signInFailure, async () => {
-        const [{ configuration, knownAs }, oidc] = await Promise.all([discover(), import('openid-client')]);
+        const [{ configure, knownAs }, oidc] = await Promise.all([discover(), import('openid-client')]);
+        const configuration = configure();
         const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
           expectedState: state,
           expectedNonce: nonce,

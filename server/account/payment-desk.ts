@@ -1,4 +1,11 @@
-import { GatewayError, type NewOrder, type OrderRecord, type Orders, type UserRecord } from 'mediagate';
+import {
+  GatewayError,
+  type NewOrder,
+  type OrderRecord,
+  type Orders,
+  type PlanPreview,
+  type UserRecord,
+} from 'mediagate';
 import type { Support } from '../catalogue.js';
 import { type CatalogueTerms, type PlanTermsOptions, planTerms } from '../plan-terms.js';
 import { PlansFileError } from '../plans-file.js';
@@ -46,10 +53,12 @@ export interface PaymentDesk {
   cancel(user: UserRecord, code: string): Promise<OrderRecord>;
   /** Undefined where nothing is to be paid, or no account takes money any more. */
   transferOf(order: OrderRecord): PaymentTransfer | undefined;
+  /** What an open order makes of the plan of its account, if the money comes now. Undefined where none is waited for. */
+  preview(order: OrderRecord): Promise<PlanPreview | undefined>;
 }
 
 export interface PaymentDeskOptions extends PlanTermsOptions {
-  orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel'>;
+  orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
   /** Default: no money is taken. */
   receiver?: PaymentReceiver;
 }
@@ -92,6 +101,7 @@ export function createPaymentDesk(options: PaymentDeskOptions): PaymentDesk {
       return order;
     },
     cancel: ({ id, accountId }, code) => orders.cancel({ code, accountId, actor: `user:${id}` }),
+    preview: async (order) => (isOpen(order) ? orders.preview(order.code) : undefined),
     transferOf(order) {
       if (!receiver || !isOpen(order) || order.currency !== PAYABLE[receiver.format].currency) return undefined;
       const { code } = order;

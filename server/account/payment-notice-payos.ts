@@ -19,6 +19,7 @@ export const readPayosNotice: NoticeReader = ({ body, secret }) => {
   if (!isMembers(data) || typeof signature !== 'string') throw badSignature();
   const hmac = createHmac('sha256', secret).update(signedText(data)).digest('hex');
   if (!isSame(signature, hmac)) throw badSignature();
+  checkUnambiguous(data);
   // What the code beside it says is signed by nobody.
   if (data.code !== SUCCESS) return undefined;
   const { currency = 'VND' } = data;
@@ -38,6 +39,20 @@ function signedText(data: Members): string {
     .sort()
     .map((name) => `${name}=${signedValue(data[name])}`)
     .join('&');
+}
+
+/**
+ * The signature is over text in which one field could pass for two: `description=A&reference=B` is a description, or a
+ * description and a reference. Only what can be read in one way is accepted: each `&` that is followed by `name=` begins a
+ * field, and no name holds either mark. Who has seen one signed body cannot move words from one field to another then.
+ */
+function checkUnambiguous(data: Members): void {
+  for (const name of Object.keys(data)) {
+    if (!/^[\w.-]+$/.test(name)) throw badMember('data', 'an object whose names are letters, digits and _ . - alone');
+    if (/&[^&]*=/.test(signedValue(data[name]))) {
+      throw badMember(`data.${name}`, 'text without "&" before "=": the signature would not tell it from a field');
+    }
+  }
 }
 
 function signedValue(value: unknown): string {

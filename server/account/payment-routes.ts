@@ -103,7 +103,8 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
   async function encode(order: OrderRecord) {
     const transfer = payments.transferOf(order);
     const svg = transfer && (await drawSvg(transfer.qr.payload));
-    return encodePayment({ order, transfer, svg, siteUrl: site().url, support });
+    const preview = await payments.preview(order);
+    return encodePayment({ order, transfer, svg, preview, siteUrl: site().url, support });
   }
 }
 

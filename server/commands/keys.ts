@@ -2,7 +2,7 @@ import { type ApiKeyRecord, type BudgetState, type Grant, systemClock } from 'me
 import { isGoodState, keyState } from '../account/key-state.js';
 import { leftOf, renderLeft } from '../budget-text.js';
 import { parseIsoTime } from '../calendar-day.js';
-import { createKeyRecord, GRANTS } from '../keys.js';
+import { createKeyRecord, GRANTS, LOCAL_ACCOUNT } from '../keys.js';
 import { type PlanKey, planKey } from '../plan-key.js';
 import { readCatalogue } from '../plans-file.js';
 import { loadPeppers } from '../secrets.js';
@@ -17,7 +17,7 @@ import { CommandFailure, CommandMistake, print, printJson } from './output.js';
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
 
-const HEAD = ['ID', 'NAME', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
 
 interface Listed {
   record: ApiKeyRecord;
@@ -26,6 +26,8 @@ interface Listed {
 
 export interface CreateKeyOptions {
   name?: string;
+  /** Default: each key stands alone, in the account `local`. */
+  account?: string;
   plan?: string;
   /** Each one or several, with commas between them. */
   grant?: readonly string[];
@@ -36,9 +38,11 @@ export interface CreateKeyOptions {
 
 /** Makes a key and prints it: the only time it is shown. */
 export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
-  const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan);
+  const accountId = accountOf(options.account);
+  const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
   const wanted = {
     name: nameOf(options.name),
+    accountId,
     grants: grantsOf(options.grant, ofPlan),
     rpm: rpmOf(options.rpm, ofPlan),
     expiresAt: expiryOf(options.expires) ?? ofPlan?.expiresAt ?? null,
@@ -53,7 +57,9 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   });
   const { id, name, grants, rpm, planId, models } = record;
   if (options.json) {
-    printJson({ id, key, name, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
+    // Only where one was named: what scripts read stays as it was.
+    const account = options.account === undefined ? {} : { account: accountId };
+    printJson({ id, key, name, ...account, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
   } else {
     print(`${key}\n`);
     const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
@@ -103,10 +109,19 @@ function nameOf(name = 'key'): string {
   return trimmed;
 }
 
-async function planOf(settings: Settings, id: string): Promise<PlanKey> {
+/** Names of accounts that people get by signing in are not given out here. */
+function accountOf(name: string | undefined): string {
+  if (name === undefined) return LOCAL_ACCOUNT;
+  if (/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(name) && name !== LOCAL_ACCOUNT && !name.startsWith('acct_')) return name;
+  throw new CommandMistake(
+    `--account must have 1 to 64 of a-z, 0-9, "_", "." and "-", begin with a letter or digit, not with acct_, and not be ${LOCAL_ACCOUNT}.`,
+  );
+}
+
+async function planOf(settings: Settings, id: string, accountId: string): Promise<PlanKey> {
   const catalogue = await readCatalogue(settings.plansFile);
   const { freeTierPeriod } = settings;
-  const found = planKey(id, { catalogue, freeTierPeriod, accountId: 'local', now: systemClock.now() });
+  const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
   throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
@@ -146,10 +161,11 @@ function stateOf(record: ApiKeyRecord): string {
 }
 
 function describe({ record, budget }: Listed) {
-  const { id, name, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
+  const { id, name, accountId, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
   return {
     id,
     name,
+    account: accountId,
     plan: planId,
     grants,
     models,
@@ -164,10 +180,11 @@ function describe({ record, budget }: Listed) {
 }
 
 function row({ record, budget }: Listed): string[] {
-  const { id, name, planId, grants, rpm, createdAt, lastUsedAt } = record;
+  const { id, name, accountId, planId, grants, rpm, createdAt, lastUsedAt } = record;
   return [
     id,
     name,
+    accountId,
     planId ?? '-',
     grants.join(','),
     rpm === null ? 'unlimited' : String(rpm),

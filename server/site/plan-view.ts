@@ -1,8 +1,9 @@
-import type { ApiKeyRecord, Grant } from 'mediagate';
+import type { ApiKeyRecord, Grant, PlanPreview } from 'mediagate';
 import type { Catalogue, FreeTier, Plan } from '../catalogue.js';
 import { GRANTS } from '../keys.js';
 import { planGrants } from '../plan-terms.js';
-import { count, counted, money } from './formats.js';
+import { count, counted, day, money } from './formats.js';
+import { type Html, html } from './html.js';
 
 /** A plan as pages show it. */
 export interface PlanView {
@@ -16,6 +17,8 @@ export interface PlanView {
   isFree: boolean;
   /** False: support is asked. */
   canBeOrdered: boolean;
+  /** What it makes of the plan of whoever looks, if it is paid now; undefined where that is not known. */
+  outcome?: Html;
 }
 
 /** The free tier, then the plans in the order of the catalogue. */
@@ -26,6 +29,16 @@ export function planViews(catalogue: Catalogue): readonly PlanView[] {
 /** By its id, where there is no such plan any more. */
 export function planName({ plans, freeTier }: Catalogue, id: string): string {
   return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
+}
+
+/** When a plan ends that is paid now, and what becomes of the one before. */
+export function describeOutcome(preview: PlanPreview, catalogue: Catalogue): Html {
+  const { expiresAt, creditedDays, replacedPlanId, nextPlanId, endsReplaced } = preview;
+  const before = replacedPlanId !== null && planName(catalogue, replacedPlanId);
+  return html`${expiresAt === null ? 'If it is paid now, it does not end.' : html`If it is paid now, it ends on ${day(expiresAt)}.`}
+${before && creditedDays > 0 && ` That includes ${counted(creditedDays, 'day')} for what is left of ${before}.`}
+${before && endsReplaced && ` ${before} ends at once; its remaining time is not credited to a plan without an end.`}
+${nextPlanId !== null && ` Then ${planName(catalogue, nextPlanId)} continues.`}`;
 }
 
 const OPENS: Readonly<Record<Grant, string>> = {

@@ -1,10 +1,11 @@
 import type Router from '@koa/router';
-import type { Clock, Gateway, SignedIn } from 'mediagate';
+import type { Clock, Gateway, PlanTerms, SignedIn } from 'mediagate';
 import type { AccountDesks } from '../account/desks.js';
 import { readReturnPath } from '../account/return-path.js';
 import type { AccountDependencies } from '../account/routes.js';
 import { modelsForSetup, setupClients } from '../account/setup-guide.js';
 import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
+import { planTerms } from '../plan-terms.js';
 import { addAssetRoutes } from './asset-routes.js';
 import { labelOf, lookAtDashboard } from './dashboard-view.js';
 import { markPage } from './failure-page.js';
@@ -16,7 +17,7 @@ import { plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
-import { planName, planViews } from './plan-view.js';
+import { describeOutcome, planName, planViews } from './plan-view.js';
 import { lookAtPlayground } from './playground-view.js';
 import { addReferenceRoutes } from './reference-routes.js';
 
@@ -61,7 +62,11 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
   router.get('/plans', markPage, async (context: RequestContext) => {
     const signedIn = await sessions.find(context);
     const current = signedIn && (await view.account(signedIn.user));
-    const plans = planViews(catalogue);
+    const previews = signedIn ? await state.accounts.preview(signedIn.user.accountId, orderableTerms(account)) : [];
+    const plans = planViews(catalogue).map((plan) => {
+      const preview = previews.find(({ planId }) => planId === plan.id);
+      return preview ? { ...plan, outcome: describeOutcome(preview, catalogue) } : plan;
+    });
     send(
       context,
       plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId }),
@@ -98,8 +103,16 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     const order = await payments.find(signedIn.user, context.params.code ?? '');
     const name = planName(catalogue, order.planId);
     const transfer = payments.transferOf(order);
-    send(context, paymentPage({ order, planName: name, transfer, support, now: clock.now() }), signedIn);
+    const preview = await payments.preview(order);
+    const outcome = preview && describeOutcome(preview, catalogue);
+    send(context, paymentPage({ order, planName: name, transfer, support, outcome, now: clock.now() }), signedIn);
   });
+}
+
+/** What plans that have a price give. */
+function orderableTerms({ catalogue, freeTierPeriod }: AccountDependencies): PlanTerms[] {
+  const terms = catalogue.prices.map(({ planId }) => planTerms(planId, { catalogue, freeTierPeriod }));
+  return terms.filter((each) => each !== undefined);
 }
 
 function countModels(gateway: Pick<Gateway, 'models'>) {

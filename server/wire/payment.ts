@@ -1,4 +1,4 @@
-import { createValidator, GatewayError, type OrderRecord, Type } from 'mediagate';
+import { createValidator, GatewayError, type OrderRecord, type PlanPreview, Type } from 'mediagate';
 import type { PaymentTransfer } from '../account/payment-desk.js';
 import type { Support } from '../catalogue.js';
 import { isoTime } from './iso-time.js';
@@ -48,13 +48,15 @@ export interface PaymentParts {
   transfer: PaymentTransfer | undefined;
   /** Picture of its QR code. */
   svg: string | undefined;
+  /** What it makes of the plan, if it is paid now; undefined where nothing is to be paid. */
+  preview: PlanPreview | undefined;
   /** Of the site, without a trailing slash. */
   siteUrl: string;
   support: Support;
 }
 
 /** An order as its account sees it. `transfer` and `qr` are null where nothing is to be paid. */
-export function encodePayment({ order, transfer, svg, siteUrl, support }: PaymentParts) {
+export function encodePayment({ order, transfer, svg, preview, siteUrl, support }: PaymentParts) {
   const { code } = order;
   return {
     code,
@@ -64,6 +66,7 @@ export function encodePayment({ order, transfer, svg, siteUrl, support }: Paymen
     currency: order.currency,
     method: 'bank_transfer_qr',
     transfer: transfer ? encodeTransfer(transfer) : null,
+    resultingPlan: preview ? encodePreview(preview) : null,
     qr: transfer
       ? {
           ...transfer.qr,
@@ -79,6 +82,19 @@ export function encodePayment({ order, transfer, svg, siteUrl, support }: Paymen
     statusUrl: `${siteUrl}/api/payment/gateway?code=${code}`,
     payUrl: `${siteUrl}/pay/${code}`,
     support,
+  };
+}
+
+/** The plan as it would be if the money came at `asOf`. */
+function encodePreview(preview: PlanPreview) {
+  return {
+    planId: preview.planId,
+    asOf: isoTime(preview.at),
+    expiresAt: isoTime(preview.expiresAt),
+    creditedDays: preview.creditedDays,
+    replacesPlanId: preview.replacedPlanId,
+    endsReplacedPlan: preview.endsReplaced,
+    nextPlanId: preview.nextPlanId,
   };
 }
 

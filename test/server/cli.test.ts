@@ -163,6 +163,40 @@ describe('the command line', () => {
     expect(unknown.stderr).to.contain('no key with the id nobody00');
   });
 
+  it('makes keys of named accounts, and of none whose name people have', async () => {
+    const own = { ...environment, DATA_DIR: path.join(folder, 'accounts') };
+    const create = (...args: string[]) => runCommand(['keys', 'create', '--json', ...args], own);
+    const made = [
+      await create('--account', 'team-a'),
+      await create('--account', 'team-a', '--plan', 'token_30m'),
+      await create(),
+    ];
+    expect(made.map(({ code, stdout }) => [code, JSON.parse(stdout).account])).to.deep.equal([
+      [0, 'team-a'],
+      [0, 'team-a'],
+      [0, undefined],
+    ]);
+    const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
+    const accounts = listed.map(({ account, plan }: Record<string, unknown>) => [account, plan]);
+    expect(accounts).to.have.deep.members([
+      ['team-a', null],
+      ['team-a', 'token_30m'],
+      ['local', null],
+    ]);
+    expect((await runCommand(['keys', 'list'], own)).stdout).to.match(/ACCOUNT[^]*team-a/);
+    for (const name of ['acct_0123', 'local', '', 'Team', 'a b', '-a', 'x'.repeat(65)]) {
+      const { code, stdout, stderr } = await create(`--account=${name}`);
+      expect([code, stdout], name).to.deep.equal([2, '']);
+      expect(stderr).to.contain('--account must have 1 to 64');
+    }
+    const logger = createLogger({ level: 'silent' });
+    const state = await openState({ dataDir: own.DATA_DIR, clock: systemClock, logger });
+    const records = await state.keys.listOf('team-a');
+    const budgetId = records.find(({ planId }) => planId !== null)?.budgetId ?? '';
+    expect(await state.budgets.find(budgetId)).to.include({ accountId: 'team-a' });
+    await state.close();
+  });
+
   it('makes keys of plans, and says what of them is left and what was used', async () => {
     const own = { ...environment, DATA_DIR: path.join(folder, 'plans') };
     const made = await runCommand(['keys', 'create', '--plan', 'free', '--grant', 'extract', '--json'], own);

@@ -152,6 +152,33 @@ describeOnStacks('the device flow', (stack) => {
     expect(soon.json).to.deep.include({ error: 'slow_down', interval: 10 });
   });
 
+  it('asks for longer intervals as long as a program polls too soon, and a minute at the most', async () => {
+    const { json } = await start();
+    const intervals: number[] = [];
+    for (let count = 0; count < 15; count += 1) intervals.push((await poll(json.device_code)).json.interval);
+    expect(intervals).to.deep.equal([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 60, 60, 60]);
+  });
+
+  it('goes on where a program has waited for the interval', async () => {
+    const clock = createManualClock(Date.now());
+    const patient = await startSignInApp({ stack, clock });
+    const { json } = await start('Shipyard CLI', patient);
+    const answers: unknown[] = [];
+    for (const ms of [0, 5_000, 4_999, 10_000, 9_999]) {
+      await clock.advance(ms);
+      const { error, interval } = (await poll(json.device_code, patient)).json;
+      answers.push([error, interval]);
+    }
+    await patient.close();
+    expect(answers).to.deep.equal([
+      ['authorization_pending', 5],
+      ['authorization_pending', 5],
+      ['slow_down', 10],
+      ['authorization_pending', 10],
+      ['slow_down', 15],
+    ]);
+  });
+
   it('ends after 10 minutes, for the program and for whoever is asked', async () => {
     const clock = createManualClock(Date.now());
     const old = await startSignInApp({ stack, clock });
@@ -219,6 +246,25 @@ describeOnStacks('the device flow', (stack) => {
     await guessing.close();
     expect(last).to.equal(429);
   });
+
+  it('lets one address poll so many times in a minute, and then again', async () => {
+    const clock = createManualClock(Date.now());
+    const busy = await startSignInApp({ stack, clock });
+    const errors = new Map<string, number>();
+    for (let count = 0; count < 1_202; count += 1) {
+      const { status, json } = await poll('unknown', busy);
+      const outcome = `${status} ${json.error}`;
+      errors.set(outcome, (errors.get(outcome) ?? 0) + 1);
+    }
+    await clock.advance(60_000);
+    const later = await poll('unknown', busy);
+    await busy.close();
+    expect([...errors]).to.deep.equal([
+      ['400 invalid_grant', 1_200],
+      ['429 slow_down', 2],
+    ]);
+    expect(later.status).to.equal(400);
+  }).timeout(60_000);
 
   it('lets one address ask for so many codes in a minute', async () => {
     const busy = await startSignInApp({ stack });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type ApiKeyRecord, type Logger, systemClock } from 'mediagate';
+import { createManualClock } from 'mediagate/testing';
 import { type KeyTableOptions, openKeyTable } from '../../server/key-table.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../server/keys.js';
 import { LINK, startApp } from './listening-app.js';
@@ -124,6 +125,58 @@ describe('the table of keys', () => {
     expect(await verifyAnew()).to.equal('account_suspended');
     records.set(record.id, record);
     expect(await verifyAnew()).to.equal('ok');
+  });
+
+  it('refuses a key from the very instant at which it expires', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys } = keysIn(records);
+    const clock = createManualClock(10_000);
+    records.set(record.id, { ...record, expiresAt: 15_000 });
+    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const codes: unknown[] = [];
+    for (const ms of [0, 4_999, 1, 1]) {
+      await clock.advance(ms);
+      codes.push(await codeOf(() => table.verify(key)));
+    }
+    await table.close();
+    expect(codes).to.deep.equal(['ok', 'ok', 'expired_api_key', 'expired_api_key']);
+  });
+
+  it('knows which plan comes back at the end of another one, without asking the database', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys, use } = keysIn(records);
+    const clock = createManualClock(10_000);
+    const later = {
+      planId: 'later',
+      grants: ['images'],
+      rpm: 1,
+      models: null,
+      imageDailyLimit: 5,
+      budgetId: null,
+    } as const;
+    records.set(record.id, {
+      ...record,
+      planId: 'first',
+      expiresAt: 15_000,
+      followingPlans: [
+        { ...later, expiresAt: 18_000 },
+        { ...later, planId: 'last', expiresAt: 20_000 },
+      ],
+    });
+    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    use.away = true;
+    const planIds: unknown[] = [];
+    for (const ms of [4_999, 1, 2_999, 1]) {
+      await clock.advance(ms);
+      planIds.push((await table.verify(key)).planId);
+    }
+    expect(planIds).to.deep.equal(['first', 'later', 'later', 'last']);
+    expect(await table.verify(key)).to.deep.include({ grants: ['images'], rpm: 1, imageDailyLimit: 5 });
+    await clock.advance(2_000);
+    expect(await codeOf(() => table.verify(key))).to.equal('expired_api_key');
+    await table.close();
   });
 
   it('does not forget a revocation for what was read before it and came later', async () => {

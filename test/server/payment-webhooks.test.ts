@@ -143,6 +143,84 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
+  it('is no payment where SePay does not say that money came in', async () => {
+    const code = await customer.order();
+    const { body } = sepayNotice({ id: newId(), text: code });
+    for (const direction of [
+      '"transferType":"IN"',
+      '"transferType":""',
+      '"transferType":null',
+      '"transferType":"unknown"',
+      '"other":"in"',
+    ]) {
+      const told = body.replace('"transferType":"in"', direction);
+      const answer = await app.webhook('sepay', told, { authorization: `Apikey ${SECRETS.sepay}` });
+      expect([answer.status, answer.json], direction).to.deep.equal([200, { success: true }]);
+    }
+    expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
+    expect(await app.state.orders.transactions({ code }, 10)).to.deep.equal([]);
+  });
+
+  it('is kept with the time of the bank, which is that of Vietnam where it names none', async () => {
+    const code = await customer.order();
+    const text = `of ${code}`;
+    for (const [provider, notice] of [
+      ['sepay', sepayNotice({ id: newId(), text, amount: 1 }, { told: '2026-06-15 18:25:00' })],
+      ['sepay', sepayNotice({ id: newId(), text, amount: 1 }, { told: '2026-01-01 00:30:00' })],
+      ['payos', payosNotice({ id: newId(), text, amount: 1 })],
+      ['generic', genericNotice({ id: newId(), text, amount: 1 }, { told: '2026-06-15T18:25:00Z' })],
+      ['generic', genericNotice({ id: newId(), text, amount: 1 }, { told: '2026-06-15T18:25:00+07:00' })],
+    ] as const)
+      expect((await tell(provider, notice)).status).to.equal(200);
+    const times = (await app.state.orders.transactions({ code }, 10)).map(({ provider, at }) => [provider, at]);
+    const inVietnam = Date.UTC(2026, 5, 15, 11, 25);
+    expect(times).to.have.deep.members([
+      ['sepay', inVietnam],
+      ['sepay', Date.UTC(2025, 11, 31, 17, 30)],
+      ['payos', inVietnam],
+      ['generic', Date.UTC(2026, 5, 15, 18, 25)],
+      ['generic', inVietnam],
+    ]);
+  });
+
+  it('gives a plan that the next request of a key has', async () => {
+    // Keys are read anew every 2 s in any case; hardly so between the two requests, three times.
+    for (const attempt of [1, 2, 3]) {
+      const ann = await app.customer(`at-once-${attempt}-${number}@example.com`);
+      const { apiKey } = (await ann.post('/api/user', {})).json;
+      const planOf = async () => {
+        const headers = { authorization: `Bearer ${apiKey}` };
+        return (await app.request('/v1/usage', { headers })).json.key.plan;
+      };
+      expect(await planOf()).to.equal('free');
+      const code = await ann.order();
+      expect((await tell('generic', genericNotice({ id: newId(), text: code }))).status).to.equal(200);
+      expect(await planOf()).to.equal('token_30m');
+    }
+  });
+
+  it('is refused where its signature would be right for other fields as well, in the format of payos', async () => {
+    const code = await customer.order();
+    const memo = `${code}&orderCode=1&reference=again`;
+    const { status, json } = await tell('payos', payosNotice({ id: newId(), text: memo, amount: 1 }));
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'data.description']);
+    // Who sees a signed body cannot move words of it: neither into a field of their own, nor into one that they invent.
+    const real = payosNotice({ id: newId(), text: `${code}&Sons & more`, amount: 1 });
+    expect((await tell('payos', real)).status).to.equal(200);
+    expect((await tell('payos', real)).status).to.equal(200);
+    const { data, ...rest } = JSON.parse(real.body);
+    const { description, orderCode, reference, ...others } = data;
+    for (const altered of [
+      { ...others, description: `${description}&orderCode=${orderCode}`, reference },
+      { ...others, [`description=${code}`]: '', orderCode, reference },
+      { ...others, 'description=': description, orderCode, reference },
+    ]) {
+      const answer = await tell('payos', { ...real, body: JSON.stringify({ ...rest, data: altered }) });
+      expect(answer.status).to.be.oneOf([400, 401]);
+    }
+    expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: 1 });
+  });
+
   it('is nothing for providers without a secret, and never more than 64 KiB', async () => {
     expect((await app.webhook('stripe', '{}')).status).to.equal(404);
     expect((await app.webhook('constructor', '{}')).status).to.equal(404);

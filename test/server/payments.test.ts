@@ -170,6 +170,68 @@ describeOnStacks('orders', (stack) => {
   });
 });
 
+describeOnStacks('a plan that is bought while another one runs', (stack) => {
+  let app: PaymentApp;
+
+  const days = (id: string, name: string) => ({ ...PRICED.plans[0]!, id, name, durationDays: 30 });
+
+  before(async () => {
+    const plans = [...PRICED.plans, days('cheap', 'Cheap'), days('rich', 'Rich')];
+    const prices = [
+      { planId: 'token_30m', amount: 5_000, currency: 'VND' },
+      { planId: 'cheap', amount: 300, currency: 'VND' },
+      { planId: 'rich', amount: 3_000, currency: 'VND' },
+    ];
+    app = await startPaymentApp({ stack, catalogue: { ...PRICED, plans, prices } });
+  });
+  after(() => app.close());
+
+  it('shows when it ends before it is paid, and ends then', async () => {
+    const ann = await app.customer('ann@example.com');
+    const order = async (planId: string) => (await ann.post('/api/agent/payment', { planId })).json.payment;
+    const pay = async ({ code, amount }: { code: string; amount: number }) => {
+      const { body, headers } = genericNotice({ id: `pay-${code}`, text: code, amount });
+      expect((await app.webhook('generic', body, headers)).status).to.equal(200);
+      return (await ann.get(`/api/agent/payment/${code}`)).json.payment;
+    };
+    const lasts = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 86_400_000;
+
+    const cheap = await order('cheap');
+    const { asOf, expiresAt, ...outcome } = cheap.resultingPlan;
+    const nothing = { creditedDays: 0, replacesPlanId: null, endsReplacedPlan: false, nextPlanId: null };
+    expect(outcome).to.deep.equal({ planId: 'cheap', ...nothing });
+    expect(lasts(asOf, expiresAt)).to.equal(30);
+    const paid = await pay(cheap);
+    expect(paid.resultingPlan).to.equal(null);
+    const { plan } = (await ann.get('/api/user')).json;
+    expect([plan.id, lasts(paid.paidAt, plan.expiresAt)]).to.deep.equal(['cheap', 30]);
+
+    const rich = await order('rich');
+    // Less than three days, since moments have passed.
+    expect(rich.resultingPlan).to.include({
+      planId: 'rich',
+      creditedDays: 2,
+      replacesPlanId: 'cheap',
+      nextPlanId: null,
+    });
+    expect(lasts(rich.resultingPlan.asOf, rich.resultingPlan.expiresAt)).to.equal(32);
+    for (const page of ['/plans', `/pay/${rich.code}`]) {
+      expect((await ann.get(page)).text, page).to.contain('That includes 2 days for what is left of Cheap.');
+    }
+    expect((await ann.get('/plans')).text).to.contain('Cheap ends at once; its remaining time is not credited');
+    const tokens = await order('token_30m');
+    expect(tokens.resultingPlan).to.include({ expiresAt: null, replacesPlanId: 'cheap', endsReplacedPlan: true });
+    const { paidAt } = await pay(rich);
+    const after = (await ann.get('/api/user')).json.plan;
+    expect([after.id, lasts(paidAt, after.expiresAt)]).to.deep.equal(['rich', 32]);
+    await pay(tokens);
+    expect((await ann.get('/api/user')).json.plan).to.include({ id: 'token_30m', expiresAt: null });
+    const again = await order('cheap');
+    expect(again.resultingPlan).to.include({ planId: 'cheap', nextPlanId: 'token_30m', endsReplacedPlan: false });
+    expect((await ann.get(`/pay/${again.code}`)).text).to.contain('Then 30M tokens continues.');
+  });
+});
+
 describeOnStacks('how an order stands', (stack) => {
   let app: PaymentApp;
 
@@ -282,7 +344,7 @@ describeOnStacks('somebody who orders and cancels without end', (stack) => {
 
 describe('prices', () => {
   it('that the account cannot be paid are found at the start', () => {
-    const orders = { create: never, find: never, list: never, cancel: never };
+    const orders = { create: never, find: never, list: never, cancel: never, preview: never };
     const plans = { orders, catalogue: PRICED, freeTierPeriod: 'lifetime' } as const;
     const desk = (settings: typeof DONG_ACCOUNT) => () =>
       createPaymentDesk({ ...plans, receiver: readReceiver(settings).receiver });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession } from '../support/browser-session.js';
 import { type ScriptedIssuer, startScriptedIssuer } from '../support/scripted-issuer.js';
 import { describeOnStacks } from '../support/stacks.js';
@@ -216,6 +217,21 @@ describeOnStacks('signing in', (stack) => {
       [429, 5],
     ]);
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60);
+  });
+
+  it('lets one address come back so many times in a minute, and then again', async () => {
+    const clock = createManualClock(Date.now());
+    const busy = await startSignInApp({ stack, clock });
+    const back = () => busy.request('/signin/callback?state=x&code=y', { redirect: 'manual' });
+    const statuses: number[] = [];
+    for (let count = 0; count < 121; count += 1) statuses.push((await back()).status);
+    const { headers } = await back();
+    await clock.advance(60_000);
+    const later = await back();
+    await busy.close();
+    expect(statuses).to.deep.equal([...Array.from({ length: 120 }, () => 400), 429]);
+    expect(headers.get('retry-after')).to.equal('60');
+    expect(later.status).to.equal(400);
   });
 });
 

@@ -35,13 +35,16 @@ export interface ScriptedIssuer {
   /** Authorization headers that it got with them; empty where there was none. */
   readonly credentials: readonly string[];
   script: IssuerScript;
+  /** Signs with a new key from now on, and publishes that alone. */
+  rotateKeys(): void;
   close(): Promise<void>;
 }
 
 const CLIENT_SECRET = 'the-secret-of-the-client-of-the-scripted-issuer';
 
 export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
-  const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  let own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  let keyNumber = 1;
   const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const requests: string[] = [];
   const exchanges: URLSearchParams[] = [];
@@ -60,6 +63,10 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     exchanges,
     credentials,
     script: {},
+    rotateKeys() {
+      own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      keyNumber += 1;
+    },
     async close() {
       server.close();
       server.closeAllConnections();
@@ -74,7 +81,9 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     if (script.silentAt === pathname) return;
     if (pathname === '/.well-known/openid-configuration') return send(response, metadata());
     if (pathname === '/jwks') {
-      return send(response, { keys: [{ ...own.publicKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig' }] });
+      return send(response, {
+        keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: keyId(), alg: 'ES256', use: 'sig' }],
+      });
     }
     if (pathname === '/authorize') {
       const code = `code-${randomUUID()}`;
@@ -126,12 +135,17 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
     const { script } = issuer;
     const now = Math.floor(Date.now() / 1_000);
     const honest = { iss: url, aud: issuer.clientId, sub: 'subject-1', nonce, iat: now, exp: now + 300 };
-    const header = script.header?.({ alg: 'ES256' }) ?? { alg: 'ES256' };
+    const honestHeader = { alg: 'ES256', kid: keyId() };
+    const header: Json = script.header?.(honestHeader) ?? honestHeader;
     const payload = `${encode(header)}.${encode(script.claims?.(honest) ?? honest)}`;
     const key: KeyObject = (script.foreignKey ? foreign : own).privateKey;
     const signature =
       header.alg === 'none' ? '' : sign('sha256', Buffer.from(payload), { key, dsaEncoding: 'ieee-p1363' });
     return `${payload}.${signature === '' ? '' : signature.toString('base64url')}`;
+  }
+
+  function keyId(): string {
+    return `key-${keyNumber}`;
   }
 
   return issuer;

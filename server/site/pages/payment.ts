@@ -14,6 +14,8 @@ export interface PaymentView {
   /** Undefined where nothing is to be paid, or no account takes money. */
   transfer: PaymentTransfer | undefined;
   support: Support;
+  /** What it makes of the plan, if it is paid now. */
+  outcome?: Html;
   /** Milliseconds since 1970. */
   now: number;
 }
@@ -33,7 +35,7 @@ ${order.state === 'pending' && renderCancel(order)}
   };
 }
 
-function renderOpen({ order, now }: PaymentView, transfer: PaymentTransfer): Html {
+function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTransfer): Html {
   const { code, amount, paidAmount, currency, expiresAt, state } = order;
   return html`<div class="pay">
 <div class="card pay-qr">
@@ -43,6 +45,7 @@ function renderOpen({ order, now }: PaymentView, transfer: PaymentTransfer): Htm
 <div class="card stack">
 <div><p class="small muted">To pay</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
 ${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} has arrived. Send the rest with the same reference.</p>`}
+${outcome && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
 ${fact('bank', 'Bank', transfer.bankName)}
 ${fact('account-name', 'Account holder', transfer.accountName)}

@@ -19,8 +19,8 @@ export function plansPage({ plans, support, isSignedIn, currentPlanId }: PlansVi
     current: '/plans',
     scripts: ['api-forms.js'],
     content: html`<div class="frame">
-<div class="page-head"><h1>Plans</h1><p>Input and output tokens count together. What you buy is added to what is left, and all your keys
-can use it at once.</p></div>
+<div class="page-head"><h1>Plans</h1><p>Input and output tokens count together. What you buy starts at once for all your keys. The plan you have
+is extended; what is left of another plan with an end becomes days of the new one, by price per day.</p></div>
 <h2 class="visually-hidden">What the plans hold</h2>
 ${renderPlanCards(plans, isSignedIn, currentPlanId)}
 ${renderPaying(plans, support)}
@@ -50,6 +50,7 @@ export function renderPlanCards(plans: readonly PlanView[], isSignedIn: boolean,
 <p class="plan-price figures">${plan.price ?? 'On request'}</p>
 <ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
+${plan.outcome && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
 ${renderAction(plan, isSignedIn)}
 </li>`,
   )}</ul>`;

@@ -196,20 +196,27 @@ for (const engine of engines) {
       expect(await grant(IMAGES)).to.include({ expiresAt: clock.now() + 30 * DAY_MS });
     });
 
-    it('ends a plan that goes on with a running budget no sooner than that budget', async () => {
+    it('pauses a plan without a price to compare, with a budget of its own, and lengthens it where it is bought again', async () => {
       const short = { ...TOKENS, planId: 'short', durationMs: 5 * DAY_MS };
       const long = { ...TOKENS, planId: 'long', durationMs: 30 * DAY_MS };
       const begun = clock.now();
       const first = await grant(long);
       const second = await grant(short);
-      expect(second).to.include({ planId: 'short', budgetId: first.budgetId, expiresAt: begun + 30 * DAY_MS });
-      expect(await budgetOf(second)).to.include({ tokenLimit: 60_000_000, expiresAt: begun + 30 * DAY_MS });
-      clock.advance(31 * DAY_MS);
-      const third = await grant(short);
-      expect(third.budgetId).not.to.equal(first.budgetId);
-      expect(await budgetOf(third)).to.include({ tokenLimit: 30_000_000, expiresAt: clock.now() + 5 * DAY_MS });
-      expect(await grant(TOKENS)).to.include({ expiresAt: null, budgetId: third.budgetId });
-      expect(await grant(short)).to.include({ expiresAt: null, budgetId: third.budgetId });
+      expect(second).to.include({ planId: 'short', expiresAt: begun + 5 * DAY_MS });
+      expect(second.budgetId).not.to.equal(first.budgetId);
+      expect(await budgetOf(second)).to.include({ tokenLimit: 30_000_000, expiresAt: begun + 5 * DAY_MS });
+      expect(await budgetOf(first)).to.include({ tokenLimit: 30_000_000, expiresAt: begun + 35 * DAY_MS });
+      clock.advance(6 * DAY_MS);
+      expect((await state.accounts.find(accountId))?.plan).to.include({
+        planId: 'long',
+        expiresAt: begun + 35 * DAY_MS,
+      });
+      expect(await grant(long)).to.include({ budgetId: first.budgetId, expiresAt: begun + 65 * DAY_MS });
+      expect(await budgetOf(first)).to.include({ tokenLimit: 60_000_000 });
+      const third = await grant(TOKENS);
+      expect(third).to.include({ expiresAt: null });
+      // It ends, although the one before it does not.
+      expect(await grant(short)).to.include({ expiresAt: clock.now() + 5 * DAY_MS });
     });
 
     it('neither adds to the free plan nor takes its end from it, and that is taken up again as it stood', async () => {

@@ -161,6 +161,49 @@ for (const engine of engines) {
       expect(await state.budgets.find(monthly)).to.include({ tokensUsed: 90, requestsUsed: 1 });
     });
 
+    it('holds tokens of requests under way against the limit of a day, and gives out exactly the rest', async () => {
+      const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
+      const first = await ask(daily, 60);
+      expect(await rejection(ask(daily, 41))).to.include({ code: 'insufficient_quota' });
+      const second = await ask(daily, 40);
+      expect(await rejection(ask(daily, 1))).to.include({ code: 'insufficient_quota' });
+      for (const [{ reservation }, totalTokens] of [
+        [first, 20],
+        [second, 40],
+      ] as const)
+        state.admissions.settle(settlement({ reservation, usage: { totalTokens } }));
+      await state.admissions.flush();
+      // 60 of 100 are used: what was held beyond that is free again.
+      expect(await rejection(ask(daily, 41))).to.include({ code: 'insufficient_quota' });
+      await use(daily, 40);
+      expect(await rejection(ask(daily, 1))).to.include({ code: 'insufficient_quota' });
+      await ask(daily, 0);
+    });
+
+    it('lets many at once have no more than a day gives', async () => {
+      const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
+      expect(await admittedOf(Array.from({ length: 30 }, () => () => ask(daily, 10)))).to.equal(10);
+      expect(await state.budgets.find(daily)).to.include({ tokensReserved: 100, tokensUsedToday: 0 });
+    });
+
+    it('gives out exactly the rest of all tokens and requests, and is over at the very instant of its end', async () => {
+      const total = await createBudget({ tokenLimit: 100, requestLimit: 3 });
+      await use(total, 99);
+      expect(await rejection(ask(total, 2))).to.include({ code: 'insufficient_quota' });
+      await use(total, 1);
+      await ask(total, 0);
+      expect(await rejection(ask(total, 0)))
+        .to.have.property('message')
+        .that.includes('3 requests');
+      const ending = await createBudget({ tokenLimit: 100, expiresAt: clock.now() + 1_000 });
+      clock.advance(999);
+      await ask(ending, 1);
+      clock.advance(1);
+      expect(await rejection(ask(ending, 0)))
+        .to.have.property('message')
+        .that.includes('ended');
+    });
+
     it('ends with the plan, and is refused where it is not there', async () => {
       const ending = await createBudget({ tokenLimit: 100, requestLimit: 1, expiresAt: clock.now() + 1_000 });
       await use(ending, 60);

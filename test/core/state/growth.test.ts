@@ -117,6 +117,7 @@ function keyRow(index: number): ApiKeysTable {
     models: null,
     image_daily_limit: null,
     plan_expires_at: null,
+    following_plans: null,
     suspended_at: null,
     replaced_by: null,
   };

@@ -105,6 +105,25 @@ for (const engine of engines) {
       expect(await codeOf(order(state, accountId))).to.equal('ok');
     });
 
+    it('are five at most also where part of the money has come, until one is over', async () => {
+      const made: OrderRecord[] = [];
+      for (let count = 0; count < 5; count += 1) made.push(await order(state, accountId));
+      for (const { code } of made) await state.orders.record(transfer(code, { amount: 1 }));
+      expect(await codeOf(order(state, accountId))).to.equal('too_many_open_orders');
+      // Money has come: time does not close them.
+      clock.advance(2 * DAY_MS);
+      expect(await codeOf(order(state, accountId))).to.equal('too_many_open_orders');
+      const [paid, refunded, reviewed] = made as [OrderRecord, OrderRecord, OrderRecord];
+      await state.orders.record(transfer(paid.code, { amount: 999 }));
+      expect(await codeOf(order(state, accountId))).to.equal('ok');
+      expect(await codeOf(order(state, accountId))).to.equal('too_many_open_orders');
+      await state.orders.refund({ code: refunded.code, ...OPERATOR });
+      expect(await codeOf(order(state, accountId))).to.equal('ok');
+      await state.orders.record(transfer(reviewed.code, { amount: 1_000 }));
+      expect(await codeOf(order(state, accountId))).to.equal('ok');
+      expect(await codeOf(order(state, accountId))).to.equal('too_many_open_orders');
+    });
+
     it('are paid by exactly their amount; plan and keys follow, and the audit says how', async () => {
       const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
       const made = await order(state, accountId);

@@ -185,6 +185,8 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       drop index jobs_webhook_due_at; drop index jobs_account_id_webhook_due_at; drop table webhook_secrets;
       alter table jobs drop column webhook_url; alter table jobs drop column webhook_due_at;
       alter table jobs drop column webhook_tries;
+      alter table accounts drop column following_plans; alter table api_keys drop column following_plans;
+      alter table plan_grants drop column number;
       delete from kysely_migration where name > '0009'`);
     for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'head', 'failure', 'bytes'])
       sqlite.exec(`alter table idempotency_keys drop column ${column}`);
