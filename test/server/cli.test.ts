@@ -183,7 +183,7 @@ describe('the command line', () => {
       ['team-a', 'token_30m'],
       ['local', null],
     ]);
-    expect((await runCommand(['keys', 'list'], own)).stdout).to.match(/ACCOUNT[^]*team-a/);
+    expect((await runCommand(['keys', 'list'], own)).stdout).to.match(/ACCOUNT[\s\S]*team-a/);
     for (const name of ['acct_0123', 'local', '', 'Team', 'a b', '-a', 'x'.repeat(65)]) {
       const { code, stdout, stderr } = await create(`--account=${name}`);
       expect([code, stdout], name).to.deep.equal([2, '']);
