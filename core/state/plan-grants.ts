@@ -71,8 +71,8 @@ export async function grantsOf(queries: Kysely<Tables>, accountId: string): Prom
     .selectAll()
     .where('account_id', '=', accountId)
     .where('taken_back_at', 'is', null)
-    .orderBy('number')
     .orderBy('granted_at')
+    .orderBy('number')
     .orderBy('id')
     .execute();
   return rows.map(({ id, number, granted_at: at, budget_id: budgetId, terms }) => {

@@ -432,7 +432,7 @@ export interface PlanGrantsTable {
   /** Code of the order that paid for it; else random. */
   id: string;
   account_id: string;
-  /** 1, 2, … of the account, in the order in which they were made; 0 in rows of the release before. */
+  /** 1, 2, … of the account, in the order in which they were made, for those of one moment; 0 in rows of the release before. */
   number: number;
   /** JSON of PlanTerms. */
   terms: string;

@@ -194,6 +194,21 @@ describeOnStacks('the device flow', (stack) => {
     expect(said.status).to.equal(404);
   });
 
+  it('ends at the very instant, which is said for ten minutes more', async () => {
+    const clock = createManualClock(Date.now());
+    const old = await startSignInApp({ stack, clock });
+    const { json } = await start('Shipyard CLI', old);
+    const errors: string[] = [];
+    for (const ms of [599_999, 1, 599_999, 2]) {
+      await clock.advance(ms);
+      // What is too old goes with the next one that starts.
+      await start('Another', old);
+      errors.push((await poll(json.device_code, old)).json.error);
+    }
+    await old.close();
+    expect(errors).to.deep.equal(['authorization_pending', 'expired_token', 'expired_token', 'invalid_grant']);
+  });
+
   it('answers in the shape of OAuth whatever else is wrong', async () => {
     const ask = (path: string, body: string, headers = JSON_TYPE) =>
       app.request(path, { method: 'POST', headers, body });

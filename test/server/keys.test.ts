@@ -224,6 +224,55 @@ describe('the table of keys', () => {
     await table.close();
   });
 
+  it('asks for an id that nobody has every 2 s at the most, and for 50 of them in each second', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { keys, use } = keysIn(records);
+    const clock = createManualClock(10_000);
+    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const { key, record } = make(records);
+    records.delete(record.id);
+    const finds: number[] = [];
+    for (const ms of [0, 0, 1_999, 1]) {
+      await clock.advance(ms);
+      expect(await codeOf(() => table.verify(key))).to.equal('invalid_api_key');
+      finds.push(use.finds);
+    }
+    expect(finds).to.deep.equal([1, 1, 1, 2]);
+    // Made elsewhere in the meantime.
+    records.set(record.id, record);
+    await clock.advance(2_000);
+    expect(await codeOf(() => table.verify(key))).to.equal('ok');
+    for (const expected of [50, 50]) {
+      await clock.advance(1_000);
+      const before = use.finds;
+      const unknown = Array.from({ length: 60 }, () => createKey().key);
+      await Promise.all(unknown.map((one) => codeOf(() => table.verify(one))));
+      expect(use.finds - before).to.equal(expected);
+    }
+    await table.close();
+  });
+
+  it('refuses a key that was revoked after it was shown, and says how old its knowledge is', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys, use } = keysIn(records);
+    const clock = createManualClock(10_000);
+    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    expect(await codeOf(() => table.verify(key))).to.equal('ok');
+    await clock.advance(700);
+    expect(table.ageMs()).to.equal(700);
+    records.set(record.id, { ...record, revokedAt: 1 });
+    use.away = true;
+    await table.refresh();
+    expect(table.ageMs()).to.equal(700);
+    expect(await codeOf(() => table.verify(key))).to.equal('ok');
+    use.away = false;
+    await table.refresh();
+    expect(table.ageMs()).to.equal(0);
+    expect(await codeOf(() => table.verify(key))).to.equal('revoked_api_key');
+    await table.close();
+  });
+
   it('accepts keys of an older pepper as long as it is listed', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key } = make(records);

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
+import { createManualClock } from 'mediagate/testing';
 import { grantsOf } from '../core/state/people.js';
 import { describeOnStacks } from '../support/stacks.js';
 import {
@@ -322,6 +323,27 @@ describeOnStacks('what banks tell', (stack) => {
       expect(log).not.to.contain(text);
     }
     expect(log).to.contain('a transfer was counted');
+  });
+});
+
+describe('a signature over a time', () => {
+  it('holds for five minutes before and after, and no second longer', async () => {
+    const clock = createManualClock(Math.floor(Date.now() / 1_000) * 1_000);
+    const app = await startPaymentApp({ clock });
+    try {
+      const statuses: number[] = [];
+      for (const seconds of [-301, -300, 300, 301]) {
+        const at = clock.now() + seconds * 1_000;
+        for (const [provider, notice] of [
+          ['generic', genericNotice({ id: newId(), text: 'none' }, { at })],
+          ['sepay', sepayNotice({ id: newId(), text: 'none' }, { at })],
+        ] as const)
+          statuses.push((await app.webhook(provider, notice.body, notice.headers)).status);
+      }
+      expect(statuses).to.deep.equal([401, 401, 200, 200, 200, 200, 401, 401]);
+    } finally {
+      await app.close();
+    }
   });
 });
 

@@ -3,8 +3,8 @@ import { type Kysely } from '../kysely.js';
 export const changes = ['accounts', 'api_keys', 'plan_grants'] as const;
 
 /**
- * Plans that come back when another one ends. The release before this one writes none of it: what it grants replaces the plan,
- * and no plan comes back.
+ * Plans that come back when another one ends. The release before this one knows nothing of it: what it grants replaces the plan
+ * without a credit, until this one writes the plan of the account the next time.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('accounts').addColumn('following_plans', 'text').execute();

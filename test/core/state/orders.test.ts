@@ -222,6 +222,21 @@ for (const engine of engines) {
       expect(await grantsOf(state, made)).to.deep.equal({ granted: 1, tokens: 30_000_000 });
     });
 
+    it('expire at the very instant, and are paid by what comes in parts', async () => {
+      const made = await order(state, accountId, { lifetimeMs: 1_000 });
+      clock.advance(999);
+      expect(await stateOf(made)).to.equal('pending');
+      clock.advance(1);
+      expect(await stateOf(made)).to.equal('expired');
+      for (const [amount, expected] of [
+        [999, 'underpaid'],
+        [1, 'paid'],
+      ] as const) {
+        await state.orders.record(transfer(made.code, { amount }));
+        expect(await stateOf(made)).to.equal(expected);
+      }
+    });
+
     it('expire by time, whether or not that was written down, and late money still counts', async () => {
       const [late, part, gone] = [
         await order(state, accountId),
