@@ -18,6 +18,8 @@ export type Engine = 'sqlite' | 'postgres';
 /** Longer than an engine's own patience with a lock or a statement, so that its reason becomes the cause. */
 export const DATABASE_PATIENCE_MS = 2_400;
 const STATEMENT_MS = 2_000;
+/** Of the patience. */
+const STATEMENT_SHARE = STATEMENT_MS / DATABASE_PATIENCE_MS;
 const CONNECTIONS = 10;
 /** Of SQLite, in the data folder. */
 export const DATABASE_FILE = 'state.sqlite';
@@ -25,8 +27,10 @@ export const DATABASE_FILE = 'state.sqlite';
 export interface DatabaseSettings {
   dataDir: string;
   databaseUrl?: string;
-  /** Milliseconds that a statement may take on PostgreSQL. Default 2,000. */
+  /** Milliseconds that a statement may take on PostgreSQL. Default: 5/6 of the patience. */
   statementMs?: number;
+  /** Milliseconds until a caller is told that the database did not answer. Default {@link DATABASE_PATIENCE_MS}. */
+  patienceMs?: number;
   /** To a server, at most. Default 10. */
   connections?: number;
   /** Is told where a migration has to wait. Default: nobody. */
@@ -34,7 +38,7 @@ export interface DatabaseSettings {
 }
 
 export interface Patience {
-  /** Milliseconds until the caller is told that the database did not answer. Default {@link DATABASE_PATIENCE_MS}. */
+  /** Milliseconds until the caller is told that the database did not answer. Default: that of the database. */
   patienceMs?: number;
 }
 
@@ -59,6 +63,8 @@ export type OnEnd = (listener: (ending: Ending) => void) => void;
  */
 export interface Database {
   readonly engine: Engine;
+  /** Milliseconds until a caller is told that the database did not answer, unless it says otherwise. */
+  readonly patienceMs: number;
   /** For building and compiling queries. Executing goes through `run` and `transaction`. */
   readonly queries: Kysely<Tables>;
   /** Statements on their own. */
@@ -141,7 +147,7 @@ function openingFailure(error: unknown, { databaseUrl }: DatabaseSettings): unkn
   return translateDatabaseError(known);
 }
 
-async function openFile({ dataDir, logger }: DatabaseSettings): Promise<Database> {
+async function openFile({ dataDir, logger, patienceMs }: DatabaseSettings): Promise<Database> {
   const connected = await connectFile(dataDir);
   const { queries } = connected;
   try {
@@ -150,13 +156,14 @@ async function openFile({ dataDir, logger }: DatabaseSettings): Promise<Database
     await queries.destroy();
     throw error;
   }
-  return createDatabase('sqlite', connected);
+  return createDatabase('sqlite', connected, patienceMs);
 }
 
 async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
-  const { statementMs = STATEMENT_MS, connections = CONNECTIONS } = settings;
+  const { patienceMs, connections = CONNECTIONS } = settings;
+  const { statementMs = patienceMs ? Math.ceil(patienceMs * STATEMENT_SHARE) : STATEMENT_MS } = settings;
   await withSchema(settings, (queries) => migrate(queries, settings.logger));
-  return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }));
+  return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }), patienceMs);
 }
 
 async function connectFile(dataDir: string): Promise<Connected> {
@@ -210,14 +217,18 @@ interface Active extends Placed {
   result: Promise<unknown>;
 }
 
-function createDatabase(engine: Engine, { queries, instant }: Connected): Database {
+function createDatabase(
+  engine: Engine,
+  { queries, instant }: Connected,
+  usualPatienceMs = DATABASE_PATIENCE_MS,
+): Database {
   let closing: Promise<void> | undefined;
   const active = new PlacedList<Active>();
 
   /** Answers in time even where the work does not; what it does later is rolled back or nobody's concern. */
   async function answer<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
-    { patienceMs = DATABASE_PATIENCE_MS }: Patience = {},
+    { patienceMs = usualPatienceMs }: Patience = {},
   ): Promise<Result> {
     if (closing) throw databaseAway(new Error('The state has been closed.'));
     const told = new AbortController();
@@ -254,6 +265,7 @@ function createDatabase(engine: Engine, { queries, instant }: Connected): Databa
 
   const database: Database = {
     engine,
+    patienceMs: usualPatienceMs,
     queries,
     run: (work, patience) => answer(async () => work(queries), patience),
     async script(begin, options) {

@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError } from '../errors.js';
-import { DATABASE_PATIENCE_MS, type Database, type OnEnd, type TransactionOptions } from './database.js';
+import type { Database, OnEnd, TransactionOptions } from './database.js';
 import { databaseAway } from './database-errors.js';
 import type { Script } from './script.js';
 
@@ -74,7 +74,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     waiting = waiting.slice(most);
     const now = performance.now();
     return group.filter((waiter) => {
-      if (now - waiter.since < DATABASE_PATIENCE_MS) return true;
+      if (now - waiter.since < database.patienceMs) return true;
       waiter.reject(databaseAway(new Error('Others waited for the database before this one.')));
       return false;
     });
@@ -82,7 +82,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
 
   async function answer(group: readonly Waiter<Item, Answer>[]): Promise<void> {
     const oldest = Math.min(...group.map(({ since }) => since));
-    const patienceMs = Math.max(LEAST_PATIENCE_MS, DATABASE_PATIENCE_MS - (performance.now() - oldest));
+    const patienceMs = Math.max(LEAST_PATIENCE_MS, database.patienceMs - (performance.now() - oldest));
     try {
       const items = group.map(({ item }) => item);
       const begun = performance.now();

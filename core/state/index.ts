@@ -44,6 +44,8 @@ export interface StateSettings {
    * SQLite, where other processes say nothing; on PostgreSQL 5,000, and 1,000 for ends. Given by tests.
    */
   jobPollMs?: number;
+  /** Milliseconds until a caller is told that the database did not answer. Default 2,400. Given by tests. */
+  databasePatienceMs?: number;
   /** Milliseconds after which what a process without a sign of life reserved is settled. Default 15,000. Given by tests. */
   reservationLeaseMs?: number;
   logger: Logger;

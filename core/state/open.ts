@@ -41,7 +41,8 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
 
 export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
   const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
-  const database = await openDatabase({ dataDir, databaseUrl, connections, logger });
+  const { databasePatienceMs: patienceMs } = settings;
+  const database = await openDatabase({ dataDir, databaseUrl, connections, patienceMs, logger });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
     const { engine, queries } = database;

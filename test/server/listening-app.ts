@@ -141,6 +141,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     ...place?.settings,
     clock,
     windowClock: options.clock,
+    // A busy machine is waited for; that callers are told in time is tested on the state itself.
+    databasePatienceMs: 30_000,
     logger,
     ...watching,
   });

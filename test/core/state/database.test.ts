@@ -232,6 +232,19 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
   });
 
+  it('waits as long as it is told to', async () => {
+    const [hasty, patient] = await Promise.all(
+      [200, 60_000].map((patienceMs) => openDatabase({ ...place, patienceMs })),
+    );
+    try {
+      const slow = (database?: Database) => database?.run((queries) => sql`select pg_sleep(3)`.execute(queries));
+      const outcomes = await Promise.allSettled([slow(hasty), slow(patient)]);
+      expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'fulfilled']);
+    } finally {
+      await Promise.all([hasty?.close(), patient?.close()]);
+    }
+  });
+
   it('outlives connections that are ended while nobody uses them', async () => {
     await Promise.all([state.ping(), state.ping(), state.keys.list()]);
     const ended = await backends();

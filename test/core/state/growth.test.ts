@@ -19,14 +19,14 @@ for (const engine of engines) {
     let place: Place;
     let database: Database;
 
-    before(async function () {
+    beforeEach(async function () {
       place = await engine.place(this);
       // The schema.
       await place.open();
       database = await openDatabase(place);
     });
 
-    after(async () => {
+    afterEach(async () => {
       await database?.close();
       await place?.remove();
     });
@@ -46,6 +46,7 @@ for (const engine of engines) {
     });
 
     it('writes down the latest use of each, several at once', async () => {
+      await insertKeys(SWEPT);
       const { keys } = await place.open();
       const ids = Array.from({ length: 700 }, (_, index) => idOf(index));
       await keys.touch(new Map(ids.map((id, index) => [id, 1_000 + index])));
@@ -56,7 +57,7 @@ for (const engine of engines) {
     });
 
     it('deletes their old usage, that of some keys in each round', async () => {
-      await database.run((queries) => queries.deleteFrom('api_keys').where('created_at', '>=', SWEPT).execute());
+      await insertKeys(SWEPT);
       const now = Date.now();
       const entries = Array.from({ length: SWEPT }, (_, index) => [
         entryRow(index, now - ENTRIES_KEPT_MS - 60_000),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
+import { GatewayError, isGatewayError } from '../../../core/errors.js';
 import type { Charge, JobRecord } from '../../../core/state/jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { engines } from './engines.js';
@@ -7,6 +7,20 @@ import { createImageJobs, type ImageJobs, turn, untilAborted } from './image-job
 
 const TODAY = '2026-06-15';
 const quota = { limit: 100 };
+/** A third of it goes by between two looks for what has expired; a busy machine does not lose it. */
+const LEASE_MS = 1_200;
+
+/** What a caller hears in the end: a database that is too slow for its patience is asked again, as clients do. */
+async function outcomeOf(cancel: () => Promise<JobRecord | undefined>): Promise<string | undefined> {
+  for (;;) {
+    try {
+      return (await cancel())?.state;
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      if (error.code !== 'upstream_unavailable') return error.code;
+    }
+  }
+}
 
 for (const engine of engines) {
   describe(`the ends of image jobs on ${engine.name}`, () => {
@@ -149,8 +163,8 @@ for (const engine of engines) {
       const outcomes = await Promise.all(
         all.map(async (job, index) => {
           await turn(Math.random() * 40);
-          const answers = await Promise.allSettled([cancel(job), cancel(job, index % 2 === 0 ? jobs.state : other)]);
-          return answers.map(({ status }) => status);
+          const both = [jobs.state, index % 2 === 0 ? jobs.state : other];
+          return Promise.all(both.map((from) => outcomeOf(() => cancel(job, from))));
         }),
       );
       let completed = 0;
@@ -158,7 +172,7 @@ for (const engine of engines) {
         const { state } = await jobs.ended(job);
         if (state === 'completed') completed += 1;
         // Both callers hear the same.
-        const heard = state === 'completed' ? 'rejected' : 'fulfilled';
+        const heard = state === 'completed' ? 'job_already_terminal' : 'cancelled';
         expect(outcomes[index]).to.deep.equal([heard, heard]);
       }
       expect(await jobs.ledger()).to.have.length(completed);
@@ -184,7 +198,7 @@ for (const engine of engines) {
     });
 
     it('fails what waited too long for its first run, and gives its quota back', async () => {
-      const worker = await jobs.open(60);
+      const worker = await jobs.open(LEASE_MS);
       const running = await jobs.submit({ quota });
       let begun = false;
       jobs.work(
@@ -198,7 +212,7 @@ for (const engine of engines) {
       const late = await jobs.submit({ quota });
       jobs.clock.advance(59_999);
       const young = await jobs.submit({ quota });
-      await turn(60);
+      await turn(LEASE_MS);
       expect(await jobs.look(late)).to.include({ state: 'queued' });
       jobs.clock.advance(1);
       expect((await jobs.ended(late)).error).to.include({ code: 'queue_expired', retryable: true });
