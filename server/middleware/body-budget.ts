@@ -74,7 +74,13 @@ interface OpenBody {
   /** Bytes at the last look, and how many looks there were. */
   bytesBefore: number;
   looks: number;
+  /** Bytes at the last mark, and at the one before it: see {@link paceOf}. */
+  bytesAtMark: number;
+  bytesAtMarkBefore: number;
 }
+
+/** Marks of one interval. */
+const MARKS = 5;
 
 export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
   const { smallBytes = 64 * MEGABYTE, bigBodies = 8, paceMs = PACE_MS, maxMs = MAX_MS } = options;
@@ -83,6 +89,21 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
   /** Bodies of which more is to come. */
   const arriving = new Set<OpenBody>();
   let timer: NodeJS.Timeout | undefined;
+  const marks: Marks = { at: 0, before: 0 };
+  let marksSinceLook = 0;
+
+  function mark(): void {
+    marks.before = marks.at;
+    marks.at = performance.now();
+    for (const body of arriving) {
+      body.bytesAtMarkBefore = body.bytesAtMark;
+      body.bytesAtMark = body.bytes;
+    }
+    marksSinceLook += 1;
+    if (marksSinceLook < MARKS) return;
+    marksSinceLook = 0;
+    look();
+  }
 
   function look(): void {
     for (const body of [...arriving]) {
@@ -116,9 +137,13 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
       if (missing === undefined) break;
       const slowest =
         missing === 'share'
-          ? slowestOf(arriving, body, pool, body.owner)
-          : (slowestOf(arriving, body, pool) ?? slowestOfLargest(arriving, body, pool, amount));
-      if (!slowest) throw queueFull(missing);
+          ? slowestOf(arriving, body, marks, body.owner)
+          : (slowestOf(arriving, body, marks) ?? slowestOfLargest(arriving, body, marks, amount));
+      if (!slowest) {
+        // What others hold is no fault of this owner.
+        if (missing === 'share' && pool === big) options.refusals?.add(body.owner);
+        throw queueFull(missing);
+      }
       stop(slowest, tooSlow());
     }
     pool.take(body.owner, amount);
@@ -136,9 +161,12 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
         openedAt: performance.now(),
         bytesBefore: 0,
         looks: 0,
+        bytesAtMark: 0,
+        bytesAtMarkBefore: 0,
       };
       arriving.add(body);
-      timer ??= setInterval(look, paceMs).unref?.();
+      if (!timer) marksSinceLook = 0;
+      timer ??= setInterval(mark, paceMs / MARKS).unref?.();
       return {
         add(bytes) {
           body.bytes += bytes;
@@ -158,15 +186,30 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
   };
 }
 
+/** Milliseconds of the last two marks. */
+interface Marks {
+  at: number;
+  before: number;
+}
+
+/**
+ * Bytes per second since the mark before the last, one to two seconds ago: what came quickly before says nothing of a body
+ * that stalls now.
+ */
+function paceOf({ openedAt, bytes, bytesAtMarkBefore }: OpenBody, { before }: Marks, now: number): number {
+  return ((bytes - bytesAtMarkBefore) / (now - Math.max(openedAt, before))) * 1_000;
+}
+
 /** The slowest of the bodies that are slow enough to be ended, where there is one. */
-function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, pool: Pool, owner?: string): OpenBody | undefined {
+function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, marks: Marks, owner?: string): OpenBody | undefined {
+  const { pool } = self;
   const now = performance.now();
   let slowest: OpenBody | undefined;
   let slowestPace = SLOW_BYTES_PER_SECOND;
   for (const body of bodies) {
     if (body === self || body.pool !== pool || body.held === 0 || now - body.openedAt < GRACE_MS) continue;
     if (owner !== undefined && body.owner !== owner) continue;
-    const pace = (body.bytes / (now - body.openedAt)) * 1_000;
+    const pace = paceOf(body, marks, now);
     if (pace >= slowestPace) continue;
     slowest = body;
     slowestPace = pace;
@@ -180,8 +223,8 @@ function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, pool: Pool, owner
  */
 function slowestOfLargest(
   bodies: Iterable<OpenBody>,
-  { owner }: OpenBody,
-  pool: Pool,
+  { owner, pool }: OpenBody,
+  marks: Marks,
   amount: number,
 ): OpenBody | undefined {
   const now = performance.now();
@@ -191,7 +234,7 @@ function slowestOfLargest(
   for (const body of bodies) {
     const age = now - body.openedAt;
     if (body.pool !== pool || body.owner === owner || body.held === 0 || age < SHORT_GRACE_MS) continue;
-    const pace = (body.bytes / age) * 1_000;
+    const pace = paceOf(body, marks, now);
     const holds = pool.holds(body.owner);
     if (pace >= SLOW_BYTES_PER_SECOND || holds < most || (holds === most && pace >= slowestPace)) continue;
     if (!slowest && holds === most) continue;

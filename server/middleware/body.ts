@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError } from 'mediagate';
+import { GatewayError, isGatewayError } from 'mediagate';
 import { BIG_BYTES, type BodyBudget, type BodyPlace } from './body-budget.js';
 import {
   fingerprintOf,
@@ -21,6 +21,10 @@ const LARGE_VALUES = 20_000;
 const COUNTED_BYTES = 64 * 1024;
 /** Chunks of one body that are kept as they came: a chunk of one byte takes hundreds of bytes of memory. */
 const MAX_CHUNKS = 16;
+/** Bytes of one body that are taken in one turn of the event loop: others have theirs in between. */
+const TURN_BYTES = 512 * 1024;
+/** Smaller chunks are left to the garbage collector. */
+const FREED_BYTES = 16 * 1024;
 /** Values of one body, where a route says nothing else. */
 const MAX_VALUES = 20_000;
 const JSON_TYPE = 'application/json';
@@ -49,8 +53,9 @@ export async function readJsonBody(
   response: ServerResponse,
   options: BodyReaderOptions,
 ): Promise<Record<string, unknown>> {
-  const { value, release } = await takeJson(request, response, options, { fingerprinted: false });
+  const { value, bytes, release } = await takeJson(request, response, options, { fingerprinted: false });
   release();
+  freeMemory(bytes);
   return value;
 }
 
@@ -65,10 +70,11 @@ export async function readJson(
   response: ServerResponse,
   options: JsonReaderOptions,
 ): Promise<JsonBody> {
-  const { value, fingerprint, release } = await takeJson(request, response, options, {
+  const { value, fingerprint, bytes, release } = await takeJson(request, response, options, {
     fingerprinted: options.fingerprinted,
   });
   release();
+  freeMemory(bytes);
   return { value, fingerprint };
 }
 
@@ -83,9 +89,10 @@ export async function useJsonBody<Result>(
   options: BodyReaderOptions,
   use: (body: JsonBody) => Promise<Result>,
 ): Promise<Result> {
-  const { release, ...body } = await takeJson(request, response, options, { fingerprinted: true });
+  const { release, bytes, value, fingerprint } = await takeJson(request, response, options, { fingerprinted: true });
+  freeMemory(bytes);
   try {
-    return await use(body);
+    return await use({ value, fingerprint });
   } finally {
     release();
   }
@@ -93,7 +100,7 @@ export async function useJsonBody<Result>(
 
 /** A JSON object as it came, and what it says. */
 export interface HeldBody {
-  bytes: Buffer;
+  bytes: Buffer<ArrayBuffer>;
   /** Of a body above 256 KiB or 20,000 values, only fields of up to 8 KiB where `brief` was asked for. */
   value: Record<string, unknown>;
   /** Of a body whose longer fields are left out: the beginning of what a model reads. */
@@ -143,13 +150,16 @@ async function takeJson(
   plan: Pick<LargeBodyPlan, 'fingerprinted' | 'brief'>,
 ): Promise<HeldBody & JsonBody> {
   const scan = createJsonScan({ maxDepth: MAX_DEPTH, maxValues: options.maxValues ?? MAX_VALUES });
-  const { bytes, release } = await takeBody(request, response, options, JSON_TYPE, scan);
+  const { bytes, release, onBytes } = await takeBody(request, response, options, JSON_TYPE, scan);
   try {
     if (bytes.length > LARGE_BYTES || scan.values() > LARGE_VALUES) {
       const { fields, owner } = options;
+      // However short it is, a thread has work with it.
+      onBytes(Number.POSITIVE_INFINITY);
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
       const whole = await parseInWorker(owner, own, { ...plan, fields, longStrings: scan.longStrings });
+      if ('refusal' in whole.parsed) freeMemory(whole.bytes);
       const large = orRefuse(whole.parsed);
       const { fingerprint, prompt } = large;
       const value = restoreCuts(large, whole.bytes);
@@ -159,8 +169,20 @@ async function takeJson(
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();
+    // Only owners who have a queue full of bodies themselves are refused there.
+    if (isGatewayError(error) && error.code === 'queue_full') options.budget.refusals?.add(options.owner);
     throw error;
   }
+}
+
+/**
+ * Gives the memory of bytes back at once, where they have it for themselves. Nothing may read them any more. Left to the
+ * garbage collector, the chunks of large bodies take hundreds of megabytes and a full collection every few bodies.
+ */
+export function freeMemory(bytes: Buffer<ArrayBuffer>): void {
+  const { buffer, length } = bytes;
+  if (length < FREED_BYTES || (length !== buffer.byteLength && length <= BIG_BYTES)) return;
+  buffer.transfer(0);
 }
 
 async function takeBody(
@@ -169,7 +191,7 @@ async function takeBody(
   { maxBytes, maxValues = MAX_VALUES, budget, owner }: BodyReaderOptions,
   mediaType: string,
   scan?: JsonScan,
-): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
+): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void; onBytes: (bytes: number) => void }> {
   checkType(request, mediaType);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? undefined : Number(announced);
@@ -177,11 +199,13 @@ async function takeBody(
   if (expected !== undefined) refusals(expected);
   if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes);
   if (request.headers.expect !== undefined) response.writeContinue();
-  return readBytes(request, { maxBytes, maxValues, expected, budget, owner, scan, onBytes: refusals });
+  const limits = { maxBytes, maxValues, expected, budget, owner, scan, onBytes: refusals };
+  return { ...(await readBytes(request, limits)), onBytes: refusals };
 }
 
 /**
  * Counts requests with a body above 64 KiB that are refused, so that large bodies cannot be sent for nothing without end.
+ * Those that a thread parses count as such, however short they are.
  * @returns To be called with the bytes that are known of so far; throws `rate_limit_exceeded` where the owner has used up
  * their refusals.
  */
@@ -269,6 +293,11 @@ function readBytes(
   return new Promise((resolve, reject) => {
     const collected = collectBytes(expected, maxBytes);
     let isOver = false;
+    let bytesOfTurn = 0;
+    const endTurn = () => {
+      bytesOfTurn = 0;
+      if (!isOver) request.resume();
+    };
     // Its listeners go with the request: taking each of them away again takes longer than looking whether it is over.
     const fail = (error: unknown) => {
       if (isOver) return;
@@ -284,10 +313,15 @@ function readBytes(
       try {
         if (collected.size() + chunk.length > maxBytes) throw tooLarge(maxBytes);
         place.add(chunk.length);
-        collected.add(chunk);
+        const isCopied = collected.add(chunk);
         onBytes(collected.size());
         const exceeded = scan?.push(chunk);
+        bytesOfTurn += chunk.length;
+        if (isCopied) freeMemory(chunk);
         if (exceeded) throw exceeded === 'depth' ? tooDeep() : tooManyValues(maxValues);
+        if (bytesOfTurn < TURN_BYTES) return;
+        request.pause();
+        setImmediate(endTurn);
       } catch (error) {
         fail(error);
       }
@@ -316,10 +350,15 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
   function grow(wanted: number): void {
     const announced = wanted > BIG_BYTES ? (expected ?? 0) : 0;
     const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(announced, wanted * 2)));
-    if (whole) whole.copy(larger, 0, 0, size);
-    else {
+    if (whole) {
+      whole.copy(larger, 0, 0, size);
+      freeMemory(whole);
+    } else {
       let at = 0;
-      for (const chunk of chunks) at += chunk.copy(larger, at);
+      for (const chunk of chunks) {
+        at += chunk.copy(larger, at);
+        freeMemory(chunk);
+      }
       chunks = [];
     }
     whole = larger;
@@ -327,20 +366,24 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
 
   return {
     size: () => size,
-    add(chunk: Buffer<ArrayBuffer>): void {
+    /** @returns Whether the chunk was copied, so that nothing here reads it any more. */
+    add(chunk: Buffer<ArrayBuffer>): boolean {
       const next = size + chunk.length;
-      if (!whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS) chunks.push(chunk);
+      const isKept = !whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS;
+      if (isKept) chunks.push(chunk);
       else {
         if (!whole || next > whole.length) grow(next);
         whole?.set(chunk, size);
       }
       size = next;
+      return !isKept;
     },
     take(): Buffer<ArrayBuffer> {
       if (whole) return whole.subarray(0, size);
       return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
     },
     drop(): void {
+      if (whole) freeMemory(whole);
       chunks = [];
       whole = undefined;
     },

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
 import { setPageHeaders } from '../site/page.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from '../wire/errors.js';
+import { freeMemory } from './body.js';
 import { checkRawHeaders, isFramed } from './raw-headers.js';
 import type { Next, RequestContext, RequestState } from './request-state.js';
 
@@ -16,6 +17,8 @@ const DRAIN_LIMITS: DrainLimits = { bytes: 65_536, ms: 1_000 };
 const KEY_DRAIN_LIMITS: DrainLimits = { bytes: 64 * 1024 * 1024, ms: 10_000 };
 /** A client that sends nothing for so long waits for us. */
 const DRAIN_IDLE_MS = 1_000;
+/** Bytes of one body that are read over in one turn of the event loop. */
+const DRAIN_TURN_BYTES = 512 * 1024;
 
 /** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
 export function answerErrors(logger: Logger) {
@@ -111,13 +114,22 @@ async function drain(request: IncomingMessage, limits: DrainLimits): Promise<voi
   const enough = new Promise<void>((resolve) => {
     const idle = setTimeout(resolve, DRAIN_IDLE_MS);
     timeout.signal.addEventListener('abort', () => clearTimeout(idle));
-    request.on('data', (chunk: Uint8Array) => {
+    let bytesOfTurn = 0;
+    let isEnough = false;
+    const endTurn = () => {
+      bytesOfTurn = 0;
+      if (!isEnough) request.resume();
+    };
+    request.on('data', (chunk: Buffer<ArrayBuffer>) => {
       idle.refresh();
       bytes += chunk.length;
-      if (bytes > limits.bytes) {
-        request.pause();
-        resolve();
-      }
+      bytesOfTurn += chunk.length;
+      freeMemory(chunk);
+      isEnough = bytes > limits.bytes;
+      if (!isEnough && bytesOfTurn < DRAIN_TURN_BYTES) return;
+      request.pause();
+      if (isEnough) resolve();
+      else setImmediate(endTurn);
     });
     request
       .once('end', resolve)

@@ -4,6 +4,8 @@ import { createHash, type Hash, randomBytes } from 'node:crypto';
 export const MAX_DEPTH = 64;
 /** A field that is longer than this is left out of a brief body. */
 const BRIEF_BYTES = 8 * 1024;
+/** Fields of a brief body that are never left out: what the gateway decides by them would be decided without them. */
+const NEEDED = ['stream_options', 'reasoning'];
 /** Characters of JSON of all objects and lists in a brief body; further ones are left out. */
 const BRIEF_TOTAL = 64 * 1024;
 /** Fields of a large body: each of them would have to be copied on the main thread. */
@@ -141,6 +143,8 @@ export function parseLargeBody(
   if (!plan.fields && Object.keys(value).length > MAX_FIELDS) {
     return { refusal: `The body has more than ${MAX_FIELDS} fields.` };
   }
+  const tooLong = plan.brief && NEEDED.find((name) => JSON.stringify(value[name] ?? null).length > BRIEF_BYTES);
+  if (tooLong) return { refusal: `The field "${tooLong}" is longer than ${BRIEF_BYTES} bytes.` };
   const fingerprint = plan.fingerprinted ? fingerprintOf(value, { bytes, mark, cuts }) : '';
   const prompt = plan.brief ? samplePrompt(value) : undefined;
   return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(prompt && { prompt }) } };
@@ -183,7 +187,7 @@ function reduce(value: Record<string, unknown>, { fields, brief = false }: Large
     return true;
   };
   const kept = Object.entries(value).filter(
-    ([name, field]) => (!fields || fields.includes(name)) && (!brief || isBrief(field)),
+    ([name, field]) => (!fields || fields.includes(name)) && (!brief || NEEDED.includes(name) || isBrief(field)),
   );
   return Object.fromEntries(kept);
 }

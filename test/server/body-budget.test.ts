@@ -1,6 +1,7 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';
-import { createBodyBudget, networkOwner } from '../../server/middleware/body-budget.js';
+import { type BodyPlace, createBodyBudget, networkOwner } from '../../server/middleware/body-budget.js';
 import { until } from '../support/until.js';
 
 const noEnd = (error: GatewayError) => {
@@ -97,6 +98,60 @@ describe('the room of request bodies', () => {
     expect(ended).to.have.lengthOf(1).and.not.to.include('small request_timeout');
     for (const place of [newcomer, kept, ...attackers.map(({ place }) => place)]) place?.release();
     expect(room.taken().small).to.equal(0);
+  });
+
+  it('ends large bodies that came quickly and stall, long before the interval is over', async () => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      const room = createBodyBudget({ paceMs: 50_000 });
+      const ended: string[] = [];
+      const open = (owner: string, bytes: number) => {
+        const place = room.open(owner, ({ code }) => ended.push(`${owner} ${code}`));
+        place.add(bytes);
+        return place;
+      };
+      const gigabyte = 1_000_000_000;
+      const stalled = ['one', 'one', 'one', 'two', 'two', 'two', 'three'].map((owner) => open(owner, gigabyte));
+      const busy = open('busy', gigabyte);
+      mock.timers.tick(10_000);
+      mock.timers.tick(10_000);
+      busy.add(gigabyte);
+      const newcomer = await until(() => {
+        const place = room.open('newcomer', noEnd);
+        try {
+          place.add(2_000_000);
+          return place;
+        } catch {
+          place.release();
+          return undefined;
+        }
+      });
+      expect(ended).to.have.lengthOf(1).and.not.include('busy request_timeout');
+      for (const place of [newcomer, busy, ...stalled]) place.release();
+      expect(room.taken().big).to.equal(0);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('counts a large body beyond the own share as refused, and none for which others leave no place', () => {
+    const refused: string[] = [];
+    const refusals = { max: 60, blockedFor: () => undefined, add: (owner: string) => void refused.push(owner) };
+    const room = createBodyBudget({ bigBodies: 8, refusals });
+    const places: BodyPlace[] = [];
+    const open = (owner: string) => {
+      const place = room.open(owner, noEnd);
+      places.push(place);
+      place.add(2_000_000);
+    };
+    for (const owner of ['one', 'one', 'one']) open(owner);
+    expect(() => open('one')).to.throw('of this account or address');
+    expect(refused).to.deep.equal(['one']);
+    for (const owner of ['two', 'two', 'two', 'three', 'three']) open(owner);
+    expect(() => open('four')).to.throw('Too many request bodies are');
+    expect(refused).to.deep.equal(['one']);
+    for (const place of places) place.release();
+    expect(room.taken().big).to.equal(0);
   });
 
   it('names the owner of an address by its network', () => {

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import type { TextCall } from 'mediagate';
+import { isGatewayError, type TextCall } from 'mediagate';
+import { readJsonBody } from '../../server/middleware/body.js';
+import { createBodyBudget } from '../../server/middleware/body-budget.js';
 import { parseInWorker } from '../../server/middleware/json-threads.js';
 import { pngChunk } from '../support/images.js';
 import { sampleImage } from '../support/sample-images.js';
@@ -125,6 +129,37 @@ describe('bodies with many values', () => {
     expect(JSON.stringify(calls.at(-1)?.parsed).length).to.be.within(50_000, 70_000);
   });
 
+  it('keep what is decided by: stream_options and reasoning, which have at most 8 KiB', async () => {
+    const padding = 'x'.repeat(300 * KIBIBYTE);
+    const list = Array.from({ length: 2_000 }, () => 1);
+    const lists = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, list]));
+    const bare = { model: 'm-5.5', input: 'Ahoy!' };
+    const effort = await post(app, '/v1/responses', key, { ...lists, ...bare, reasoning: { effort: 'much' }, padding });
+    expect([effort.status, effort.json.error.param]).to.deep.equal([400, 'reasoning.effort']);
+    const stream_options = { include_obfuscation: false };
+    const chat = await post(app, '/v1/chat/completions', key, { ...lists, ...CHAT, stream_options, padding });
+    expect(chat.status, chat.text).to.equal(200);
+    expect(calls.at(-1)?.parsed).to.deep.include({ stream_options });
+    for (const [path, body] of [
+      ['/v1/responses', { ...bare, reasoning: { effort: 'low', more: 'x'.repeat(9_000) } }],
+      ['/v1/chat/completions', { ...CHAT, stream: true, stream_options: { more: 'x'.repeat(9_000) } }],
+    ] as const) {
+      const answer = await post(app, path, key, { ...body, padding });
+      expect([answer.status, answer.json.error.code], path).to.deep.equal([400, 'invalid_json']);
+      expect(answer.json.error.message).to.contain('8192 bytes');
+    }
+  });
+
+  it('count as refused bodies however short they are', async () => {
+    const own = await app.makeKey({ grants: ['text'] });
+    const body = `{"model":"nope","x":[${'0,'.repeat(25_000)}0]}`;
+    const statuses = new Set<number>();
+    for (let sent = 0; sent < 60; sent += 1) statuses.add((await post(app, '/v1/chat/completions', own, body)).status);
+    expect([...statuses]).to.deep.equal([404]);
+    expect((await post(app, '/v1/chat/completions', own, body)).status).to.equal(429);
+    expect((await post(app, '/v1/chat/completions', own, CHAT)).status).to.equal(200);
+  });
+
   it('estimate the prompt of a large chat by its texts, without images', async () => {
     const { plugin } = scriptedText(() => ({ pieces: [Buffer.from(WHOLE)] }));
     const estimating = await startApp({ gateway: { plugins: [{ use: plugin, timeoutMs: 20_000 }] } });
@@ -218,6 +253,37 @@ describe('the threads that parse large bodies', () => {
     parses.push(refuse('one'));
     await Promise.all(parses);
     expect((await refuse('many')).parsed).to.have.property('refusal');
+  });
+
+  it('count a body that finds the queue of its owner full as refused', async () => {
+    const parses: Promise<unknown>[] = [];
+    const refused: string[] = [];
+    const fill = () => {
+      for (let waiting = 0; waiting < 26; waiting += 1) parses.push(refuse('one'));
+      return undefined;
+    };
+    const refusals = { max: 60, blockedFor: fill, add: (owner: string) => void refused.push(owner) };
+    const budget = createBodyBudget({ refusals });
+    const server = createServer(async (request, response) => {
+      const limits = { maxBytes: 100_000, maxValues: 50_000, budget, owner: 'one' };
+      const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
+      response.end(isGatewayError(answer) ? answer.code : 'read');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: `{"x":[${'0,'.repeat(25_000)}0]}`,
+      });
+      expect(await answer.text()).to.equal('queue_full');
+      expect(refused).to.deep.equal(['one']);
+      expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
+    } finally {
+      server.close();
+      await Promise.all(parses);
+    }
   });
 
   it('drop the latest body of the owner with the most where 64 wait', async () => {

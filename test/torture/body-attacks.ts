@@ -137,7 +137,7 @@ export async function attackWithBodies({ ms, isWindowOpen }: HostilePlan): Promi
       for (let turn = index; performance.now() < until; turn += 1) {
         const body = HOSTILE[turn % HOSTILE.length];
         if (!body) break;
-        const status = await sendBody(gateway, key, body.path, body.bytes());
+        const status = await (body.isChunked ? sendChunks : sendBody)(gateway, key, body.path, body.bytes());
         answers[body.name] = { ...answers[body.name], [status]: (answers[body.name]?.[status] ?? 0) + 1 };
       }
     });
@@ -159,8 +159,74 @@ export async function attackWithBodies({ ms, isWindowOpen }: HostilePlan): Promi
   }
 }
 
+/**
+ * Fills the room of bodies without a key from three networks, with bodies that are replaced before they count as slow.
+ * @returns Statuses that a bank in a fourth network was answered with; 0 where the connection broke.
+ */
+export async function attackByReplacing(requests: number): Promise<Record<string, number>> {
+  const gateway = await startGatewayProcess({ environment: { PAYMENT_WEBHOOK_SECRET: `sepay:${SECRET}`, SITE: 'on' } });
+  const head = (bytes: number) =>
+    `POST /api/payment/webhook/sepay HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
+  let isOver = false;
+  const open = `${head(65_536)}{"a":"${'x'.repeat(65_000)}`;
+  const attack = NETWORKS.slice(0, 3).flatMap((from) =>
+    Array.from({ length: 26 }, async (_, index) => {
+      await sleep(index * 30);
+      while (!isOver) {
+        const sent = sendRaw(gateway, open, from);
+        await sleep(850);
+        sent.socket.destroy();
+      }
+    }),
+  );
+  try {
+    await sleep(2_000);
+    const statuses: Record<string, number> = {};
+    const body = `{"a":"${'y'.repeat(40_000)}"}`;
+    for (let sent = 0; sent < requests; sent += 1) {
+      const status = await sendRaw(gateway, head(body.length) + body, '127.9.9.9').status;
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+    return statuses;
+  } finally {
+    isOver = true;
+    await Promise.all(attack);
+    await gateway.stop();
+  }
+}
+
+/**
+ * One account sends short bodies for the threads that parse over 200 connections.
+ * @returns Statuses that the large chats of another account were answered with.
+ */
+export async function attackQueue(requests: number): Promise<Record<string, number>> {
+  const gateway = await startGatewayProcess({ environment: { REFUSED_BODIES_PER_MINUTE: '1000000' } });
+  const [attacker = '', other = ''] = await keysOf(gateway, 2);
+  const bomb = Buffer.from(`{"model":"nope","x":[${'0,'.repeat(25_000)}0]}`);
+  const chat = Buffer.from(
+    JSON.stringify({ model: 'm-5.5', messages: [{ role: 'user', content: 'x'.repeat(300_000) }] }),
+  );
+  let isOver = false;
+  const attack = Array.from({ length: 200 }, async () => {
+    while (!isOver) await sendBody(gateway, attacker, '/v1/chat/completions', bomb);
+  });
+  try {
+    await sleep(1_000);
+    const statuses: Record<string, number> = {};
+    for (let sent = 0; sent < requests; sent += 1) {
+      const status = await sendBody(gateway, other, '/v1/chat/completions', chat);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+    return statuses;
+  } finally {
+    isOver = true;
+    await Promise.all(attack);
+    await gateway.stop();
+  }
+}
+
 /** What is sent, made anew each time so that nothing of it stays in memory here. */
-const HOSTILE: readonly { name: string; path: string; bytes(): Buffer }[] = [
+const HOSTILE: readonly { name: string; path: string; isChunked?: boolean; bytes(): Buffer }[] = [
   {
     name: 'value bomb of 54 MB',
     path: '/v1/images/jobs',
@@ -193,6 +259,18 @@ const HOSTILE: readonly { name: string; path: string; bytes(): Buffer }[] = [
     bytes: () => filled('{"model":"nope","messages":[', '{},', '{}]}', 600_000),
   },
   { name: '64 MB', path: '/v1/images/jobs', bytes: () => filled('{"model":"nope","x":"', 'x', '"}', 64 * MEGABYTE) },
+  {
+    name: 'chunks of one byte',
+    path: '/v1/chat/completions',
+    isChunked: true,
+    bytes: () => Buffer.from(`1\r\n{\r\n${'1\r\nx\r\n'.repeat(950_000)}0\r\n\r\n`),
+  },
+  {
+    name: '490,000 short fields',
+    path: '/v1/chat/completions',
+    bytes: () =>
+      Buffer.from(`{"model":"nope",${Array.from({ length: 490_000 }, (_, index) => `"k${index}":1`).join()}}`),
+  },
   { name: 'no JSON at all', path: '/v1/chat/completions', bytes: () => Buffer.alloc(10 * MEGABYTE - 1, '"\\') },
 ];
 
@@ -221,6 +299,27 @@ function sendBody(gateway: GatewayProcess, key: string, target: string, bytes: B
     request.on('error', () => resolve(0));
     request.end(bytes);
   });
+}
+
+/** @param bytes Chunks as they stand on the wire, and their end. */
+function sendChunks(gateway: GatewayProcess, key: string, target: string, bytes: Buffer): Promise<number> {
+  const head = `POST ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const { socket, status } = sendRaw(gateway, head);
+  socket.write(bytes);
+  return status.finally(() => socket.destroy());
+}
+
+/** Sends what is given. `status` resolves with 0 where the connection ended without an answer. */
+function sendRaw(gateway: GatewayProcess, text: string, localAddress?: string) {
+  const socket = connect({ port: Number(new URL(gateway.url).port), host: '127.0.0.1', localAddress });
+  const status = new Promise<number>((resolve) => {
+    socket
+      .once('data', (chunk) => resolve(Number(String(chunk).split(' ', 2)[1])))
+      .on('error', () => resolve(0))
+      .once('close', () => resolve(0));
+  });
+  socket.write(text);
+  return { socket, status };
 }
 
 async function keysOf(gateway: GatewayProcess, count: number): Promise<string[]> {

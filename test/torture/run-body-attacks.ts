@@ -1,5 +1,5 @@
 import { readFlags } from '../support/program-flags.js';
-import { attackSlowly, attackWithBodies } from './body-attacks.js';
+import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from './body-attacks.js';
 
 /** `npm run faults -- bodies`: attacks with slow and with hostile bodies; ends with 1 where a promise was broken. */
 const { seconds } = readFlags({
@@ -15,6 +15,12 @@ const broken = [
   ...(Object.keys(slow.attacked.statuses).join() === '200' ? [] : ['slow bodies kept others out']),
   ...(slow.attacked.p99 <= Math.max(3 * slow.quiet.p99, 50) ? [] : ['slow bodies delayed others']),
 ];
+const ofBank = await attackByReplacing(60);
+console.log('Bodies that are replaced every 0.85 s from three networks; answers to a bank in a fourth:', ofBank);
+if (refusalsOfRoom(ofBank) > 0) broken.push('replaced bodies kept others out');
+const ofOther = await attackQueue(30);
+console.log('200 connections of one account with short bodies for the threads; large chats of another:', ofOther);
+if (Object.keys(ofOther).join() !== '200') broken.push('the queue of the parser kept others out');
 for (const isWindowOpen of [false, true]) {
   const hostile = await attackWithBodies({ ms: seconds * 1_000, isWindowOpen });
   const name = isWindowOpen ? 'Hostile bodies, without the window of refused bodies' : 'Hostile bodies';
@@ -29,4 +35,9 @@ for (const isWindowOpen of [false, true]) {
   if (!hostile.isAlive) broken.push(`${name}: the gateway ended`);
 }
 console.log(broken.length === 0 ? 'All promises kept.' : `Broken: ${broken.join('; ')}`);
+
+/** A bank without the right signature is answered 401, but answered. */
+function refusalsOfRoom(statuses: Record<string, number>): number {
+  return ['0', '408', '429', '503'].reduce((sum, status) => sum + (statuses[status] ?? 0), 0);
+}
 process.exitCode = broken.length === 0 ? 0 : 1;
