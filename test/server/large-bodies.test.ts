@@ -132,7 +132,10 @@ describe('bodies with many values', () => {
   it('keep what is decided by: stream_options and reasoning, which have at most 8 KiB', async () => {
     const padding = 'x'.repeat(300 * KIBIBYTE);
     const list = Array.from({ length: 2_000 }, () => 1);
-    const lists = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, list]));
+    // Together they have more than 64 KiB, to the last few bytes.
+    const lists = Object.fromEntries(
+      Array.from({ length: 700 }, (_, index) => [`k${index}`, index < 100 ? list : [1]]),
+    );
     const bare = { model: 'm-5.5', input: 'Ahoy!' };
     const effort = await post(app, '/v1/responses', key, { ...lists, ...bare, reasoning: { effort: 'much' }, padding });
     expect([effort.status, effort.json.error.param]).to.deep.equal([400, 'reasoning.effort']);
@@ -391,7 +394,7 @@ describe('the room of bodies, over HTTP', () => {
         expect([answer.status, answer.json.error.code], route).to.deep.equal([400, 'invalid_json']);
       }
     }
-    const free = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    const free = imageClient(app, key);
     // Three eighths of the room hold 24 bodies of 1 MB: none of that may be taken.
     const bodies = Array.from({ length: 20 }, () => free.submit({ ...PROMPT, padding: 'x'.repeat(1_000_000) }));
     for (const { status } of await Promise.all(bodies)) expect(status).to.equal(202);
@@ -399,8 +402,12 @@ describe('the room of bodies, over HTTP', () => {
 
   it('counts chunked bodies by what they hold', async () => {
     const key = await app.makeKey({ grants: ['images'] });
-    for (let opened = 0; opened < 60; opened += 1) open(key, 'Transfer-Encoding: chunked', '2\r\n{ \r\n');
+    const held = Array.from({ length: 60 }, () => open(key, 'Transfer-Encoding: chunked', '2\r\n{ \r\n'));
     expect((await imageClient(app, key).submit()).status).to.equal(202);
+    const answers = held.map((socket) => once(socket, 'data'));
+    for (const socket of held) socket.write('1\r\n}\r\n0\r\n\r\n');
+    // All were read to their end: what is missing in them is told.
+    for (const [answer] of await Promise.all(answers)) expect(String(answer)).to.match(/^HTTP\/1\.1 400 /);
   });
 
   it('refuses at once what is announced as too large', async () => {
@@ -408,5 +415,8 @@ describe('the room of bodies, over HTTP', () => {
     const head = `Host: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 90000000\r\n\r\n`;
     for (const path of ['/v1/images/jobs', '/v1/images/generations'])
       expect(await app.raw(`POST ${path} HTTP/1.1\r\n${head}`)).to.match(/^HTTP\/1\.1 413 /);
+    const audio = await app.makeKey({ grants: ['audio'] });
+    const form = `Host: a\r\nAuthorization: Bearer ${audio}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 2000000000\r\n\r\n`;
+    expect(await app.raw(`POST /v1/audio/transcriptions HTTP/1.1\r\n${form}`)).to.match(/^HTTP\/1\.1 413 /);
   });
 });
