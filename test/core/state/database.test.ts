@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { type Ending, openDatabase } from '../../../core/state/database.js';
+import { type Database, type Ending, openDatabase } from '../../../core/state/database.js';
 import type { State } from '../../../core/state/index.js';
 import { sql } from '../../../core/state/kysely.js';
 import { until } from '../../support/until.js';
