@@ -26,16 +26,20 @@ export function postgresDatabases(server: TestPostgres): { take(): Promise<LentD
   };
 }
 
-/** Leaves what migrations have made, and what they remember of themselves. */
+/** Leaves what migrations have made, and what they remember of themselves; functions and their triggers are of tests. */
 const EMPTY = `
 do $$
 declare
   tables text;
+  routine regprocedure;
 begin
   perform pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid();
   select string_agg(quote_ident(tablename), ', ') into tables
     from pg_tables where schemaname = 'public' and tablename not like 'kysely_%';
   if tables is not null then execute 'truncate ' || tables || ' restart identity'; end if;
+  for routine in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
+    execute 'drop routine ' || routine || ' cascade';
+  end loop;
 end $$`;
 
 async function empty(url: string): Promise<void> {

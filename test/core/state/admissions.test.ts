@@ -14,7 +14,7 @@ for (const engine of engines) {
     let state: State;
 
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock(Date.UTC(2026, 0, 30, 12));
       state = await place.open({ clock, windowClock: clock });
     });

@@ -18,7 +18,7 @@ for (const engine of engines) {
     let other: State;
 
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
       const settings = { clock, windowClock: clock };
       state = await place.open(settings);

@@ -20,7 +20,7 @@ for (const engine of engines) {
     let database: Database;
 
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       // The schema.
       await place.open();
       database = await openDatabase(place);

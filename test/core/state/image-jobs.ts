@@ -32,7 +32,7 @@ export interface ImageJobs {
 }
 
 export async function createImageJobs(engine: Engine, context: Mocha.Context): Promise<ImageJobs> {
-  const place = await engine.place(context);
+  const place = await engine.reusedPlace(context);
   const clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
   const logger = new ListLogger();
   const open = (jobLeaseMs?: number) => place.open({ windowClock: clock, logger, jobLeaseMs });

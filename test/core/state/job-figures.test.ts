@@ -44,7 +44,7 @@ for (const engine of engines) {
     let figures: ReturnType<typeof recordingMeter>;
 
     before(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
     });
     after(() => place?.remove());
     beforeEach(async () => {

@@ -18,7 +18,7 @@ describe('hints between nodes', () => {
   let place: Place;
 
   beforeEach(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.place(this)) as Place;
+    place = (await engines.find(({ name }) => name === 'postgres')?.reusedPlace(this)) as Place;
   });
   afterEach(() => place?.remove());
 

@@ -23,7 +23,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
   let observer: pg.Client;
 
   beforeEach(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.place(this)) as Place;
+    place = (await engines.find(({ name }) => name === 'postgres')?.reusedPlace(this)) as Place;
     const url = new URL(place.databaseUrl ?? '');
     const folder = url.searchParams.get('host');
     // A server that the tests were given has no socket here.

@@ -84,7 +84,7 @@ interface WakeJobs {
 }
 
 async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<WakeJobs> {
-  const place = await engine.place(context);
+  const place = await engine.reusedPlace(context);
   const clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
   return {
     place,

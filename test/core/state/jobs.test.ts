@@ -21,7 +21,7 @@ for (const engine of engines) {
     let state: State;
 
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock();
       logger = new ListLogger();
       state = await node();

@@ -28,7 +28,7 @@ for (const engine of engines) {
   describe(`answers to requests with an idempotency key on ${engine.name}`, () => {
     let place: Place;
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
     });
     afterEach(() => place?.remove());
 

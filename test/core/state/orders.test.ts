@@ -39,7 +39,7 @@ for (const engine of engines) {
     let accountId: string;
 
     before(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock();
       state = await place.open({ clock, windowClock: clock });
     });

@@ -15,7 +15,7 @@ for (const engine of engines) {
     let count = 0;
 
     before(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock();
       state = await place.open({ clock, windowClock: clock });
     });

@@ -10,7 +10,7 @@ for (const engine of engines) {
     let state: State;
 
     beforeEach(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       state = await place.open();
     });
 

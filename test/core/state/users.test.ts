@@ -11,7 +11,7 @@ for (const engine of engines) {
     let state: State;
 
     before(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock();
       state = await place.open({ clock, windowClock: clock });
     });

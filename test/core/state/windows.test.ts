@@ -16,7 +16,7 @@ for (const engine of engines) {
     let keyId: string;
 
     before(async function () {
-      place = await engine.place(this);
+      place = await engine.reusedPlace(this);
       clock = new ManualClock();
       state = await place.open({ windowClock: clock });
     });
@@ -259,7 +259,7 @@ for (const engine of engines) {
 describe('rolling windows by the clock of PostgreSQL', () => {
   it('goes by the database where no clock is given, so that nodes with wrong clocks agree', async function () {
     const postgres = engines.find(({ name }) => name === 'postgres');
-    const place = await postgres?.place(this);
+    const place = await postgres?.reusedPlace(this);
     if (!place) return;
     try {
       const ahead = await place.open({ clock: new ManualClock(Date.UTC(2050, 0, 1)) });
