@@ -16,6 +16,7 @@ import * as backgroundResponses from './0013-background-responses.js';
 import * as keptAnswers from './0014-kept-answers.js';
 import * as signsOfLife from './0015-signs-of-life.js';
 import * as webhooks from './0016-webhooks.js';
+import * as instances from './0017-instances.js';
 
 export interface SchemaChange extends Migration {
   /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
@@ -45,4 +46,5 @@ export const migrations: Readonly<Record<string, SchemaChange>> = {
   '0014-kept-answers': keptAnswers,
   '0015-signs-of-life': signsOfLife,
   '0016-webhooks': webhooks,
+  '0017-instances': instances,
 };
