@@ -55,13 +55,14 @@ export {
   type State,
   type StateSettings,
 } from './state/index.js';
+export type * from './state/instances.js';
 export type * from './state/job-administration.js';
 export type * from './state/jobs.js';
 export * from './state/kept-answers.js';
 export { checkTransaction } from './state/money-checks.js';
 export type * from './state/orders.js';
 export { keyAt } from './state/plan-following.js';
-export { loadSecret } from './state/secrets.js';
+export { loadSecret, mendSecrets, secretsOfOthers } from './state/secrets.js';
 export type * from './state/sessions.js';
 export type * from './state/sign-ins.js';
 export type * from './state/stored-responses.js';

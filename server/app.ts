@@ -101,7 +101,8 @@ export interface AppDependencies {
   publicMetrics?: boolean;
 }
 
-type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'>;
+type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
+  Partial<Pick<AppDependencies, 'baseUrl'>>;
 
 /**
  * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
@@ -118,7 +119,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 export function createMetricsApp({
   metrics,
   ...rest
-}: Required<Omit<ReceiveDependencies, 'tracer'>>): Koa<RequestState> {
+}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl'>>): Koa<RequestState> {
   const router = newRouter();
   addMetricsRoute(router, metrics);
   return assemble(router, rest, []);
@@ -225,7 +226,7 @@ function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefin
   return router;
 }
 
-function receive({ clock, health, logger, metrics, tracer }: ReceiveDependencies) {
+function receive({ clock, health, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
@@ -233,7 +234,7 @@ function receive({ clock, health, logger, metrics, tracer }: ReceiveDependencies
     state.requestId = requestIdOf(context.req);
     const open = metrics?.requestCame(response);
     addField(response, 'x-request-id', state.requestId);
-    setSecurityHeaders(response);
+    setSecurityHeaders(response, baseUrl?.().startsWith('https:') === true);
     // Now, for answers that begin before their handler is done.
     if (health.draining) response.setHeader('Connection', 'close');
     await (tracer ? handleInSpan(tracer, context, next) : next());

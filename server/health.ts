@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { type Clock, type Gateway, GatewayError, type Need } from 'mediagate';
+import { type Clock, type Gateway, GatewayError, isGatewayError, type Need } from 'mediagate';
 import type { SignInStatus } from './account/identity.js';
 import { groupEntries } from './entry-groups.js';
 import { checkPlatforms } from './platform-check.js';
@@ -26,6 +26,8 @@ export interface HealthOptions {
 export interface CheckResult {
   ok: boolean;
   ms: number;
+  /** Why it is not, where the gateway's own words say so. */
+  message?: string;
 }
 
 /** `off`: not there, and the operator wants it so. */
@@ -59,16 +61,16 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
   async function check(run: () => Promise<unknown>): Promise<CheckResult> {
     const begun = clock.monotonic();
     const patience = new AbortController();
-    const tooLong = clock.sleep(PATIENCE_MS, patience.signal).then(() => false);
+    const tooLong = clock.sleep(PATIENCE_MS, patience.signal).then(() => ({ ok: false }));
     const answered = run().then(
-      () => true,
-      () => false,
+      () => ({ ok: true }),
+      (error: unknown) => ({ ok: false, ...(isGatewayError(error) && { message: error.message }) }),
     );
     // The sleep rejects when it is no longer needed, which is its only way to fail.
     tooLong.catch(() => undefined);
-    const ok = await Promise.race([answered, tooLong]);
+    const answer = await Promise.race([answered, tooLong]);
     patience.abort();
-    return { ok, ms: Math.round(clock.monotonic() - begun) };
+    return { ...answer, ms: Math.round(clock.monotonic() - begun) };
   }
 
   function checkNeed(need: Need): NeedCheck {

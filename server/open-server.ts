@@ -1,6 +1,15 @@
 import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { createLogger, type Gateway, type Logger, type Need, type State, systemClock } from 'mediagate';
+import {
+  createLogger,
+  type Gateway,
+  GatewayError,
+  type Logger,
+  mendSecrets,
+  type Need,
+  type State,
+  systemClock,
+} from 'mediagate';
 import type { SignInStatus } from './account/identity.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { checkRoom } from './data-folder.js';
@@ -9,8 +18,9 @@ import type { Health } from './health.js';
 import type { Metrics } from './metrics.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
+import { readCatalogue } from './plans-file.js';
 import { type Role, settingsOfRole } from './roles.js';
-import { secretsOf } from './secrets.js';
+import { fingerprintsOf, secretsOf } from './secrets.js';
 import type { Settings } from './settings.js';
 import { openTracing } from './tracing/tracing.js';
 
@@ -74,6 +84,11 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const meter = metrics?.meter;
   const state = await openStateOf(settings, logger, { tracer, meter });
   opened.add(() => state.close());
+  const mended = await mendSecrets(settings.dataDir);
+  if (mended.length > 0) {
+    logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
+  }
+  await state.instances.join(await fingerprintsOf(settings, isWorker, await readCatalogue(settings.plansFile)));
 
   const services = { cache: state.cache, storage: state.files, meter };
   const baseUrl = () => settings.baseUrl ?? options.address();
@@ -89,10 +104,15 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
   const checks = {
-    database: () => state.ping(),
+    // It writes: a server that only reads takes no job.
+    database: () => state.instances.beat(),
     data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
   };
-  const softChecks = { files: () => state.pingFiles(), cache: () => state.pingCache() };
+  const softChecks = {
+    files: () => state.pingFiles(),
+    cache: () => state.pingCache(),
+    settings_agree: () => agree(state),
+  };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const signIn = front?.signIn;
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
@@ -128,4 +148,11 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
 async function openMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('./metrics.js');
   return createMetrics({ clock: systemClock });
+}
+
+/** @throws GatewayError `invalid_value` where another process on the same database has other settings. */
+async function agree({ instances }: State): Promise<void> {
+  const settings = await instances.differing();
+  if (settings.length === 0) return;
+  throw new GatewayError('invalid_value', `Another gateway process has another ${settings.join(', ')}.`);
 }

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { loadSecret } from 'mediagate';
+import { type Fingerprint, loadSecret } from 'mediagate';
+import type { Catalogue } from './catalogue.js';
 import { createPepper, type Pepper } from './keys.js';
 import type { Settings } from './settings.js';
 
@@ -39,6 +40,33 @@ export async function findLinkSecrets(settings: Settings): Promise<readonly Uint
 export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Array, ...Uint8Array[]]> {
   const [newest, ...older] = settings.imageWebhookSecrets.map((text) => Buffer.from(text));
   return newest ? [newest, ...older] : [await loadSecret(settings.dataDir, WEBHOOK_SECRET)];
+}
+
+/**
+ * What all processes on one database have to agree about. The hash of a secret is keyed with the secret itself, so whoever
+ * reads it learns nothing. A worker makes no secrets, so only those that it was given count.
+ */
+export async function fingerprintsOf(settings: Settings, isWorker: boolean, plans: Catalogue): Promise<Fingerprint[]> {
+  const { keyPeppers, linkSecrets, imageWebhookSecrets, imageWebhooks, dataDir } = settings;
+  const given = (texts: readonly string[]) => texts.map((text) => Buffer.from(text));
+  const secrets: [string, readonly Uint8Array[]][] = [
+    ['KEY_PEPPER', isWorker || keyPeppers.length > 0 ? given(keyPeppers) : [await loadSecret(dataDir, KEY_PEPPER)]],
+    ['LINK_SECRET', isWorker ? given(linkSecrets) : await loadLinkSecrets(settings)],
+    [
+      'IMAGE_WEBHOOK_SECRET',
+      isWorker || !imageWebhooks ? given(imageWebhookSecrets) : await loadWebhookSecrets(settings),
+    ],
+  ];
+  const required = secrets
+    .filter(([, values]) => values.length > 0)
+    .map(([setting, values]) => ({ setting, hashes: values.map((value) => hashOf(setting, value)), required: true }));
+  if (isWorker) return required;
+  const hashes = [createHash('sha256').update(JSON.stringify(plans)).digest('hex')];
+  return [...required, { setting: 'PLANS_FILE', hashes, required: false }];
+}
+
+function hashOf(setting: string, secret: Uint8Array): string {
+  return createHmac('sha256', secret).update(`mediagate fingerprint 1\n${setting}`).digest('hex').slice(0, 32);
 }
 
 function isKept({ dataDir }: Settings, name: string): boolean {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError } from '../errors.js';
 import type { Progress } from './backup.js';
@@ -13,9 +13,10 @@ import {
 } from './backup-contents.js';
 import { DATABASE_FILE, withSchema } from './database.js';
 import { copyWithDigest, digestOf } from './digest-copy.js';
-import { folderNames } from './folder-names.js';
+import { folderNames, makeFolder } from './folder-names.js';
 import { syncFolder } from './folder-sync.js';
 import { readSchemaStatus, type SchemaStatus } from './schema-migration.js';
+import { SECRET_BYTES } from './secrets.js';
 import { examineSqlite, type SqliteContents } from './sqlite-copy.js';
 
 export interface RestoreOptions {
@@ -51,6 +52,7 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
   const left = await checkEmpty(dataDir, holdsSecrets);
   const draft = path.join(dataDir, `${DRAFT}${randomUUID()}`);
   for (const name of left) await rm(path.join(dataDir, name), { recursive: true });
+  await makeFolder(dataDir);
   try {
     for (const kind of ['', FILES_FOLDER, ...(holdsSecrets ? [SECRETS_FOLDER] : [])]) {
       await mkdir(path.join(draft, kind), { recursive: true, mode: 0o700 });
@@ -62,6 +64,7 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
       const isKept = name !== MANIFEST_FILE;
       const digest = await (isKept ? copyWithDigest(source, path.join(draft, name), signal) : digestOf(source, signal));
       if (digest?.sha256 !== sum) throw damaged(`${source} is ${digest ? 'not what was backed up' : 'missing'}`);
+      if (name.startsWith(`${SECRETS_FOLDER}/`)) await checkSecret(path.join(draft, name));
       done += 1;
     }
     report({ step: 'check', done: 0 });
@@ -73,6 +76,14 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
     return { manifest, schema, peppers };
   } finally {
     await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Its digest says that it is what was backed up; the gateway must be able to start with it as well. */
+async function checkSecret(file: string): Promise<void> {
+  const { size } = await stat(file);
+  if (size !== SECRET_BYTES) {
+    throw damaged(`${SECRETS_FOLDER}/${path.basename(file)} holds ${size} bytes where a secret has ${SECRET_BYTES}`);
   }
 }
 

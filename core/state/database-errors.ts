@@ -53,7 +53,14 @@ export function translateDatabaseError(error: unknown): unknown {
       ? databaseAway(error)
       : error;
   }
+  if (isReadOnly(error)) {
+    return new GatewayError('upstream_unavailable', 'The database takes no writes: it is read-only.', { cause: error });
+  }
   return isAway(error) ? databaseAway(error) : error;
+}
+
+function isReadOnly(error: Error): boolean {
+  return 'code' in error && typeof error.code === 'string' && /^(25006|SQLITE_READONLY)/.test(error.code);
 }
 
 function isAway(error: Error): boolean {

@@ -1,10 +1,10 @@
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import { type Placed, PlacedList } from '../placed-list.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
+import { makeFolder } from './folder-names.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import { describeOpeningFailure } from './opening-failure.js';
 import { startPatience } from './patience.js';
@@ -168,7 +168,7 @@ async function openServer(databaseUrl: string, settings: DatabaseSettings): Prom
 
 async function connectFile(dataDir: string): Promise<Connected> {
   const { openSqlite } = await import('./database-sqlite.js');
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   const { dialect, scripts } = await openSqlite(path.join(dataDir, DATABASE_FILE));
   return { queries: connect(dialect), instant: scripts };
 }

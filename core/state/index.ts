@@ -6,6 +6,7 @@ import type { Admissions } from './admissions.js';
 import type { ApiKeys } from './api-keys.js';
 import type { BackgroundResponses } from './background-responses.js';
 import type { Budgets } from './budgets.js';
+import type { Instances } from './instances.js';
 import type { JobAdministration } from './job-administration.js';
 import type { Jobs } from './jobs.js';
 import type { KeptAnswers } from './kept-answers.js';
@@ -79,6 +80,7 @@ export interface State extends AccountState {
   readonly jobs: Jobs & JobAdministration;
   readonly webhooks: Webhooks;
   readonly cache: Cache;
+  readonly instances: Instances;
   readonly files: Storage;
   /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */
   ping(): Promise<void>;

@@ -7,7 +7,9 @@ import { openCache } from './cache.js';
 import { openDatabase } from './database.js';
 import { createEmbeddedDispatcher } from './dispatch-embedded.js';
 import type { Dispatcher } from './dispatcher.js';
+import { makeFolder } from './folder-names.js';
 import { openFiles, type Records, type State, type StateSettings } from './index.js';
+import { createInstances } from './instances.js';
 import { createJobClock } from './job-clock.js';
 import { createJobs } from './jobs-sql.js';
 import { createKeptAnswers } from './kept-answers-sql.js';
@@ -19,6 +21,7 @@ import { createWindows } from './windows-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
+  await makeFolder(settings.dataDir);
   const files = await openFiles(settings);
   try {
     const records = await openRecordDrivers(settings);
@@ -57,6 +60,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
     const times = createJobClock(sharedClock);
+    const instances = createInstances({ database, times, logger });
     const { jobLeaseMs } = settings;
     const keptAnswers = createKeptAnswers({ database, dispatcher, clock: times, leaseMs: jobLeaseMs, pollMs, logger });
     return {
@@ -73,6 +77,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       jobs,
       webhooks: createWebhooks(database, times),
       cache,
+      instances,
       ping: () => database.ping(),
       pingCache: () => cache.ping(),
       async close() {
@@ -81,6 +86,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         await storedResponses.close();
         await keptAnswers.close();
         await dispatcher.close();
+        await instances.close();
         await cache.close();
         await database.close();
       },

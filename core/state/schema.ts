@@ -33,6 +33,7 @@ export interface Tables {
   orders: OrdersTable;
   bank_transactions: BankTransactionsTable;
   plan_grants: PlanGrantsTable;
+  instances: InstancesTable;
 }
 
 export interface ApiKeysTable {
@@ -440,4 +441,12 @@ export interface PlanGrantsTable {
   budget_id: string | null;
   granted_at: number;
   taken_back_at: number | null;
+}
+
+export interface InstancesTable {
+  id: string;
+  started_at: number;
+  beat_at: number;
+  /** JSON array of Fingerprint. */
+  fingerprints: string;
 }

@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, mkdir, open, unlink } from 'node:fs/promises';
+import { type FileHandle, link, lstat, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { isSystemError } from '../system-error.js';
+import { folderNames, makeFolder } from './folder-names.js';
 
-const SECRET_BYTES = 32;
+export const SECRET_BYTES = 32;
+const OF_OTHERS = 0o077;
 export const SECRET_NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /**
@@ -18,7 +20,7 @@ export async function loadSecret(dataDir: string, name: string): Promise<Uint8Ar
   const file = path.join(folder, name);
   const known = await readSecret(file);
   if (known) return known;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
   await publish(folder, file);
   const made = await readSecret(file);
   if (!made) throw new Error(`The secret "${name}" vanished while it was being made.`);
@@ -29,6 +31,7 @@ async function readSecret(file: string): Promise<Uint8Array | undefined> {
   try {
     const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
+      await closeToOthers(handle);
       const bytes = await handle.readFile();
       if (bytes.length !== SECRET_BYTES) {
         throw new Error(
@@ -43,6 +46,30 @@ async function readSecret(file: string): Promise<Uint8Array | undefined> {
     if (isSystemError(error, 'ENOENT')) return undefined;
     throw error;
   }
+}
+
+/** Names of secrets in the data folder that other users of the machine may read or write. */
+export async function secretsOfOthers(dataDir: string): Promise<string[]> {
+  const folder = path.join(dataDir, 'secrets');
+  const names = (await folderNames(folder)).filter((name) => SECRET_NAME.test(name));
+  const open = await Promise.all(
+    names.map(async (name) => ((await lstat(path.join(folder, name))).mode & OF_OTHERS) !== 0),
+  );
+  return names.filter((_, index) => open[index]);
+}
+
+/** Closes those to others. @returns Their names. */
+export async function mendSecrets(dataDir: string): Promise<string[]> {
+  const names = await secretsOfOthers(dataDir);
+  // Loading closes each.
+  for (const name of names) await loadSecret(dataDir, name);
+  return names;
+}
+
+/** A copy or a tool may have opened it to all users of the machine. */
+async function closeToOthers(handle: FileHandle): Promise<void> {
+  const { mode } = await handle.stat();
+  if ((mode & OF_OTHERS) !== 0) await handle.chmod(mode & 0o700);
 }
 
 /** A link, unlike a rename, fails where the name is taken: whoever comes second keeps what the first one made. */

@@ -1,6 +1,6 @@
 import type { Tables } from './schema.js';
 
-/** Whether a table goes along when the state moves to another database; what a cache held is made again. */
+/** Whether a table goes along when the state moves to another database; what a cache held is made again, and processes add themselves. */
 const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   accounts: true,
   users: true,
@@ -29,6 +29,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   stored_responses: true,
   background_responses: true,
   cache_entries: false,
+  instances: false,
 };
 
 /** Tables that go along, each behind those that its rows refer to. */

@@ -1,7 +1,7 @@
 import { systemClock } from 'mediagate';
 import type { Finding } from '../doctor/check.js';
 import { checkAddress, checkSettings } from '../doctor/environment.js';
-import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode } from '../doctor/machine.js';
+import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode, checkSecrets } from '../doctor/machine.js';
 import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
 import { checkSignIn } from '../doctor/sign-in.js';
 import type { Settings } from '../settings.js';
@@ -19,6 +19,7 @@ export async function doctorCommand(settings: Settings, { json }: { json?: boole
       checkAddress(settings),
       checkDatabase(settings),
       checkDataFolder(settings),
+      checkSecrets(settings),
       checkFiles(settings, logger),
       checkBrowser(settings, env.PATH),
       checkFfmpeg(settings, env.PATH),

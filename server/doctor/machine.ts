@@ -4,7 +4,8 @@ import { constants, existsSync } from 'node:fs';
 import { access, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { roomOf } from '../data-folder.js';
+import { secretsOfOthers } from 'mediagate';
+import { LEAST_FILES, roomOf } from '../data-folder.js';
 import { findChromium, findFfmpeg, notExecutable } from '../executables.js';
 import type { Settings } from '../settings.js';
 import { API_VERSION } from '../version.js';
@@ -54,17 +55,31 @@ export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
       advice: 'Set DATA_DIR to a folder that this user may write.',
     };
   }
-  const { free } = await roomOf(there);
+  const { free, files } = await roomOf(there);
   const place = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
   const detail = `${place}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
   const advice = 'Free some space, or set DATA_DIR to a larger disk.';
+  if (files < LEAST_FILES) {
+    const advice = 'Remove files, or set DATA_DIR to a file system with more inodes.';
+    return { name, level: 'fail', detail: `${place}: fewer than ${LEAST_FILES} inodes free`, advice };
+  }
   if (free < NO_DISK) return { name, level: 'fail', detail, advice };
   return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
 }
 
+/** The next start closes those that others can read; until then they can. */
+export async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
+  const name = 'secrets';
+  const open = await secretsOfOthers(dataDir).catch(() => []);
+  if (open.length === 0) return { name, level: 'ok', detail: 'no other user may read those in the data folder' };
+  const detail = `other users may read ${open.join(', ')} in ${path.join(dataDir, 'secrets')}`;
+  return { name, level: 'warn', detail, advice: 'Run chmod 600 on them; the next start does so as well.' };
+}
+
 /** The folder itself, or the one that it would be made in. */
 function nearestFolder(folder: string): string {
-  return existsSync(folder) ? folder : nearestFolder(path.dirname(folder));
+  const parent = path.dirname(folder);
+  return existsSync(folder) || parent === folder ? folder : nearestFolder(parent);
 }
 
 export async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {

@@ -9,8 +9,13 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 };
 
+/** Where clients reach the gateway by https. Subdomains are not ours to decide about. */
+const STRICT_TRANSPORT = 'max-age=31536000';
+
 const entries = Object.entries(SECURITY_HEADERS);
 
-export function setSecurityHeaders(response: ServerResponse): void {
+/** @param isHttps Whether the public address is https. */
+export function setSecurityHeaders(response: ServerResponse, isHttps: boolean): void {
   for (const [name, value] of entries) addField(response, name, value);
+  if (isHttps) addField(response, 'Strict-Transport-Security', STRICT_TRANSPORT);
 }

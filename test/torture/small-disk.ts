@@ -8,10 +8,14 @@ export interface SmallDisk {
 }
 
 /** Puts a disk of its own on an empty folder; undefined where none can be mounted: not root, or no Linux. */
-export async function mountSmallDisk(folder: string, mebibytes: number): Promise<SmallDisk | undefined> {
+export async function mountSmallDisk(
+  folder: string,
+  mebibytes: number,
+  more = 'mode=700',
+): Promise<SmallDisk | undefined> {
   const run = promisify(execFile);
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=700`, 'tmpfs', folder]);
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=700,${more}`, 'tmpfs', folder]);
   } catch {
     return undefined;
   }

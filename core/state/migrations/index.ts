@@ -17,6 +17,7 @@ import * as keptAnswers from './0014-kept-answers.js';
 import * as signsOfLife from './0015-signs-of-life.js';
 import * as webhooks from './0016-webhooks.js';
 import * as planStacking from './0017-plan-stacking.js';
+import * as instances from './0018-instances.js';
 
 export interface SchemaChange extends Migration {
   /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
@@ -47,4 +48,5 @@ export const migrations: Readonly<Record<string, SchemaChange>> = {
   '0015-signs-of-life': signsOfLife,
   '0016-webhooks': webhooks,
   '0017-plan-stacking': planStacking,
+  '0018-instances': instances,
 };

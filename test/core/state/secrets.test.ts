@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { loadSecret } from '../../../core/state/secrets.js';
+import { loadSecret, mendSecrets, secretsOfOthers } from '../../../core/state/secrets.js';
 
 describe('secrets on disk', () => {
   let dataDir: string;
@@ -38,5 +38,19 @@ describe('secrets on disk', () => {
       const outcome = await loadSecret(dataDir, name).catch((error: unknown) => error);
       expect(outcome, name).to.be.an('error');
     }
+  });
+
+  it('closes to others what was opened to them, and names it', async () => {
+    const made = await loadSecret(dataDir, 'pepper');
+    await loadSecret(dataDir, 'links');
+    const file = path.join(dataDir, 'secrets', 'pepper');
+    await chmod(file, 0o644);
+    expect(await secretsOfOthers(dataDir)).to.deep.equal(['pepper']);
+    expect(await mendSecrets(dataDir)).to.deep.equal(['pepper']);
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    expect([await mendSecrets(dataDir), await loadSecret(dataDir, 'pepper')]).to.deep.equal([[], made]);
+    await chmod(file, 0o620);
+    await loadSecret(dataDir, 'pepper');
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
   });
 });

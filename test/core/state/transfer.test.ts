@@ -182,7 +182,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       drop table background_responses;
       drop index idempotency_keys_answer; drop index idempotency_keys_account;
       alter table jobs drop column beat_at;
-      drop index jobs_webhook_due_at; drop index jobs_account_id_webhook_due_at; drop table webhook_secrets;
+      drop index jobs_webhook_due_at; drop index jobs_account_id_webhook_due_at; drop table webhook_secrets; drop table instances;
       alter table jobs drop column webhook_url; alter table jobs drop column webhook_due_at;
       alter table jobs drop column webhook_tries;
       alter table accounts drop column following_plans; alter table api_keys drop column following_plans;
