@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { Webhook } from 'standardwebhooks';
 import { createDarkroom } from '../support/invented-image.js';
 import { packageRoot } from '../support/package-root.js';
@@ -236,6 +236,39 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     const [event] = await receiver.heard('rotated');
     for (const secret of [first, second]) await verify(event!, secret);
     expect(() => new Webhook(foreign.json.secret).verify(event!.body, event!.headers)).to.throw();
+  });
+
+  it('are signed with the newest secret alone a day after it was asked for', async () => {
+    let movedMs = 0;
+    const { sleep, monotonic } = systemClock;
+    const clock: Clock = { now: () => systemClock.now() + movedMs, monotonic, sleep };
+    const webhooks = { origin: receiver.origin, pausesMs: PAUSES_MS, tryMs: TRY_MS };
+    const later = await startImageApp({ stack, webhooks, clock, images: { workers: 0 } });
+    try {
+      const headers = { authorization: `Bearer ${await later.makeKey({ grants: ['images'] })}` };
+      const ask = async (route: string, method: string) =>
+        (await later.request(route, { method, headers })).json.secret;
+      const first = await ask('/v1/webhooks/secret', 'GET');
+      const second = await ask('/v1/webhooks/secret/rotate', 'POST');
+      const end = async (name: string) => {
+        const own = imageClient(later, headers.authorization.slice('Bearer '.length));
+        const { json } = await own.submit({ ...PROMPT, webhook_url: receiver.url(name) });
+        await own.cancel(json.id);
+        const [event] = await receiver.heard(name);
+        return event!;
+      };
+      const early = await end('overlap');
+      for (const secret of [first, second]) await verify(early, secret);
+      movedMs = 24 * 60 * 60 * 1000;
+      const late = await end('overlap-over');
+      // The receiver compares times with its own clock: the signature is computed for the time that was sent.
+      const at = new Date(Number(late.headers['webhook-timestamp']) * 1000);
+      const signatureOf = (secret: string) => new Webhook(secret).sign(late.headers['webhook-id']!, at, late.body);
+      expect(late.headers['webhook-signature']).to.equal(signatureOf(second));
+      expect(signatureOf(first)).not.to.equal(signatureOf(second));
+    } finally {
+      await later.close();
+    }
   });
 });
 

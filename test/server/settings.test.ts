@@ -87,6 +87,37 @@ describe('settings', () => {
     expect(message).to.contain('PORT must be a whole number from 0 to 65535.');
   });
 
+  it('take no secret of fewer than 32 characters, also beside longer ones', () => {
+    const [longEnough, tooShort] = ['s'.repeat(32), 'canary'.padEnd(31, 's')];
+    for (const name of ['KEY_PEPPER', 'LINK_SECRET', 'IMAGE_WEBHOOK_SECRET']) {
+      expect(() => readSettings({ [name]: longEnough }), name).not.to.throw();
+      expect(() => readSettings({ [name]: `${longEnough} ,${longEnough}2` }), name).not.to.throw();
+      for (const value of [
+        tooShort,
+        `${longEnough},${tooShort}`,
+        `${tooShort},${longEnough}`,
+        `${longEnough},${tooShort},${longEnough}`,
+        // Spaces around a secret are not part of it.
+        `${longEnough},   ${tooShort}   `,
+        ',',
+      ]) {
+        const expected = new RegExp(`^${name} must be 32 characters or more, or several such(?!.*canary)`);
+        expect(() => readSettings({ [name]: value }), `${name}=${value}`).to.throw(SettingsError, expected);
+      }
+    }
+    const name = 'PAYMENT_WEBHOOK_SECRET';
+    expect(readSettings({ [name]: `generic:${longEnough}` }).paymentSecrets).to.deep.equal({ generic: longEnough });
+    for (const value of [
+      `generic:${tooShort}`,
+      `payos:${longEnough},generic:${tooShort}`,
+      `generic:${longEnough},sepay:`,
+    ])
+      expect(() => readSettings({ [name]: value }), value).to.throw(
+        SettingsError,
+        /^PAYMENT_WEBHOOK_SECRET must be (?!.*canary)/,
+      );
+  });
+
   it('say of an account for payments what else has to be set', () => {
     expect(() => readSettings({ PAYMENT_ACCOUNT: '123' })).to.throw(
       SettingsError,
