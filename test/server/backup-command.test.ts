@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -43,6 +44,18 @@ describe('the commands backup and restore', () => {
   });
 
   after(() => rm(folder, { recursive: true, force: true }));
+
+  it('put nothing in place where a secret is none, although its digest is right', async () => {
+    expect((await run(['backup', at('bad', 'backup'), '--secrets'])).code).to.equal(0);
+    const bad = 'short';
+    await writeFile(at('bad', 'backup', 'secrets', 'key-pepper'), bad);
+    const sums = await readFile(at('bad', 'backup', 'SHA256SUMS'), 'utf8');
+    const sum = createHash('sha256').update(bad).digest('hex');
+    await writeFile(at('bad', 'backup', 'SHA256SUMS'), sums.replace(/^\w{64}(?= {2}secrets\/key-pepper$)/m, sum));
+    const { code, stderr } = await run(['restore', at('bad', 'backup')], { DATA_DIR: at('bad', 'data') });
+    expect([code !== 0, stderr.includes('secrets/key-pepper')], stderr).to.deep.equal([true, true]);
+    expect(await readdir(at('bad', 'data'))).to.deep.equal([]);
+  });
 
   it('copy what a gateway keeps, for its owner alone, in a form that other programs can check', async () => {
     const { code, stdout, stderr } = await run(['backup', at('new', 'plain')]);

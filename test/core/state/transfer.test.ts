@@ -78,7 +78,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
   it('brings every row of every table as it was', async () => {
     const sqlite = openSource();
     const tables = fill(sqlite);
-    expect([...MOVED_TABLES, 'cache_entries']).to.have.members(tables);
+    expect([...MOVED_TABLES, 'cache_entries', 'instances']).to.have.members(tables);
     const steps = new Set<string>();
     sqlite.close();
     const report = await bring({ report: ({ step }) => steps.add(step) });
