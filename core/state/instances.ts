@@ -3,6 +3,8 @@ import type { Logger } from '../contracts/services.js';
 import { GatewayError } from '../errors.js';
 import type { Database } from './database.js';
 import type { JobClock } from './job-clock.js';
+import type { Kysely } from './kysely.js';
+import type { Tables } from './schema.js';
 
 const BEAT_MS = 5_000;
 /** A process that wrote nothing for this long has ended, or cannot reach the database. */
@@ -154,6 +156,20 @@ export function createInstances({
     differing,
     close: leave,
   };
+}
+
+/**
+ * Settings in which the living processes on a database differ. Changes nothing. Living is whoever wrote within 20 s of the
+ * newest heartbeat, so that no clock is needed.
+ */
+export async function differencesAmong(queries: Kysely<Tables>): Promise<string[]> {
+  const rows = await queries.selectFrom('instances').select(['id', 'started_at', 'fingerprints', 'beat_at']).execute();
+  const newest = Math.max(...rows.map(({ beat_at }) => beat_at));
+  const living = rows.filter(({ beat_at }) => beat_at > newest - LIVE_MS);
+  const different = living.flatMap((one) =>
+    living.flatMap((other) => differences(JSON.parse(one.fingerprints) as Fingerprint[], other)),
+  );
+  return [...new Set(different.map(({ setting }) => setting))];
 }
 
 function differences(own: readonly Fingerprint[], other: Living): Fingerprint[] {

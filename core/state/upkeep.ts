@@ -33,6 +33,16 @@ export async function readSchema(place: DatabasePlace): Promise<SchemaStatus> {
   return withSchema(place, readSchemaStatus);
 }
 
+/**
+ * Settings in which the gateway processes that use the database differ. Changes nothing.
+ * @throws GatewayError as {@link readSchema}.
+ */
+export async function readDifferences(place: DatabasePlace): Promise<readonly string[]> {
+  const { withSchema } = await import('./database.js');
+  const { differencesAmong } = await import('./instances.js');
+  return withSchema(place, differencesAmong);
+}
+
 /** What a call of {@link migrateState} did, and what the schema is since. */
 export interface MigrationReport extends SchemaStatus {
   ran: readonly string[];

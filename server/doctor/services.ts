@@ -9,6 +9,7 @@ import {
   openFiles,
   type PlatformInfo,
   type PluginStatus,
+  readDifferences,
   readSchema,
   systemClock,
 } from 'mediagate';
@@ -30,6 +31,11 @@ export async function checkDatabase(settings: Settings): Promise<Finding> {
     const { pending } = await readSchema(settings);
     const engine = settings.databaseUrl === undefined ? 'SQLite in the data folder' : 'PostgreSQL';
     const later = pending.length > 0 ? '; the next start brings its schema up to date' : '';
+    const differing = pending.length > 0 ? [] : await readDifferences(settings);
+    if (differing.length > 0) {
+      const detail = `${engine}; the gateway processes on it differ in ${differing.join(', ')}`;
+      return { name, level: 'warn', detail, advice: 'Give all of them the same value, and restart those that differ.' };
+    }
     return { name, level: 'ok', detail: engine + later };
   } catch (error) {
     const advice = settings.databaseUrl

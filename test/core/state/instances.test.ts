@@ -2,6 +2,7 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
 import type { Fingerprint } from '../../../core/state/instances.js';
+import { readDifferences } from '../../../core/state/upkeep.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';
@@ -45,8 +46,10 @@ for (const engine of engines) {
       expect(logger.lines.map(({ level, message }) => [level, message.includes('PLANS_FILE')])).to.deep.equal([
         ['warn', true],
       ]);
+      expect(await readDifferences(place)).to.deep.equal(['PLANS_FILE']);
       await second.close();
       expect(await first.instances.differing()).to.deep.equal([]);
+      expect(await readDifferences(place)).to.deep.equal([]);
     });
 
     it('forget one that ended without a word', async () => {
