@@ -300,9 +300,16 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     const limited = await app.makeKey({ rpm: 1 });
     const { json } = await app.extract(limited, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
-    const answers = await Promise.all(Array.from({ length: 60 }, () => app.poll(limited, id)));
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(answers.filter(({ status }) => status === 200)).to.have.length.within(20, 40);
+    const begun = performance.now();
+    const answers: Awaited<ReturnType<typeof app.poll>>[] = [];
+    const refusedOf = () => answers.filter(({ status }) => status === 429);
+    // A busy machine may take more than a second for a burst.
+    for (let bursts = 0; bursts < 10 && refusedOf().length === 0; bursts += 1) {
+      answers.push(...(await Promise.all(Array.from({ length: 60 }, () => app.poll(limited, id)))));
+    }
+    const seconds = Math.ceil((performance.now() - begun) / 1_000);
+    const refused = refusedOf();
+    expect(answers.filter(({ status }) => status === 200)).to.have.length.within(20, 20 * (seconds + 1));
     expect(refused.length).to.be.greaterThan(0);
     expect(refused[0]?.headers.get('retry-after')).to.equal('1');
     expect((await app.poll(key, id)).status).to.equal(200);

@@ -46,7 +46,8 @@ describe('large image requests', () => {
   it('bring four input images of 10 MiB to the model', async () => {
     const { status, text } = await client.generate({ ...PROMPT, image: [largest, largest, largest, largest] });
     expect(status, text).to.equal(200);
-    expect(calls[0]?.references.map(({ contentType }) => contentType)).to.deep.equal(Array(4).fill('image/png'));
+    const call = calls.find(({ references }) => references.length > 0);
+    expect(call?.references.map(({ contentType }) => contentType)).to.deep.equal(Array(4).fill('image/png'));
   });
 
   it('are refused one byte beyond that, whichever limit it is', async () => {

@@ -121,6 +121,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
   });
 
   it('end where the receiver wants no more, and after the last try; the log names no address', async () => {
+    const { gone = 0, given_up = 0 } = await counts();
     receiver.behave('gone', 410);
     receiver.behave('dead', ...Array.from({ length: 10 }, () => 503));
     await client.cancel(await submit('gone'));
@@ -130,7 +131,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
       await until(() => app.log.some((line) => line.message === message));
     await settled();
     expect([receiver.of('gone').length, receiver.of('dead').length]).to.deep.equal([1, PAUSES_MS.length + 1]);
-    expect(await counts()).to.include({ gone: 1, given_up: 1 });
+    expect(await counts()).to.include({ gone: gone + 1, given_up: given_up + 1 });
     expect(JSON.stringify(app.log)).not.to.include('hidden');
   });
 

@@ -235,10 +235,11 @@ describeOnStacks('a plan that is bought while another one runs', (stack) => {
 describeOnStacks('how an order stands', (stack) => {
   let app: PaymentApp;
 
-  before(async () => {
+  // The limits of an address are among what is tested.
+  beforeEach(async () => {
     app = await startPaymentApp({ stack });
   });
-  after(() => app.close());
+  afterEach(() => app.close());
 
   it('is told to whoever knows its code, and nothing of whose it is', async () => {
     const code = await (await app.customer('ann@example.com')).order();
