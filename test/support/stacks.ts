@@ -25,6 +25,13 @@ export interface Stack {
   place(): Promise<StackPlace>;
 }
 
+/** Gateways on one database have to agree about these, also one that starts soon after another was killed. */
+const SECRETS = {
+  KEY_PEPPER: 'invented-pepper-of-all-gateways-of-the-tests',
+  LINK_SECRET: 'invented-secret-of-the-links-of-the-tests',
+  IMAGE_WEBHOOK_SECRET: 'invented-secret-of-the-webhooks-of-the-tests',
+};
+
 interface Servers {
   place(): Promise<StackPlace>;
 }
@@ -58,7 +65,7 @@ async function startServers(): Promise<Servers | { unavailable: string }> {
       const filesUrl = objects.filesUrl(randomUUID());
       return {
         settings: { databaseUrl, filesUrl, cacheUrl },
-        environment: { DATABASE_URL: databaseUrl, FILES_URL: filesUrl, CACHE_URL: cacheUrl },
+        environment: { DATABASE_URL: databaseUrl, FILES_URL: filesUrl, CACHE_URL: cacheUrl, ...SECRETS },
         async remove() {
           await cache.giveBack();
           await database.giveBack();
