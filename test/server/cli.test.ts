@@ -339,6 +339,7 @@ describe('the command line', () => {
       'address',
       'database',
       'data folder',
+      'secrets',
       'files',
       'browser',
       'ffmpeg',
@@ -443,7 +444,7 @@ describe('the command line', () => {
     await writeFile(path.join(folder, 'file', 'plain'), '');
     const cases: [Environment, number, string][] = [
       [{ PORT: port }, 1, `Port ${port}`],
-      [{ DATA_DIR: path.join(folder, 'file', 'plain') }, 1, 'DATA_DIR'],
+      [{ DATA_DIR: path.join(folder, 'file', 'plain') }, 2, 'DATA_DIR'],
       [{ PLUGINS_CONFIG: path.join(folder, 'none.json') }, 2, 'none.json'],
       [{ FILES_URL: 's3://bucket' }, 2, 'object store'],
       [

@@ -460,8 +460,8 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('however much there is', async () => {
-      const content = Array.from({ length: 200_000 }, () => ({ type: 'text', text: '' }));
+    it('however much there is, up to 10 MiB and 50,000 values', async () => {
+      const content = Array.from({ length: 8_000 }, () => ({ type: 'text', text: '' }));
       const result = { type: 'tool_result', tool_use_id: 'a', content };
       const messages = [
         { role: 'user', content },
@@ -474,6 +474,9 @@ describe('messages in the formats of the models', () => {
       const large = await send(bodyOn('responses', { system: 'x'.repeat(10 * 1024 * 1024) }));
       expect(large.status).to.equal(413);
       expect(((await large.json()) as { type: string }).type).to.equal('error');
+      const many = Array.from({ length: 20_000 }, () => ({ type: 'text', text: '' }));
+      const refused = await send(bodyOn('responses', { messages: [{ role: 'user', content: many }] }));
+      expect([refused.status, await refused.text()].join()).to.match(/^413,.*"type":"error".*50000 JSON values/s);
     });
 
     it('how many tokens there are, or the gateway counts', async () => {
