@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
 import { setPageHeaders } from '../site/page.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from '../wire/errors.js';
-import { freeMemory } from './body.js';
+import { areTooSmall, freeMemory } from './body.js';
 import { checkRawHeaders, isFramed } from './raw-headers.js';
 import type { Next, RequestContext, RequestState } from './request-state.js';
 
@@ -115,6 +115,7 @@ async function drain(request: IncomingMessage, limits: DrainLimits): Promise<voi
     const idle = setTimeout(resolve, DRAIN_IDLE_MS);
     timeout.signal.addEventListener('abort', () => clearTimeout(idle));
     let bytesOfTurn = 0;
+    let chunks = 0;
     let isEnough = false;
     const endTurn = () => {
       bytesOfTurn = 0;
@@ -125,7 +126,8 @@ async function drain(request: IncomingMessage, limits: DrainLimits): Promise<voi
       bytes += chunk.length;
       bytesOfTurn += chunk.length;
       freeMemory(chunk);
-      isEnough = bytes > limits.bytes;
+      chunks += 1;
+      isEnough = bytes > limits.bytes || areTooSmall(chunks, bytes);
       if (!isEnough && bytesOfTurn < DRAIN_TURN_BYTES) return;
       request.pause();
       if (isEnough) resolve();
