@@ -9,7 +9,7 @@ const NEEDED = ['stream_options', 'reasoning'];
 /** Characters of JSON of all objects and lists in a brief body; further ones are left out. */
 const BRIEF_TOTAL = 64 * 1024;
 /** Fields of a large body: each of them would have to be copied on the main thread. */
-const MAX_FIELDS = 1_000;
+export const MAX_FIELDS = 1_000;
 
 /** Bytes of long strings that are no plain ASCII. Parsing takes several times their size. */
 const MAX_PARSED_TEXT = 4 * 1024 * 1024;

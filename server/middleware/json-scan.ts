@@ -11,6 +11,8 @@ export interface JsonScan {
   push(chunk: Uint8Array): 'depth' | 'values' | undefined;
   /** Values so far: at most one more than there really are for each object or list. */
   values(): number;
+  /** Fields of the object so far, those that stand there twice included. */
+  fields(): number;
   /** Offsets of the quotes around each string of at least 16 KiB. */
   readonly longStrings: readonly (readonly [start: number, end: number])[];
 }
@@ -37,6 +39,7 @@ MEANING[0x2c] = 4;
 export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonScan {
   const longStrings: [number, number][] = [];
   let values = 1;
+  let fields = 1;
   let depth = 0;
   let offset = 0;
   /** Where the string began that goes on in the next chunk; -1 outside strings. */
@@ -99,12 +102,16 @@ export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonSca
           values += 1;
           if (depth > maxDepth) return 'depth';
         } else if (meaning === 3) depth -= 1;
-        else values += 1;
+        else {
+          values += 1;
+          if (depth === 1) fields += 1;
+        }
       }
       offset += chunk.length;
       return values > maxValues ? 'values' : undefined;
     },
     values: () => values,
+    fields: () => fields,
     longStrings,
   };
 }
