@@ -43,8 +43,8 @@ export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Arra
 }
 
 /**
- * What all processes on one database have to agree about. The hash of a secret is keyed with the secret itself, so whoever
- * reads it learns nothing. A worker makes no secrets, so only those that it was given count.
+ * What all processes on one database have to agree about. The hash of a secret is keyed with the secret itself, so a
+ * reader of the hash learns nothing. A worker makes no secrets, so only those that it was given count.
  */
 export async function fingerprintsOf(settings: Settings, isWorker: boolean, plans: Catalogue): Promise<Fingerprint[]> {
   const { keyPeppers, linkSecrets, imageWebhookSecrets, imageWebhooks, dataDir } = settings;

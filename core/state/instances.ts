@@ -159,8 +159,8 @@ export function createInstances({
 }
 
 /**
- * Settings in which the living processes on a database differ. Changes nothing. Living is whoever wrote within 20 s of the
- * newest heartbeat, so that no clock is needed.
+ * Settings in which the living processes on a database differ. Changes nothing. A process is living if it wrote within 20 s
+ * of the newest heartbeat, so that no clock is needed.
  */
 export async function differencesAmong(queries: Kysely<Tables>): Promise<string[]> {
   const rows = await queries.selectFrom('instances').select(['id', 'started_at', 'fingerprints', 'beat_at']).execute();

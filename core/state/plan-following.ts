@@ -4,7 +4,7 @@ import type { AccountsTable } from './schema.js';
 
 /*
  * Rows of accounts and keys hold the running plan in columns, and those that come after its end as JSON. So a plan that comes
- * back needs no write: whoever reads a row computes which plan it is.
+ * back needs no write: each reader of a row computes which plan it is.
  */
 
 type PlanColumns = Pick<

@@ -17,7 +17,7 @@ export interface PlanView {
   isFree: boolean;
   /** False: support is asked. */
   canBeOrdered: boolean;
-  /** What it makes of the plan of whoever looks, if it is paid now; undefined where that is not known. */
+  /** The plan that the caller has if it is paid now; undefined where that is not known. */
   outcome?: Html;
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../server/middleware/body.js';
@@ -15,7 +14,6 @@ describe('the pace of bodies', () => {
   let server: Server;
   let budget: BodyBudget;
   let socket: PacedSocket;
-  const sockets: Socket[] = [];
 
   beforeEach(async () => {
     budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
@@ -30,7 +28,6 @@ describe('the pace of bodies', () => {
   });
   afterEach(() => {
     socket.close();
-    for (const one of sockets.splice(0)) one.destroy();
     server.closeAllConnections();
     server.close();
   });
