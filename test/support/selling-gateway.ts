@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -57,11 +58,13 @@ export async function startSellingGateway(environment: Environment = {}): Promis
     },
     async secrets() {
       const kept = path.join(dataFolder, 'secrets');
-      const files = await readdir(kept);
+      // Gateways on one database are given theirs by settings.
+      const given = ['KEY_PEPPER', 'LINK_SECRET'].flatMap((name) => environment[name] ?? []);
+      const files = existsSync(kept) ? await readdir(kept) : [];
       const bytes = await Promise.all(files.map((file) => readFile(path.join(kept, file))));
       // As they are, and as they would be written down.
       const forms = bytes.flatMap((one) => [one.toString().trim(), one.toString('hex'), one.toString('base64url')]);
-      return [SECRETS.generic, ...forms];
+      return [SECRETS.generic, ...given, ...forms];
     },
     async stop() {
       const code = await gateway.stop();
