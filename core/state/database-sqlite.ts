@@ -47,7 +47,7 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
   await chmod(file, 0o600);
   const sqlite = new Sqlite(file, { timeout: LOCK_PATIENCE_MS });
   try {
-    sqlite.pragma('journal_mode = WAL');
+    await writeAheadLog(sqlite);
     sqlite.exec(SYNC_ALWAYS.sql);
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${cacheKilobytes(sqlite)}`);
@@ -66,6 +66,20 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
     createQueryCompiler: () => new RollingBackQueryCompiler(),
   };
   return { dialect, scripts: connection };
+}
+
+/** SQLite answers "locked" to this at once, whatever the timeout, while another process does the same to a new file. */
+async function writeAheadLog(sqlite: BetterSqlite3.Database): Promise<void> {
+  const started = performance.now();
+  for (;;) {
+    try {
+      sqlite.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!isSqliteLock(error) || performance.now() - started >= LOCK_PATIENCE_MS) throw error;
+      await sleep(LOCK_RETRY_MS);
+    }
+  }
 }
 
 /** By the size of the file as it is now. */

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
@@ -29,6 +30,27 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   );
 }
+
+const OPENERS = 3;
+
+/** Opens each file at the same moment as the others do, and tells how many it could not open. */
+const OPENER = `
+import { workerData, parentPort } from 'node:worker_threads';
+const { openSqlite } = await import(workerData.module);
+const arrived = new Int32Array(workerData.arrived);
+let failed = 0;
+for (const [index, file] of workerData.files.entries()) {
+  Atomics.add(arrived, 0, 1);
+  while (Atomics.load(arrived, 0) < (index + 1) * ${OPENERS});
+  try {
+    const { dialect } = await openSqlite(file);
+    await dialect.createDriver().destroy();
+  } catch (error) {
+    failed += 1;
+  }
+}
+parentPort.postMessage(failed);
+`;
 
 /**
  * That all of them fail as the database is away, before a timer of this process ends, which is as late as everything else in
@@ -83,6 +105,17 @@ describe('state in a folder', () => {
   });
 
   afterEach(() => place.remove());
+
+  it('is opened by all who begin it at the same moment', async () => {
+    await place.open();
+    const files = Array.from({ length: 60 }, (_, index) => path.join(place.dataDir, `new-${index}.sqlite`));
+    const module = new URL('../../../core/state/database-sqlite.js', import.meta.url).href;
+    const workerData = { module, files, arrived: new SharedArrayBuffer(4) };
+    const script = new URL(`data:text/javascript,${encodeURIComponent(OPENER)}`);
+    const openers = Array.from({ length: OPENERS }, () => new Worker(script, { workerData }));
+    const failed = await Promise.all(openers.map(async (opener) => (await once(opener, 'message'))[0]));
+    expect(failed).to.deep.equal([0, 0, 0]);
+  });
 
   it('is for its owner alone', async () => {
     const dataDir = path.join(place.dataDir, 'made', 'here');
