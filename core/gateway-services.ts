@@ -1,8 +1,8 @@
 import type { Browser, HttpClient, Logger } from './contracts/services.js';
-import type { BrowserFaces, HttpFaces } from './entry-services.js';
-import { GatewayError } from './errors.js';
 import type { GatewayOptions, HttpClientLimits } from './gateway.js';
-import { absentBrowser } from './services/absent.js';
+import type { BrowserFaces, HttpFaces } from './plugins/entry-services.js';
+import { absentBrowser } from './runtime/absent.js';
+import { GatewayError } from './runtime/errors.js';
 
 /** Something to be closed with the gateway. */
 interface Owned {
@@ -48,8 +48,8 @@ function browserFacesOf(browser: Browser): BrowserFaces & Owned {
 async function openBrowserService(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
   if (!options.browser) return browserFacesOf(absentBrowser);
   const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
-    import('./services/browser.js'),
-    import('./services/address-guard.js'),
+    import('./browser/browser.js'),
+    import('./net/address-guard.js'),
   ]);
   return createBrowserService({
     ...options.browser,
@@ -79,8 +79,8 @@ async function openTransport(
   options: Pick<GatewayOptions, 'trustedOrigins' | 'egressProxyUrl'>,
 ): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
-    import('./services/http.js'),
-    import('./services/address-guard.js'),
+    import('./net/http.js'),
+    import('./net/address-guard.js'),
   ]);
   return createHttpTransport({
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),

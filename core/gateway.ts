@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { createAudio } from './audio/audio.js';
 import type { Audio } from './audio/audio-requests.js';
-import { createRootScope } from './container.js';
+import type { BrowserExecutable } from './browser/browser-process.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { IdentityProvider } from './contracts/identity-provider.js';
@@ -10,17 +10,6 @@ import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import {
-  BROWSER,
-  CACHE,
-  CLOCK,
-  HTTP,
-  LOGGER,
-  registerEntryServices,
-  SOUND_FILTERS,
-  STORAGE,
-} from './entry-services.js';
-import { GatewayError } from './errors.js';
 import { createAudioFiles } from './extraction/audio-files.js';
 import { createAudioLinks } from './extraction/audio-link.js';
 import { createExtractionService } from './extraction/extraction.js';
@@ -42,26 +31,37 @@ import { absentImages } from './images/absent-images.js';
 import type { Images } from './images/image-jobs.js';
 import { createImages, type ImagesOptions } from './images/images.js';
 import { createReferences } from './images/references.js';
+import type { Jobs } from './jobs/jobs.js';
 import { createFfmpeg } from './media/ffmpeg.js';
 import { createImageFiles } from './media/image-file.js';
 import { createScratchFolders } from './media/scratch-folders.js';
 import { createSoundFilters } from './media/sound-filters.js';
-import { createPluginHost } from './plugin-host.js';
-import { createRegistry } from './registry.js';
-import { absentSoundFilters, absentStorage, silentLogger } from './services/absent.js';
-import type { BrowserExecutable } from './services/browser-process.js';
-import { systemClock } from './services/clock.js';
-import { createMemoryCache } from './services/memory-cache.js';
-import { writeInSpans } from './services/storage-span.js';
-import type { Jobs } from './state/jobs.js';
+import { writeInSpans } from './observability/storage-span.js';
+import { createRootScope } from './plugins/container.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  HTTP,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './plugins/entry-services.js';
+import { createPluginHost } from './plugins/plugin-host.js';
+import { createRegistry } from './plugins/registry.js';
+import { absentSoundFilters, absentStorage, silentLogger } from './runtime/absent.js';
+import { systemClock } from './runtime/clock.js';
+import { GatewayError } from './runtime/errors.js';
+import { createMemoryCache } from './storage/memory-cache.js';
 import type { Texts } from './text/requests.js';
 import { createTexts, type TextsOptions } from './text/text.js';
 
 export type * from './audio/audio-requests.js';
+export type { BrowserExecutable } from './browser/browser-process.js';
 export type * from './images/image-jobs.js';
 export type { ImagesOptions } from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
-export type { BrowserExecutable } from './services/browser-process.js';
 export type * from './text/requests.js';
 export type { TextsOptions } from './text/text.js';
 

@@ -3,24 +3,21 @@ import 'reflect-metadata';
 
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
-export { definePlugin } from './define-plugin.js';
-export * from './errors.js';
+export type * from './database/instances.js';
 export { type FactsOverride, overrideFacts } from './extraction/facts.js';
 export * from './extraction/ladder.js';
-export { parseLinkText } from './extraction/link-text.js';
 export * from './extraction/merge.js';
 export type * from './extraction/requests.js';
-export * from './extraction/scraping.js';
+export { parseLinkText } from './extraction/scraping/link-text.js';
+export * from './extraction/scraping/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { openHttpClient } from './gateway-services.js';
 export { removeInputImages } from './images/reference-files.js';
+export type * from './jobs/job-administration.js';
+export type * from './jobs/jobs.js';
 export { openSound, soundFormat } from './media/sound-stream.js';
-export { nearestName } from './near-names.js';
-export { type Placed, PlacedList } from './placed-list.js';
-export { PluginConfigError, readPluginConfig } from './plugin-config.js';
-export { createAddressGuard } from './services/address-guard.js';
-export { systemClock } from './services/clock.js';
+export { createAddressGuard } from './net/address-guard.js';
 export {
   createFailOver,
   type FailOver,
@@ -28,24 +25,33 @@ export {
   type FailOverOptions,
   type TryConsequence,
   TryFailure,
-} from './services/fail-over.js';
-export { neverSent } from './services/http-failure.js';
-export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './services/logger.js';
-export { isLoopbackHost } from './services/loopback-host.js';
-export { encodeForm, type FilePart, type Form } from './services/multipart-form.js';
-export { drawRandomBytes } from './services/random-bytes.js';
-export * from './services/upstream-failures.js';
-export * from './services/upstream-refusal.js';
-export { leaveScope, runInScope, type WorkScope } from './services/work-scope.js';
-export type * from './state/account-state.js';
-export type * from './state/accounts.js';
-export { FREE_PLAN_ID } from './state/accounts.js';
-export type * from './state/admissions.js';
-export type * from './state/api-keys.js';
-export type * from './state/audit.js';
-export type * from './state/background-responses.js';
-export type * from './state/budgets.js';
-export type * from './state/device-grants.js';
+} from './net/fail-over.js';
+export { neverSent } from './net/http-failure.js';
+export { isLoopbackHost } from './net/loopback-host.js';
+export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
+export * from './net/upstream-failures.js';
+export * from './net/upstream-refusal.js';
+export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './observability/logger.js';
+export { leaveScope, runInScope, type WorkScope } from './observability/work-scope.js';
+export { definePlugin } from './plugins/define-plugin.js';
+export { PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
+export { systemClock } from './runtime/clock.js';
+export * from './runtime/errors.js';
+export { nearestName } from './runtime/near-names.js';
+export { type Placed, PlacedList } from './runtime/placed-list.js';
+export { drawRandomBytes } from './runtime/random-bytes.js';
+export { type Checked, createValidator, type Issue, type Validator } from './runtime/validation.js';
+export type * from './state/accounts/account-state.js';
+export type * from './state/accounts/accounts.js';
+export { FREE_PLAN_ID } from './state/accounts/accounts.js';
+export type * from './state/accounts/device-grants.js';
+export { keyAt } from './state/accounts/plan-following.js';
+export type * from './state/accounts/sessions.js';
+export type * from './state/accounts/sign-ins.js';
+export type * from './state/accounts/users.js';
+export type * from './state/audit/audit.js';
+export * from './state/backup/upkeep.js';
+export * from './state/idempotency/kept-answers.js';
 export {
   type Files,
   openFiles,
@@ -55,23 +61,17 @@ export {
   type State,
   type StateSettings,
 } from './state/index.js';
-export type * from './state/instances.js';
-export type * from './state/job-administration.js';
-export type * from './state/jobs.js';
-export * from './state/kept-answers.js';
-export { checkTransaction } from './state/money-checks.js';
-export type * from './state/orders.js';
-export { keyAt } from './state/plan-following.js';
-export { loadSecret, mendSecrets, secretsOfOthers } from './state/secrets.js';
-export type * from './state/sessions.js';
-export type * from './state/sign-ins.js';
-export type * from './state/stored-responses.js';
-export * from './state/upkeep.js';
-export type * from './state/usage.js';
-export type * from './state/users.js';
-export type * from './state/webhooks.js';
-export type * from './state/windows.js';
+export type * from './state/keys/api-keys.js';
+export type * from './state/limits/windows.js';
+export type * from './state/models/background-responses.js';
+export type * from './state/models/stored-responses.js';
+export { checkTransaction } from './state/payments/money-checks.js';
+export type * from './state/payments/orders.js';
+export type * from './state/usage/admissions.js';
+export type * from './state/usage/budgets.js';
+export type * from './state/usage/usage.js';
+export type * from './state/webhooks/webhooks.js';
+export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';
 export { correctionOf } from './text/background-correction.js';
 export { createEventTexts, type EventTexts } from './text/event-texts.js';
 export { type JsonValue, replaceMembers } from './text/json-members.js';
-export { type Checked, createValidator, type Issue, type Validator } from './validation.js';

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';
 import { type Logger, systemClock } from 'mediagate';
-import { type Banner, renderBanner } from './banner.js';
-import { matcherOf } from './client-address.js';
+import { type Banner, renderBanner } from './cli/banner.js';
+import { samplesOf } from './cli/first-requests.js';
+import { startNotices } from './cli/start-notices.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { drain } from './drain.js';
-import { samplesOf } from './first-requests.js';
-import { describeLinks, describeListening, localAddress } from './listening-address.js';
+import { matcherOf } from './http/client-address.js';
+import { drain } from './http/drain.js';
+import { describeLinks, describeListening, localAddress } from './http/listening-address.js';
 import { openServer } from './open-server.js';
 import { keptInFolder, type Role } from './roles.js';
-import type { Settings } from './settings.js';
-import { startNotices } from './start-notices.js';
+import type { Settings } from './settings/settings.js';
 
 const METRICS_CONNECTIONS = 100;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
@@ -43,7 +43,7 @@ function startServing(options: ServeOptions): Promise<Serving> {
 
 async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
   const { environment, role = 'all' } = options;
-  const listeners = import('./http-server.js');
+  const listeners = import('./http/http-server.js');
   let address = '';
   let server: Server | undefined;
   const connections = async () => (server ? promisify(server.getConnections.bind(server))() : 0);

@@ -11,9 +11,9 @@ import {
   type State,
   systemClock,
 } from 'mediagate';
-import { checkExecutables, findChromium, findFfmpeg } from './executables.js';
-import { findLinkSecrets, loadLinkSecrets } from './secrets.js';
-import type { Settings } from './settings.js';
+import { checkExecutables, findChromium, findFfmpeg } from './settings/executables.js';
+import { findLinkSecrets, loadLinkSecrets } from './settings/secrets.js';
+import type { Settings } from './settings/settings.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;

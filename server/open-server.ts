@@ -10,19 +10,19 @@ import {
   type State,
   systemClock,
 } from 'mediagate';
-import type { SignInStatus } from './account/identity.js';
+import type { SignInStatus } from './accounts/identity.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { checkRoom } from './data-folder.js';
 import { openFront } from './front.js';
-import type { Health } from './health.js';
-import type { Metrics } from './metrics.js';
+import type { Health } from './observability/health.js';
+import type { Metrics } from './observability/metrics.js';
+import { openTracing } from './observability/tracing.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
-import { readCatalogue } from './plans-file.js';
+import { readCatalogue } from './plans/plans-file.js';
 import { type Role, settingsOfRole } from './roles.js';
-import { fingerprintsOf, secretsOf } from './secrets.js';
-import type { Settings } from './settings.js';
-import { openTracing } from './tracing/tracing.js';
+import { checkRoom } from './settings/data-folder.js';
+import { fingerprintsOf, secretsOf } from './settings/secrets.js';
+import type { Settings } from './settings/settings.js';
 
 export interface OpenServerOptions {
   /** As {@link readSettings} gives them. What a listener is told (`host`, `port`, its bounds) is the caller's to heed. */
@@ -74,7 +74,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
   opened.add(() => logger.close());
   // Koa takes longest to load, so it loads while the database opens.
-  const modules = Promise.all([import('./app.js'), import('./health.js')]);
+  const modules = Promise.all([import('./app.js'), import('./observability/health.js')]);
   const tracing = await openTracing(settings, logger);
   opened.add(() => tracing?.close());
   const isWorker = role === 'worker';
@@ -146,7 +146,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
 }
 
 async function openMetrics(): Promise<Metrics> {
-  const { createMetrics } = await import('./metrics.js');
+  const { createMetrics } = await import('./observability/metrics.js');
   return createMetrics({ clock: systemClock });
 }
 

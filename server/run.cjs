@@ -35,7 +35,7 @@ function findNode() {
   process.exit(1);
 }
 
-const SOURCES = ['core', 'plugins', 'server', 'test', 'bench'];
+const SOURCES = ['core', 'plugins', 'server', 'test'];
 
 function newestSource(folder) {
   let newest = 0;
@@ -82,7 +82,7 @@ function runCompiler(node, flags) {
 /** Files that stand for a package of hundreds of files, all of which every command would have to find and read. */
 const BUNDLED = [
   { file: 'core/contracts/typebox', of: 'typebox' },
-  { file: 'core/state/kysely', of: 'kysely' },
+  { file: 'core/database/kysely', of: 'kysely' },
 ];
 
 function bundle({ file, of }) {
@@ -164,13 +164,13 @@ else if (command === '--test' && (rest.length === 0 || rest[0] === '--reverse'))
   run(node, [dist('test', 'run.js'), ...rest]);
 else if (command === '--test') run(node, [path.join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'), ...rest]);
 else if (command === '--demo') run(node, [dist('test', 'demo.js'), ...rest]);
-else if (command === '--stand') run(node, [dist('test', 'stand', 'run-stand.js'), ...rest]);
+else if (command === '--stand') run(node, [dist('test', 'cluster', 'run-stand.js'), ...rest]);
 else if (command === '--screenshots') run(node, [dist('test', 'screenshots.js'), ...rest]);
-else if (command === '--faults') run(node, [dist('test', 'torture', 'run-faults.js'), ...rest]);
-else if (command === '--bench') run(node, ['--expose-gc', dist('bench', 'index.js'), ...rest]);
+else if (command === '--faults') run(node, [dist('test', 'chaos', 'run-faults.js'), ...rest]);
+else if (command === '--bench') run(node, ['--expose-gc', dist('test', 'bench', 'index.js'), ...rest]);
 else
   run(node, [
-    dist('server', 'cli.js'),
+    dist('server', 'cli', 'cli.js'),
     ...(command === 'start' ? ['serve', '--first-run'] : process.argv.slice(2)),
     ...(command === 'start' ? rest : []),
   ]);

@@ -26,37 +26,37 @@ const SERVER_PACKAGES = [
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
 const PLACES: Readonly<Record<string, string | readonly string[]>> = {
-  kysely: 'core/state/kysely.ts',
+  kysely: 'core/database/kysely.ts',
   typebox: 'core/contracts/typebox.ts',
-  'better-sqlite3': ['core/state/database-sqlite.ts', 'core/state/sqlite-copy.ts'],
-  pg: 'core/state/database-postgres.ts',
-  keyv: 'core/state/cache.ts',
-  '@keyv/redis': 'core/state/cache.ts',
-  s3mini: 'core/state/object-client.ts',
-  cheerio: 'core/extraction/meta-tags.ts',
+  'better-sqlite3': ['core/database/database-sqlite.ts', 'core/database/sqlite-copy.ts'],
+  pg: 'core/database/database-postgres.ts',
+  keyv: 'core/storage/cache.ts',
+  '@keyv/redis': 'core/storage/cache.ts',
+  s3mini: 'core/storage/object-client.ts',
+  cheerio: 'core/extraction/scraping/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
   sharp: ['core/media/image-file.ts', 'core/testing/image-run.ts', 'plugins/sketch_image/pixels.ts'],
   'onnxruntime-web': 'plugins/offline_speech/moonshine.ts',
   'llama-tokenizer-js': 'plugins/offline_speech/moonshine.ts',
   'gpt-tokenizer': 'core/text/token-thread.ts',
-  cockatiel: 'core/services/fail-over.ts',
+  cockatiel: 'core/net/fail-over.ts',
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
-  'playwright-core': 'core/services/browser-connection.ts',
-  'range-parser': 'server/file-response.ts',
-  fresh: 'server/file-response.ts',
+  'playwright-core': 'core/browser/browser-connection.ts',
+  'range-parser': 'server/http/file-response.ts',
+  fresh: 'server/http/file-response.ts',
   // Each part of the figures has its own; prom-client itself is loaded by the first of them.
-  'prom-client': 'server/metrics',
-  '@fastify/busboy': 'server/middleware/form.ts',
-  qrcode: 'server/account/qr-picture.ts',
-  'openid-client': ['server/account/oidc', 'server/account/guarded-fetch.ts'],
+  'prom-client': 'server/observability/metrics',
+  '@fastify/busboy': 'server/http/form.ts',
+  qrcode: 'server/payments/qr-picture.ts',
+  'openid-client': ['server/accounts/oidc', 'server/accounts/guarded-fetch.ts'],
   'oidc-provider': 'plugins/dev_identity/',
-  '@opentelemetry/api': 'server/tracing/open-telemetry.ts',
-  '@opentelemetry/otlp-transformer': 'server/tracing/open-telemetry.ts',
-  '@opentelemetry/resources': 'server/tracing/open-telemetry.ts',
-  '@opentelemetry/sdk-trace': 'server/tracing/open-telemetry.ts',
-  ajv: 'core/validation.ts',
-  pino: 'core/services/logger.ts',
-  tsyringe: 'core/container.ts',
+  '@opentelemetry/api': 'server/observability/open-telemetry.ts',
+  '@opentelemetry/otlp-transformer': 'server/observability/open-telemetry.ts',
+  '@opentelemetry/resources': 'server/observability/open-telemetry.ts',
+  '@opentelemetry/sdk-trace': 'server/observability/open-telemetry.ts',
+  ajv: 'core/runtime/validation.ts',
+  pino: 'core/observability/logger.ts',
+  tsyringe: 'core/plugins/container.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */
@@ -136,11 +136,11 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate$|server\/)/.test(target) ||
       SERVER_PACKAGES.includes(packageOf(target)) ||
       // A thread that parses bodies loads this one module, and not all of `mediagate`.
-      (file === 'server/middleware/json-thread.ts' && target === 'core/text/text-sample.ts'),
+      (file === 'server/http/json-thread.ts' && target === 'core/text/text-sample.ts'),
   },
 ];
 
-const sources = ['core', 'plugins', 'server', 'test', 'bench'].flatMap((folder) => listFiles(folder));
+const sources = ['core', 'plugins', 'server', 'test'].flatMap((folder) => listFiles(folder));
 const modules = sources.filter((file) => /^(core|plugins|server)\//.test(file) && file.endsWith('.ts'));
 const imports = new Map(modules.map((file) => [file, importsOfFile(file)]));
 

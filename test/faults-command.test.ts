@@ -5,10 +5,10 @@ import { packageRoot } from './support/package-root.js';
 
 const PROGRAMS = {
   demo: 'dist/test/demo.js',
-  stand: 'dist/test/stand/run-stand.js',
-  bench: 'dist/bench/index.js',
+  stand: 'dist/test/cluster/run-stand.js',
+  bench: 'dist/test/bench/index.js',
   screenshots: 'dist/test/screenshots.js',
-  faults: 'dist/test/torture/run-faults.js',
+  faults: 'dist/test/chaos/run-faults.js',
 } as const;
 
 /** As the script of package.json runs it. */

@@ -163,7 +163,7 @@ describe('the package, as another project has it', function () {
     await writeFile(config, readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md')[2] ?? '');
     const { stdout } = await run(
       process.execPath,
-      [path.join(installed.root, 'dist/server/cli.js'), 'plugins', '--json'],
+      [path.join(installed.root, 'dist/server/cli/cli.js'), 'plugins', '--json'],
       {
         cwd: installed.folder,
         env: { PATH: process.env.PATH, BROWSER: 'off' },

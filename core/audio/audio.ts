@@ -6,13 +6,13 @@ import type {
   TranscribeCall,
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import { GatewayError, isGatewayError } from '../errors.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
-import type { PluginHost } from '../plugin-host.js';
-import type { Registered, Registry } from '../registry.js';
-import { modelSpan } from '../services/model-span.js';
-import { inSpan } from '../services/work-scope.js';
+import { modelSpan } from '../observability/model-span.js';
+import { inSpan } from '../observability/work-scope.js';
+import type { PluginHost } from '../plugins/plugin-host.js';
+import type { Registered, Registry } from '../plugins/registry.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
 import type { Audio, AudioExchange, Heard, Sounding } from './audio-requests.js';
 import { createSoundUploads } from './sound-uploads.js';
 import { openSounding } from './sounding.js';

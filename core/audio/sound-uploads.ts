@@ -1,10 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
-import { GatewayError, isGatewayError } from '../errors.js';
 import { type Container, SNIFF_BYTES, sniffContainer } from '../media/container.js';
 import type { Ffmpeg } from '../media/ffmpeg.js';
 import type { ScratchFolders } from '../media/scratch-folders.js';
-import { diskFailure } from '../system-error.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { diskFailure } from '../runtime/system-error.js';
 import type { SoundUpload, UploadedSound } from './audio-requests.js';
 
 const MAX_SECONDS = 3 * 3600;

@@ -6,7 +6,7 @@ export type AudioOperation = 'transcribe' | 'translate' | 'speak' | 'changeVoice
 /**
  * Hears or speaks. An operation is offered when a model lists it and the method is there.
  * Every call throws GatewayError: `upstream_*`, or the caller's fault as the model names it (`invalid_value`,
- * `unsupported_value`, `moderation_blocked`): those of `audio` in `core/plugin-failure.ts`, no others.
+ * `unsupported_value`, `moderation_blocked`): those of `audio` in `core/plugins/plugin-failure.ts`, no others.
  */
 export interface AudioProvider {
   readonly models: readonly AudioModel[];

@@ -1,4 +1,4 @@
-import type { TransientCode } from '../errors.js';
+import type { TransientCode } from '../runtime/errors.js';
 import type { ExtractionData } from './documents.js';
 
 /** What a link points at. */
@@ -49,7 +49,7 @@ export interface Extractor {
   resolve?(call: ResolveCall): Promise<URL>;
   /**
    * Gets the item. Every number in the result comes from the node that bears the requested id.
-   * @throws GatewayError with the code of what the platform said: those of `extractor` in `core/plugin-failure.ts`, no others.
+   * @throws GatewayError with the code of what the platform said: those of `extractor` in `core/plugins/plugin-failure.ts`, no others.
    */
   extract(call: ExtractCall): Promise<Extraction>;
   /**

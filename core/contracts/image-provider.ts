@@ -11,7 +11,7 @@ export interface ImageProvider {
    * A model that takes no references refuses a call that has some with `unsupported_value` and param `image`, before it asks
    * anybody: a picture that was made without them is not the one that was asked for, and is paid for all the same.
    * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`, `unsupported_value`, and the
-   * others of `image` in `core/plugin-failure.ts`.
+   * others of `image` in `core/plugins/plugin-failure.ts`.
    */
   generate(call: ImageCall): Promise<GeneratedImage>;
   /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */

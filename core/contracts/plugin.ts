@@ -16,7 +16,7 @@ export type ContributionKind = 'extractor' | 'image' | 'audio' | 'text' | 'ident
 export type Need = 'browser' | 'ffmpeg';
 
 /**
- * What a contribution may throw: a GatewayError of the codes that `core/plugin-failure.ts` lists for its kind. Anything else that
+ * What a contribution may throw: a GatewayError of the codes that `core/plugins/plugin-failure.ts` lists for its kind. Anything else that
  * a plugin throws is logged under its entry and becomes `upstream_changed`. Values of the entry's options are struck out of
  * what clients read, so a message need not be free of them, but should be.
  *

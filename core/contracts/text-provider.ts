@@ -18,7 +18,7 @@ export interface TextProvider {
    * Resolves when the upstream has answered with a status and its first bytes are here, so that another upstream may be
    * tried before anything reached the client. The body then flows; what it throws ends the stream.
    * @throws GatewayError `upstream_*`, or the caller's fault as the upstream names it, before the first byte; never after. The
-   * codes are those of `text` in `core/plugin-failure.ts`, no others.
+   * codes are those of `text` in `core/plugins/plugin-failure.ts`, no others.
    */
   send(call: TextCall): Promise<TextReply>;
   /** Asks for a response that was stored where it was made. Default: the model stores none. */

@@ -14,9 +14,9 @@ import {
   type Precision,
   type Provenance,
 } from '../contracts/documents.js';
-import { fitSchema } from './fit-schema.js';
-import { firstLine } from './json-walk.js';
 import type { Part } from './ladder.js';
+import { fitSchema } from './scraping/fit-schema.js';
+import { firstLine } from './scraping/json-walk.js';
 
 /** With undefined in each optional member, at any depth: what is not known may be given as that. */
 type Unsure<Value> = Value extends readonly (infer Item)[]

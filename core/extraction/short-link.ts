@@ -1,7 +1,7 @@
 import type { HttpClient, HttpStream } from '../contracts/services.js';
-import { boundedWait, GatewayError } from '../errors.js';
-import { discard } from '../services/http-redirect.js';
-import { retryAfterSeconds } from '../services/upstream-refusal.js';
+import { discard } from '../net/http-redirect.js';
+import { retryAfterSeconds } from '../net/upstream-refusal.js';
+import { boundedWait, GatewayError } from '../runtime/errors.js';
 
 const MAX_HOPS = 5;
 

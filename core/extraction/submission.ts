@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
-import { GatewayError, isGatewayError } from '../errors.js';
-import { startLifetime } from '../lifetime.js';
-import { queueFull } from '../state/queue-full.js';
-import type { SlotAnswer } from '../state/windows.js';
+import { queueFull } from '../jobs/queue-full.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { startLifetime } from '../runtime/lifetime.js';
+import type { SlotAnswer } from '../state/limits/windows.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
 import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from './requests.js';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.js';
+import { GatewayError } from '../runtime/errors.js';
 import type { Images } from './image-jobs.js';
 
 async function refuse(): Promise<never> {

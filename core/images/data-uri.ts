@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.js';
 import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/image-check.js';
+import { GatewayError } from '../runtime/errors.js';
 
 /** What 10 MiB are in base64. */
 const MAX_BASE64_LENGTH = Math.ceil(MAX_IMAGE_BYTES / 3) * 4;

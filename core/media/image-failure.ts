@@ -1,4 +1,4 @@
-import { type ErrorCode, GatewayError, isGatewayError } from '../errors.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/errors.js';
 
 /** What a decoder reports, in words that may be shown. The original is kept as `cause`. */
 export async function explainDecoding<Result>(decode: () => Promise<Result>): Promise<Result> {

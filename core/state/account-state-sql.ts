@@ -1,11 +1,11 @@
-import type { AccountState } from './account-state.js';
-import { type AccountsOptions, createAccounts } from './accounts-sql.js';
-import { createAudit } from './audit-sql.js';
-import { createDeviceGrants } from './device-grants-sql.js';
-import { createOrders } from './orders-sql.js';
-import { createSessions } from './sessions-sql.js';
-import { createSignIns } from './sign-ins-sql.js';
-import { createUsers } from './users-sql.js';
+import type { AccountState } from './accounts/account-state.js';
+import { type AccountsOptions, createAccounts } from './accounts/accounts-sql.js';
+import { createDeviceGrants } from './accounts/device-grants-sql.js';
+import { createSessions } from './accounts/sessions-sql.js';
+import { createSignIns } from './accounts/sign-ins-sql.js';
+import { createUsers } from './accounts/users-sql.js';
+import { createAudit } from './audit/audit-sql.js';
+import { createOrders } from './payments/orders-sql.js';
 
 /** What the gateway remembers of people, in SQL. */
 export function createAccountState(options: AccountsOptions): AccountState {

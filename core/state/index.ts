@@ -1,19 +1,19 @@
 import path from 'node:path';
 import type { Meter } from '../contracts/meter.js';
 import type { Cache, Clock, Logger, Storage, Tracer } from '../contracts/services.js';
-import type { AccountState } from './account-state.js';
-import type { Admissions } from './admissions.js';
-import type { ApiKeys } from './api-keys.js';
-import type { BackgroundResponses } from './background-responses.js';
-import type { Budgets } from './budgets.js';
-import type { Instances } from './instances.js';
-import type { JobAdministration } from './job-administration.js';
-import type { Jobs } from './jobs.js';
-import type { KeptAnswers } from './kept-answers.js';
-import type { StoredResponses } from './stored-responses.js';
-import type { UsageLedger } from './usage.js';
-import type { Webhooks } from './webhooks.js';
-import type { Windows } from './windows.js';
+import type { Instances } from '../database/instances.js';
+import type { JobAdministration } from '../jobs/job-administration.js';
+import type { Jobs } from '../jobs/jobs.js';
+import type { AccountState } from './accounts/account-state.js';
+import type { KeptAnswers } from './idempotency/kept-answers.js';
+import type { ApiKeys } from './keys/api-keys.js';
+import type { Windows } from './limits/windows.js';
+import type { BackgroundResponses } from './models/background-responses.js';
+import type { StoredResponses } from './models/stored-responses.js';
+import type { Admissions } from './usage/admissions.js';
+import type { Budgets } from './usage/budgets.js';
+import type { UsageLedger } from './usage/usage.js';
+import type { Webhooks } from './webhooks/webhooks.js';
 
 export interface StateSettings {
   /** Folder of everything embedded: the SQLite file, files, secrets. Made (0700) where absent. */
@@ -126,9 +126,9 @@ export async function openFiles(
   const { dataDir, filesUrl, clock, logger } = settings;
   const folder = path.join(dataDir, 'files');
   if (filesUrl === undefined) {
-    const { openDiskFiles } = await import('./files-disk.js');
+    const { openDiskFiles } = await import('../storage/files-disk.js');
     return openDiskFiles(folder, clock);
   }
-  const { openS3Files } = await import('./files-s3.js');
+  const { openS3Files } = await import('../storage/files-s3.js');
   return openS3Files({ url: filesUrl, folder, clock, logger });
 }

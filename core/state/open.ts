@@ -1,23 +1,23 @@
+import { openDatabase } from '../database/database.js';
+import { createInstances } from '../database/instances.js';
+import { createEmbeddedDispatcher } from '../jobs/dispatch-embedded.js';
+import type { Dispatcher } from '../jobs/dispatcher.js';
+import { createJobClock } from '../jobs/job-clock.js';
+import { createJobs } from '../jobs/jobs-sql.js';
+import { openCache } from '../storage/cache.js';
+import { makeFolder } from '../storage/folder-names.js';
 import { createAccountState } from './account-state-sql.js';
-import { createAdmissions } from './admissions-sql.js';
-import { createApiKeys } from './api-keys-sql.js';
-import { createBackgroundResponses } from './background-responses-sql.js';
-import { createBudgets } from './budgets-sql.js';
-import { openCache } from './cache.js';
-import { openDatabase } from './database.js';
-import { createEmbeddedDispatcher } from './dispatch-embedded.js';
-import type { Dispatcher } from './dispatcher.js';
-import { makeFolder } from './folder-names.js';
+import { createKeptAnswers } from './idempotency/kept-answers-sql.js';
 import { openFiles, type Records, type State, type StateSettings } from './index.js';
-import { createInstances } from './instances.js';
-import { createJobClock } from './job-clock.js';
-import { createJobs } from './jobs-sql.js';
-import { createKeptAnswers } from './kept-answers-sql.js';
-import { createSlotTable } from './slots.js';
-import { createStoredResponses } from './stored-responses-sql.js';
-import { createUsageLedger } from './usage-sql.js';
-import { createWebhooks } from './webhooks-sql.js';
-import { createWindows } from './windows-sql.js';
+import { createApiKeys } from './keys/api-keys-sql.js';
+import { createSlotTable } from './limits/slots.js';
+import { createWindows } from './limits/windows-sql.js';
+import { createBackgroundResponses } from './models/background-responses-sql.js';
+import { createStoredResponses } from './models/stored-responses-sql.js';
+import { createAdmissions } from './usage/admissions-sql.js';
+import { createBudgets } from './usage/budgets-sql.js';
+import { createUsageLedger } from './usage/usage-sql.js';
+import { createWebhooks } from './webhooks/webhooks-sql.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
@@ -98,6 +98,6 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
 }
 
 async function openPostgresDispatcher(databaseUrl: string, pollMs: number | undefined): Promise<Dispatcher> {
-  const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
+  const { createPostgresDispatcher } = await import('../jobs/dispatch-postgres.js');
   return createPostgresDispatcher(databaseUrl, pollMs);
 }

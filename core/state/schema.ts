@@ -1,8 +1,8 @@
-import type { AuditAction } from './audit.js';
-import type { Budget } from './budgets.js';
-import type { JobKind, JobState } from './jobs.js';
-import type { OrderState, ReviewReason } from './orders.js';
-import type { SessionKind } from './sessions.js';
+import type { JobKind, JobState } from '../jobs/jobs.js';
+import type { SessionKind } from './accounts/sessions.js';
+import type { AuditAction } from './audit/audit.js';
+import type { OrderState, ReviewReason } from './payments/orders.js';
+import type { Budget } from './usage/budgets.js';
 
 /** The tables, alike on both engines. Times are whole milliseconds. */
 export interface Tables {

@@ -1,6 +1,6 @@
 import type { Extraction } from '../contracts/extractor.js';
-import { parseCount } from '../extraction/counts.js';
-import { parseDuration } from '../extraction/dates.js';
+import { parseCount } from '../extraction/scraping/counts.js';
+import { parseDuration } from '../extraction/scraping/dates.js';
 import { NestedJson, type ReplyParts } from './reply-parts.js';
 
 export interface KnownNumbers {

@@ -1,8 +1,8 @@
 import type { Logger } from '../contracts/services.js';
-import { isGatewayError } from '../errors.js';
-import type { BackgroundResponse, BackgroundResponses } from '../state/background-responses.js';
-import { createRareWarning } from '../state/rare-warning.js';
-import { type Rounds, startRounds } from '../state/rounds.js';
+import { createRareWarning } from '../database/rare-warning.js';
+import { type Rounds, startRounds } from '../database/rounds.js';
+import { isGatewayError } from '../runtime/errors.js';
+import type { BackgroundResponse, BackgroundResponses } from '../state/models/background-responses.js';
 import type { TextExchange } from './requests.js';
 
 const ROUND_MS = 5_000;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { GatewayError } from '../errors.js';
+import type { GatewayError } from '../runtime/errors.js';
 
 export const DONE_EVENT = 'data: [DONE]\n\n';
 

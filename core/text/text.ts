@@ -8,13 +8,13 @@ import type {
   TextReply,
   TextRoute,
 } from '../contracts/text-provider.js';
-import { GatewayError, isGatewayError } from '../errors.js';
-import type { EntryTerms, PluginHost } from '../plugin-host.js';
-import type { Registry } from '../registry.js';
-import { modelSpan, usageAttributes } from '../services/model-span.js';
-import { openSpan } from '../services/work-scope.js';
-import type { BackgroundResponse, BackgroundResponses } from '../state/background-responses.js';
-import type { StoredResponse, StoredResponses } from '../state/stored-responses.js';
+import { modelSpan, usageAttributes } from '../observability/model-span.js';
+import { openSpan } from '../observability/work-scope.js';
+import type { EntryTerms, PluginHost } from '../plugins/plugin-host.js';
+import type { Registry } from '../plugins/registry.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { BackgroundResponse, BackgroundResponses } from '../state/models/background-responses.js';
+import type { StoredResponse, StoredResponses } from '../state/models/stored-responses.js';
 import { correctionOf } from './background-correction.js';
 import { startBackgroundLooks } from './background-looks.js';
 import { createChatReader } from './chat-events.js';

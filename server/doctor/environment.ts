@@ -1,8 +1,8 @@
-import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../listening-address.js';
-import { findMisspelt } from '../misspelt-settings.js';
+import { DOT_ENV_ADVICE, hasDotEnv } from '../cli/start-notices.js';
+import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/listening-address.js';
 import { variablesOfPlugins } from '../open-gateway.js';
-import type { Settings } from '../settings.js';
-import { DOT_ENV_ADVICE, hasDotEnv } from '../start-notices.js';
+import { findMisspelt } from '../settings/misspelt-settings.js';
+import type { Settings } from '../settings/settings.js';
 import type { Finding } from './check.js';
 
 /** Whether every variable that looks like a setting is one, and all of them are read. */

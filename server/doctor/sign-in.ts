@@ -1,11 +1,11 @@
 import { isGatewayError, type Logger, systemClock } from 'mediagate';
-import { createIdentity } from '../account/identity.js';
-import { createOidcClient } from '../account/oidc.js';
-import { createSiteAddress } from '../account/site-address.js';
-import { newToken } from '../account/tokens.js';
-import { localAddress } from '../listening-address.js';
+import { createIdentity } from '../accounts/identity.js';
+import { createOidcClient } from '../accounts/oidc.js';
+import { localAddress } from '../http/listening-address.js';
+import { createSiteAddress } from '../http/site-address.js';
+import { newToken } from '../keys/tokens.js';
 import { openGateway } from '../open-gateway.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../settings/settings.js';
 import { type Finding, messageOf } from './check.js';
 
 /** Whether people can sign in. An issuer that is configured is asked what it can do. */

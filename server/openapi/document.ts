@@ -1,6 +1,6 @@
 import type { ErrorCode } from 'mediagate';
+import { errorClassOf } from '../http/error-format.js';
 import { API_VERSION } from '../version.js';
-import { errorClassOf } from '../wire/errors.js';
 import { ACCOUNTS, PAYMENTS } from './accounts.js';
 import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
 import { IMAGE_WEBHOOKS, IMAGES } from './images.js';

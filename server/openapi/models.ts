@@ -1,8 +1,8 @@
 import { Type } from 'mediagate';
-import { SPEECH_FORMATS } from '../wire/audio-members.js';
-import { SoundBodySchema } from '../wire/sound-request.js';
-import { SpeechBodySchema } from '../wire/speech-request.js';
-import { TRANSCRIPTION_FORMATS } from '../wire/transcription-request.js';
+import { SPEECH_FORMATS } from '../audio/audio-members.js';
+import { SoundBodySchema } from '../audio/sound-request.js';
+import { SpeechBodySchema } from '../audio/speech-request.js';
+import { TRANSCRIPTION_FORMATS } from '../audio/transcription-request.js';
 import { type AnswerName, answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, IDEMPOTENCY_ERRORS, type Operation, type Operations } from './operation.js';
 

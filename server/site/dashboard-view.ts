@@ -1,11 +1,11 @@
 import type { ApiKeyRecord, BudgetState, Jobs, OrderRecord, Orders, UsageTotal, UserRecord } from 'mediagate';
-import type { AccountOverview, AccountView, OverviewKey } from '../account/account-overview.js';
-import { keyState } from '../account/key-state.js';
-import { isOpen } from '../account/payment-desk.js';
-import { leftOf } from '../budget-text.js';
-import { dayOf } from '../calendar-day.js';
-import type { Catalogue } from '../catalogue.js';
-import type { DayRange } from '../usage-days.js';
+import type { AccountOverview, AccountView, OverviewKey } from '../accounts/account-overview.js';
+import { dayOf } from '../format/calendar-day.js';
+import { keyState } from '../keys/key-state.js';
+import { isOpen } from '../payments/payment-desk.js';
+import type { Catalogue } from '../plans/catalogue.js';
+import { leftOf } from '../usage/budget-text.js';
+import type { DayRange } from '../usage/usage-days.js';
 import type { AllowanceView, DashboardView, OrdersView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';
 import type { UsageDay } from './pages/dashboard-usage.js';

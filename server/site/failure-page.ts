@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { GatewayError } from 'mediagate';
-import type { Next, RequestContext } from '../middleware/request-state.js';
+import type { Next, RequestContext } from '../http/request-state.js';
 import { type Html, html } from './html.js';
 import { renderPage } from './page.js';
 

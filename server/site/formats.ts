@@ -1,4 +1,4 @@
-import { minorDigits } from '../money.js';
+import { minorDigits } from '../format/money.js';
 import { type Html, html } from './html.js';
 
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });

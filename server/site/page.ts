@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { RequestContext } from '../middleware/request-state.js';
+import type { RequestContext } from '../http/request-state.js';
 import { assets } from './assets.js';
 import { type Html, html } from './html.js';
 import { renderFooter, renderHeader, type Viewer } from './layout.js';

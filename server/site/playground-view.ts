@@ -1,9 +1,9 @@
 import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
-import { newestKey } from '../account/play.js';
-import type { Catalogue } from '../catalogue.js';
-import { GRANTS } from '../keys.js';
-import { isModelAllowed } from '../usage.js';
-import { encodeModelList } from '../wire/model-list.js';
+import { newestKey } from '../accounts/play.js';
+import { GRANTS } from '../keys/keys.js';
+import { encodeModelList } from '../models/model-list.js';
+import type { Catalogue } from '../plans/catalogue.js';
+import { isModelAllowed } from '../usage/usage.js';
 import { describeWithheld } from './plan-view.js';
 
 /** What the playground offers: what is ready, as far as the key that it acts with goes. */

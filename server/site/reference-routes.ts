@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import { GatewayError, type SignedIn } from 'mediagate';
-import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
 import { markPage } from './failure-page.js';
 import type { Page } from './page.js';
 import { referencePage } from './pages/reference.js';

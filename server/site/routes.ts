@@ -1,11 +1,11 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, PlanTerms, SignedIn } from 'mediagate';
-import type { AccountDesks } from '../account/desks.js';
-import { readReturnPath } from '../account/return-path.js';
-import type { AccountDependencies } from '../account/routes.js';
-import { modelsForSetup, setupClients } from '../account/setup-guide.js';
-import type { ParamsContext, RequestContext, RequestState } from '../middleware/request-state.js';
-import { planTerms } from '../plan-terms.js';
+import type { AccountDependencies } from '../account-routes.js';
+import type { AccountDesks } from '../account-services.js';
+import { modelsForSetup, setupClients } from '../accounts/setup-guide.js';
+import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
+import { readReturnPath } from '../http/return-path.js';
+import { planTerms } from '../plans/plan-terms.js';
 import { addAssetRoutes } from './asset-routes.js';
 import { labelOf, lookAtDashboard } from './dashboard-view.js';
 import { markPage } from './failure-page.js';

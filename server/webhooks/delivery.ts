@@ -9,9 +9,9 @@ import {
   type Webhooks,
   type WebhookTry,
 } from 'mediagate';
-import { encodeWebhookEvent, webhookIdOf } from '../wire/webhook-event.js';
 import type { WebhookSecrets } from './secrets.js';
 import { signatureFields } from './signature.js';
+import { encodeWebhookEvent, webhookIdOf } from './webhook-event.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../core/errors.js';
-import { createAddressGuard, isPublicAddress } from '../../core/services/address-guard.js';
+import { createAddressGuard, isPublicAddress } from '../../core/net/address-guard.js';
+import { GatewayError } from '../../core/runtime/errors.js';
 import { rejection } from '../support/rejection.js';
 
 /** Special targets, as a hostile link may spell them. What is a host here is tried as http and https. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { type BrowserService, createBrowserService } from '../../core/browser/browser.js';
+import type { BrowserExecutable } from '../../core/browser/browser-process.js';
 import type { BrowserPage } from '../../core/contracts/services.js';
-import { createAddressGuard } from '../../core/services/address-guard.js';
-import { type BrowserService, createBrowserService } from '../../core/services/browser.js';
-import type { BrowserExecutable } from '../../core/services/browser-process.js';
+import { createAddressGuard } from '../../core/net/address-guard.js';
 import { createRecordingLogger } from '../../core/testing/index.js';
 import { browsersOf, chromiumFor, processesOf } from '../support/chromium.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';

@@ -3,9 +3,9 @@ import { createServer, request as httpRequest, type IncomingMessage } from 'node
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { createAddressGuard } from '../../core/services/address-guard.js';
-import { readProxyUrl } from '../../core/services/egress-proxy.js';
-import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../core/services/forward-proxy.js';
+import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../core/browser/forward-proxy.js';
+import { createAddressGuard } from '../../core/net/address-guard.js';
+import { readProxyUrl } from '../../core/net/egress-proxy.js';
 import { type OriginServer, startOrigin, startRawOrigin } from '../support/origin-server.js';
 import { until } from '../support/until.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Browser, createGateway, definePlugin, GatewayError, type Need } from 'mediagate';
-import type { BrowserExecutable } from '../../core/services/browser-process.js';
+import type { BrowserExecutable } from '../../core/browser/browser-process.js';
 import { browsersOf, chromiumFor } from '../support/chromium.js';
 import { inventedExtractor } from '../support/invented-plugin.js';
 import { type OriginServer, startOrigin } from '../support/origin-server.js';

@@ -8,10 +8,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { HttpClient } from '../../core/contracts/services.js';
-import { GatewayError } from '../../core/errors.js';
-import { type AddressGuard, createAddressGuard } from '../../core/services/address-guard.js';
-import { systemClock } from '../../core/services/clock.js';
-import { createHttpTransport, type HttpFaceLimits, type HttpTransport } from '../../core/services/http.js';
+import { type AddressGuard, createAddressGuard } from '../../core/net/address-guard.js';
+import { createHttpTransport, type HttpFaceLimits, type HttpTransport } from '../../core/net/http.js';
+import { systemClock } from '../../core/runtime/clock.js';
+import { GatewayError } from '../../core/runtime/errors.js';
 import { createCertificateAuthority } from '../support/certificates.js';
 import { type OriginServer, startOrigin, startRawOrigin, startSecureOrigin } from '../support/origin-server.js';
 import { packageRoot } from '../support/package-root.js';
@@ -230,7 +230,7 @@ describe('http transport', () => {
       );
       const url = `https://pinned.example:${server.port}/`;
       const script = `
-        import { createHttpTransport } from './dist/core/services/http.js';
+        import { createHttpTransport } from './dist/core/net/http.js';
         const guard = { checkUrl() {}, isTrusted: () => false, addresses: async () => ['127.0.0.1'] };
         const transport = createHttpTransport({ guard });
         const response = await transport.face({ timeoutMs: ${AMPLE_MS} }).request({ url: ${JSON.stringify(url)} });

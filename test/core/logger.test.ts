@@ -7,9 +7,9 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { LogFields } from '../../core/contracts/services.js';
-import { GatewayError } from '../../core/errors.js';
-import { createLogger, type LogLevel, type RootLogger } from '../../core/services/logger.js';
-import { leaveScope, runInScope } from '../../core/services/work-scope.js';
+import { createLogger, type LogLevel, type RootLogger } from '../../core/observability/logger.js';
+import { leaveScope, runInScope } from '../../core/observability/work-scope.js';
+import { GatewayError } from '../../core/runtime/errors.js';
 import { packageRoot } from '../support/package-root.js';
 
 type Line = Record<string, unknown>;
@@ -259,7 +259,7 @@ describe('logger', () => {
     // A device of Linux on which every write finds the disk full.
     if (!existsSync('/dev/full')) this.skip();
     const script = `
-      import { createLogger } from './dist/core/services/logger.js';
+      import { createLogger } from './dist/core/observability/logger.js';
       const logger = createLogger({ level: 'info', destination: '/dev/full' });
       for (let line = 0; line < 100; line++) logger.info('lost'.repeat(50));
       await logger.close();
@@ -272,7 +272,7 @@ describe('logger', () => {
 
   it('goes on, and closes, where nobody reads standard error any more', async () => {
     const script = `
-      import { createLogger } from './dist/core/services/logger.js';
+      import { createLogger } from './dist/core/observability/logger.js';
       const logger = createLogger({ level: 'info' });
       process.stdin.once('data', async () => {
         for (let line = 0; line < 1000; line++) logger.info('unheard');

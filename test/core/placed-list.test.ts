@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Placed, PlacedList } from '../../core/placed-list.js';
+import { type Placed, PlacedList } from '../../core/runtime/placed-list.js';
 
 interface Item extends Placed {
   name: number;

@@ -4,7 +4,7 @@ import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import { createPepper } from 'mediagate/server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { type SignInApp, startSignInApp } from '../server/sign-in-app.js';
+import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { richPost } from '../support/invented-documents.js';
 import { invented } from '../support/invented-plugin.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from '../torture/body-attacks.js';
+import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from '../chaos/body-attacks.js';
 
 /** The short form: how long requests take is measured by `npm run faults -- bodies`. */
 describe('attacks with request bodies', () => {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { tortureExtractionJobs } from '../chaos/extract-jobs.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { until } from '../support/until.js';
-import { tortureExtractionJobs } from '../torture/extract-jobs.js';
 
 const SHOP = linkSamples.find(({ platform }) => platform === 'clip_shop') ?? { url: '', id: '' };
 const VIDEO = linkSamples[0]?.url ?? '';

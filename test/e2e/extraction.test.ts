@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { buildWatchPage } from '../../bench/watch-page.js';
+import { buildWatchPage } from '../bench/watch-page.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';

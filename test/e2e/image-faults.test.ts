@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { type DiskFullReport, tortureByFullDisk } from '../torture/image-disk-full.js';
-import type { FaultCounters } from '../torture/image-findings.js';
-import { type KillReport, tortureByKills } from '../torture/image-kills.js';
-import { openImageSite } from '../torture/image-site.js';
-import { tortureByUpstream, type UpstreamFaultReport } from '../torture/image-upstream-faults.js';
+import { type DiskFullReport, tortureByFullDisk } from '../chaos/image-disk-full.js';
+import type { FaultCounters } from '../chaos/image-findings.js';
+import { type KillReport, tortureByKills } from '../chaos/image-kills.js';
+import { openImageSite } from '../chaos/image-site.js';
+import { tortureByUpstream, type UpstreamFaultReport } from '../chaos/image-upstream-faults.js';
 
 const ZEROS: FaultCounters = { lost: 0, duplicated: 0, slotErrors: 0, stuck: 0, deadLinks: 0 };
 

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { ImageJobSummary, State } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
 import { openStateOf } from '../../server/open-state.js';
-import { readSettings } from '../../server/settings.js';
+import { readSettings } from '../../server/settings/settings.js';
 import { linkSamples } from '../demo/link-samples.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';
 import { type GatewayProcess, type HttpAnswer, type MadeKey, startGatewayProcess } from '../support/gateway-process.js';

@@ -3,7 +3,7 @@ import echoText from 'mediagate/plugins/echo_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import { createPepper } from 'mediagate/server';
 import type { Browser, Page } from 'playwright-core';
-import { type SignInApp, startSignInApp } from '../server/sign-in-app.js';
+import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { invented } from '../support/invented-plugin.js';
 import { launchPageBrowser } from '../support/page-browser.js';

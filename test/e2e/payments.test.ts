@@ -5,7 +5,7 @@ import type { OrderRecord, State } from 'mediagate';
 import { engines, type Place } from '../core/state/engines.js';
 import { grantsOf, order, signUp } from '../core/state/people.js';
 import { ownPostgres } from '../core/state/postgres-away.js';
-import { genericNotice, SECRETS, type SignedNotice } from '../server/payment-app.js';
+import { genericNotice, SECRETS, type SignedNotice } from '../http/payment-app.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { until } from '../support/until.js';
 

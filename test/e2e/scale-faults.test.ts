@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import type { FaultCounters } from '../torture/image-findings.js';
-import { type ScaleReport, tortureNodes } from '../torture/scale-run.js';
-import { openScaleSite } from '../torture/scale-site.js';
+import type { FaultCounters } from '../chaos/image-findings.js';
+import { type ScaleReport, tortureNodes } from '../chaos/scale-run.js';
+import { openScaleSite } from '../chaos/scale-site.js';
 
 const ZEROS: FaultCounters = { lost: 0, duplicated: 0, slotErrors: 0, stuck: 0, deadLinks: 0 };
 /** Each kind of fault there is, once: 23 that can be brought about everywhere, and a full disk where one can be mounted. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createPepper } from 'mediagate/server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { type SignInApp, startSignInApp } from '../server/sign-in-app.js';
+import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../support/page-browser.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../support/priced-plans.js';

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Stand, startStand } from '../stand/stand.js';
+import { type Stand, startStand } from '../cluster/stand.js';
 
 /** What `npm run stand` brings up, a little smaller. */
 describe('the stand of several nodes', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { BrowserExecutable } from '../../core/services/browser-process.js';
-import { findChromium } from '../../server/executables.js';
+import type { BrowserExecutable } from '../../core/browser/browser-process.js';
+import { findChromium } from '../../server/settings/executables.js';
 import { packageRoot } from './package-root.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isGatewayError } from '../../core/errors.js';
+import { isGatewayError } from '../../core/runtime/errors.js';
 
 /** The code of the GatewayError that a call ends with; `ok` where it does not fail. */
 export async function codeOf(call: Promise<unknown>): Promise<string> {

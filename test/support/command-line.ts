@@ -14,7 +14,7 @@ export interface CommandResult {
 export type Environment = Readonly<Record<string, string>>;
 
 /** The compiled command line; run by the Node that runs the tests, which is new enough. */
-const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli.js');
+const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli', 'cli.js');
 /** What the scripts of package.json run. */
 const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
 

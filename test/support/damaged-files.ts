@@ -1,9 +1,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
-import { readFilesUrl } from '../../core/state/files-url.js';
-import { connectToObjects } from '../../core/state/object-client.js';
-import { createObjectStore } from '../../core/state/object-store.js';
+import { readFilesUrl } from '../../core/storage/files-url.js';
+import { connectToObjects } from '../../core/storage/object-client.js';
+import { createObjectStore } from '../../core/storage/object-store.js';
 
 /** Bytes behind the content of a file on a disk: more than its trailer has, and less than any sound. */
 const TRAILER_BYTES = 300;

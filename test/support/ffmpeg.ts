@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findFfmpeg } from '../../server/executables.js';
+import { findFfmpeg } from '../../server/settings/executables.js';
 
 /** The ffmpeg that a gateway on this machine would use; undefined where there is none. */
 export const ffmpegPath = await findFfmpeg({ configured: process.env.FFMPEG_PATH, searchPath: process.env.PATH });

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Grant } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
-import { createKeyRecord, type NewKey } from '../../server/keys.js';
+import { createKeyRecord, type NewKey } from '../../server/keys/keys.js';
 import { openStateOf } from '../../server/open-state.js';
-import { loadPeppers } from '../../server/secrets.js';
-import { readSettings } from '../../server/settings.js';
+import { loadPeppers } from '../../server/settings/secrets.js';
+import { readSettings } from '../../server/settings/settings.js';
 import { type CommandResult, type Environment, runCommand, startCommand, startLauncher } from './command-line.js';
 
 export interface GatewayProcessOptions {

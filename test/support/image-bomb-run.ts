@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newOrder, submit } from '../torture/image-orders.js';
-import { openImageSite } from '../torture/image-site.js';
+import { newOrder, submit } from '../chaos/image-orders.js';
+import { openImageSite } from '../chaos/image-site.js';
 import { makeImageBombs } from './image-bombs.js';
 
 export interface BombOutcome {

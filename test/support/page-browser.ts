@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import type { BrowserExecutable } from '../../core/services/browser-process.js';
+import type { BrowserExecutable } from '../../core/browser/browser-process.js';
 
 /** Far more than a page needs, and less than a test may take. */
 const PATIENCE_MS = 90_000;

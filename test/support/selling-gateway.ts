@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
-import { genericNotice, SECRETS } from '../server/payment-app.js';
+import { genericNotice, SECRETS } from '../http/payment-app.js';
 import type { Environment } from './command-line.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from './gateway-process.js';
 import { startReplayingProxy } from './replaying-proxy.js';

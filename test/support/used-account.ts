@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OrderRecord, State, UserRecord } from 'mediagate';
-import type { PlanTerms } from '../../core/state/accounts.js';
-import { createKey, hashKey, type Pepper } from '../../server/keys.js';
+import type { PlanTerms } from '../../core/state/accounts/accounts.js';
+import { createKey, hashKey, type Pepper } from '../../server/keys/keys.js';
 
 const DAY_MS = 86_400_000;
 

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from 'mediagate';
-import { isGoodState, type KeyState } from '../../account/key-state.js';
-import { maskedKey } from '../../keys.js';
+import { isGoodState, type KeyState } from '../../keys/key-state.js';
+import { maskedKey } from '../../keys/keys.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';
 import { badge, copyButton, emptyState, scriptedButton } from '../pieces.js';

@@ -1,7 +1,7 @@
 import type { OrderRecord, OrderState } from 'mediagate';
-import { isOpen, type PaymentTransfer } from '../../account/payment-desk.js';
-import type { Support } from '../../catalogue.js';
-import { paymentPath } from '../../wire/payment.js';
+import { paymentPath } from '../../payments/payment.js';
+import { isOpen, type PaymentTransfer } from '../../payments/payment-desk.js';
+import type { Support } from '../../plans/catalogue.js';
 import { minute, money, timeLeft } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';

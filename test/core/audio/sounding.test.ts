@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { GatewayError, isGatewayError, type SoundStream, type SpeechFormat } from 'mediagate';
 import { openSounding } from '../../../core/audio/sounding.js';
 import { createFfmpeg } from '../../../core/media/ffmpeg.js';
-import type { PluginHost } from '../../../core/plugin-host.js';
+import type { PluginHost } from '../../../core/plugins/plugin-host.js';
 import { ffmpegPath } from '../../support/ffmpeg.js';
 import { rejection } from '../../support/rejection.js';
 import { tonePcm } from '../../support/sounds.js';

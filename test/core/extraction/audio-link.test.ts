@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
 import { createAudioLinks } from '../../../core/extraction/audio-link.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 
 const baseUrl = 'http://gateway.example';
 const secret = (fill: number) => new Uint8Array(32).fill(fill);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
 import { createMakings, type Make } from '../../../core/extraction/audio-makings.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/manual-clock.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseCount } from '../../../core/extraction/counts.js';
+import { parseCount } from '../../../core/extraction/scraping/counts.js';
 
 const NBSP = '\u00a0';
 const NARROW = '\u202f';

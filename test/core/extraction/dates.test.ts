@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseDuration, toIsoTime } from '../../../core/extraction/dates.js';
+import { parseDuration, toIsoTime } from '../../../core/extraction/scraping/dates.js';
 
 describe('toIsoTime', () => {
   const readings: readonly [unknown, string][] = [

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { GatewayError, isGatewayError } from '../../../core/errors.js';
 import {
   type Climb,
   createLadder,
@@ -7,6 +6,7 @@ import {
   type Outcome,
   type Rung,
 } from '../../../core/extraction/ladder.js';
+import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
 
 interface Facts {

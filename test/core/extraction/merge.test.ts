@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { PostDataSchema } from '../../../core/contracts/documents.js';
 import { mergePosts, type PartialPost, type PostPart } from '../../../core/extraction/merge.js';
-import { createValidator } from '../../../core/validation.js';
+import { createValidator } from '../../../core/runtime/validation.js';
 
 const part = (rung: string, found: PartialPost): PostPart => ({ rung, found });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodeEntities, metaTags } from '../../../core/extraction/meta-tags.js';
+import { decodeEntities, metaTags } from '../../../core/extraction/scraping/meta-tags.js';
 
 const page = `<!doctype html><html><head>
   <!-- <meta property="og:title" content="commented out"> -->

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import type { GatewayError } from '../../../core/errors.js';
 import { decodeDataUri, isDataUri } from '../../../core/images/data-uri.js';
+import type { GatewayError } from '../../../core/runtime/errors.js';
 
 function verdict(uri: string): string {
   try {

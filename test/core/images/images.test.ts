@@ -17,7 +17,7 @@ import {
   type Storage,
   systemClock,
 } from 'mediagate';
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
 import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
 import { sampleImage } from '../../support/sample-images.js';

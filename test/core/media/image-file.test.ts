@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { GatewayError } from '../../../core/errors.js';
 import { createImageFiles } from '../../../core/media/image-file.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import { blackPng, noise, plainWebp, pngChunk, stripes } from '../../support/images.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { systemClock } from '../../../core/services/clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
 import { openState } from '../../../core/state/index.js';
 import { ListLogger } from './engines.js';
 import { CHAT, settlement } from './model-requests.js';

@@ -7,9 +7,9 @@ import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { type Database, type Ending, openDatabase } from '../../../core/state/database.js';
+import { type Database, type Ending, openDatabase } from '../../../core/database/database.js';
+import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../core/state/index.js';
-import { sql } from '../../../core/state/kysely.js';
 import { until } from '../../support/until.js';
 import { createPlace, engines, type Place } from './engines.js';
 import { holdCommits } from './held-commits.js';
@@ -109,7 +109,7 @@ describe('state in a folder', () => {
   it('is opened by all who begin it at the same moment', async () => {
     await place.open();
     const files = Array.from({ length: 60 }, (_, index) => path.join(place.dataDir, `new-${index}.sqlite`));
-    const module = new URL('../../../core/state/database-sqlite.js', import.meta.url).href;
+    const module = new URL('../../../core/database/database-sqlite.js', import.meta.url).href;
     const workerData = { module, files, arrived: new SharedArrayBuffer(4) };
     const script = new URL(`data:text/javascript,${encodeURIComponent(OPENER)}`);
     const openers = Array.from({ length: OPENERS }, () => new Worker(script, { workerData }));

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Clock, LogFields, Logger } from '../../../core/contracts/services.js';
-import { systemClock } from '../../../core/services/clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
 import { openState, type State, type StateSettings } from '../../../core/state/index.js';
 import { sharedPostgres, type TestPostgres } from '../../support/postgres.js';
 import { postgresDatabases } from '../../support/postgres-databases.js';

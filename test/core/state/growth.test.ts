@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { systemClock } from '../../../core/services/clock.js';
-import { type Database, openDatabase } from '../../../core/state/database.js';
-import { createJobClock } from '../../../core/state/job-clock.js';
+import { type Database, openDatabase } from '../../../core/database/database.js';
+import { createJobClock } from '../../../core/jobs/job-clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
 import type { ApiKeysTable, UsageEntriesTable } from '../../../core/state/schema.js';
-import { NO_COUNTS } from '../../../core/state/usage-counts.js';
-import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../core/state/usage-sweep.js';
+import { NO_COUNTS } from '../../../core/state/usage/usage-counts.js';
+import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../core/state/usage/usage-sweep.js';
 import { engines, type Place } from './engines.js';
 
 /** More than a page of keys. */

@@ -1,6 +1,6 @@
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
+import type { Acceptance, Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../core/state/index.js';
-import type { Acceptance, Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
 import type { LedgerTable } from '../../../core/state/schema.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
 

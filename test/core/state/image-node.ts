@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGatewayError } from '../../../core/errors.js';
-import { systemClock } from '../../../core/services/clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
+import { isGatewayError } from '../../../core/runtime/errors.js';
 import { openState } from '../../../core/state/index.js';
 import { ListLogger } from './engines.js';
 

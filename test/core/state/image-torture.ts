@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Database, openDatabase } from '../../../core/state/database.js';
+import { type Database, openDatabase } from '../../../core/database/database.js';
 import type { State } from '../../../core/state/index.js';
 import type { Place } from './engines.js';
 import { acceptanceOf, KILL_POINTS, type NodeOrder, type Note } from './image-node.js';

@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import type { Fingerprint } from '../../../core/state/instances.js';
-import { readDifferences } from '../../../core/state/upkeep.js';
+import type { Fingerprint } from '../../../core/database/instances.js';
+import { readDifferences } from '../../../core/state/backup/upkeep.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Idempotency, JobRecord } from '../../../core/state/jobs.js';
+import type { Idempotency, JobRecord } from '../../../core/jobs/jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, kind } from './image-jobs.js';

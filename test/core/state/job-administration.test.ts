@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
-import { type Database, openDatabase } from '../../../core/state/database.js';
-import type { JobPage } from '../../../core/state/job-administration.js';
-import { createJobAdministration } from '../../../core/state/job-administration-sql.js';
-import { createJobClock } from '../../../core/state/job-clock.js';
-import { createJobTable } from '../../../core/state/job-table.js';
-import { type CompiledQuery, sql } from '../../../core/state/kysely.js';
+import { type Database, openDatabase } from '../../../core/database/database.js';
+import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
+import type { JobPage } from '../../../core/jobs/job-administration.js';
+import { createJobAdministration } from '../../../core/jobs/job-administration-sql.js';
+import { createJobClock } from '../../../core/jobs/job-clock.js';
+import { createJobTable } from '../../../core/jobs/job-table.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines } from './engines.js';

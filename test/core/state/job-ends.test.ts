@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { GatewayError, isGatewayError } from '../../../core/errors.js';
-import type { Charge, JobRecord } from '../../../core/state/jobs.js';
+import type { Charge, JobRecord } from '../../../core/jobs/jobs.js';
+import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { rejection } from '../../support/rejection.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, turn, untilAborted } from './image-jobs.js';

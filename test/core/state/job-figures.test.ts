@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Meter } from '../../../core/contracts/meter.js';
-import { GatewayError } from '../../../core/errors.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../core/state/index.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
+import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../core/state/index.js';
-import type { JobRecord, WorkOptions } from '../../../core/state/jobs.js';
+import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
-import { type DatabaseLink, startDatabaseLink } from '../../torture/database-link.js';
 import { engines, ListLogger, type Place } from './engines.js';
 
 const kind = 'extraction' as const;

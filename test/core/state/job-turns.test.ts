@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobRecord, WorkOptions } from '../../../core/state/jobs.js';
+import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, turn } from './image-jobs.js';
 

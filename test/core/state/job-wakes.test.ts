@@ -1,10 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
+import { sql } from '../../../core/database/kysely.js';
+import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../core/state/index.js';
-import type { JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
-import { sql } from '../../../core/state/kysely.js';
 import { inTime } from '../../support/in-time.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

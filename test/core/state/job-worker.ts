@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../../core/services/clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
 import { openState } from '../../../core/state/index.js';
 import { openLedger } from '../../support/run-ledger.js';
 import { ListLogger } from './engines.js';

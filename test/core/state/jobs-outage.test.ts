@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { isGatewayError } from '../../../core/errors.js';
+import { isGatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../core/state/index.js';
 import { until } from '../../support/until.js';
 import { ListLogger } from './engines.js';

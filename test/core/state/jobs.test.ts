@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { GatewayError } from '../../../core/errors.js';
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
+import { sql } from '../../../core/database/kysely.js';
+import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State, StateSettings } from '../../../core/state/index.js';
-import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/state/jobs.js';
-import { sql } from '../../../core/state/kysely.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';

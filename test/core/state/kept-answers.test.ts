@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
-import { systemClock } from '../../../core/services/clock.js';
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
+import { systemClock } from '../../../core/runtime/clock.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
+import type { AnswerClaim, AnswerWork } from '../../../core/state/idempotency/kept-answers.js';
 import type { State } from '../../../core/state/index.js';
-import type { AnswerClaim, AnswerWork } from '../../../core/state/kept-answers.js';
 import { codeOf } from '../../support/code-of.js';
 import { until } from '../../support/until.js';
 import { engines, ManualClock, type Place } from './engines.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { withSchema } from '../../../core/state/database.js';
-import { type Kysely, Migrator, sql } from '../../../core/state/kysely.js';
-import { migrations } from '../../../core/state/migrations/index.js';
+import { withSchema } from '../../../core/database/database.js';
+import { type Kysely, Migrator, sql } from '../../../core/database/kysely.js';
+import { migrations } from '../../../core/database/migrations/index.js';
+import { migrate } from '../../../core/database/schema-migration.js';
 import type { Tables } from '../../../core/state/schema.js';
-import { migrate } from '../../../core/state/schema-migration.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';

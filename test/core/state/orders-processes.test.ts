@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { State } from '../../../core/state/index.js';
-import type { OrderRecord } from '../../../core/state/orders.js';
+import type { OrderRecord } from '../../../core/state/payments/orders.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, type Place } from './engines.js';
 import type { Paying } from './payer.js';

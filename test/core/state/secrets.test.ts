@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { loadSecret, mendSecrets, secretsOfOthers } from '../../../core/state/secrets.js';
+import { loadSecret, mendSecrets, secretsOfOthers } from '../../../core/storage/secrets.js';
 
 describe('secrets on disk', () => {
   let dataDir: string;

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../core/services/clock.js';
+import { systemClock } from '../../../core/runtime/clock.js';
 import { openState } from '../../../core/state/index.js';
 import { ListLogger } from './engines.js';
 

@@ -4,10 +4,10 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { systemClock } from '../../../core/services/clock.js';
+import { MOVED_TABLES } from '../../../core/database/table-names.js';
+import { systemClock } from '../../../core/runtime/clock.js';
+import { backUpState, type ImportOptions, importState, migrateState } from '../../../core/state/backup/upkeep.js';
 import { openState } from '../../../core/state/index.js';
-import { MOVED_TABLES } from '../../../core/state/table-names.js';
-import { backUpState, type ImportOptions, importState, migrateState } from '../../../core/state/upkeep.js';
 import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/object-server.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
 
@@ -237,7 +237,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     after(() => objects.stop());
 
     beforeEach(async () => {
-      const { openDiskFiles } = await import('../../../core/state/files-disk.js');
+      const { openDiskFiles } = await import('../../../core/storage/files-disk.js');
       const files = await openDiskFiles(path.join(folder, 'files'), systemClock);
       for (const name of names) {
         const expiresAt = name === 'due.txt' ? new Date(Date.UTC(2099, 0, 1)) : undefined;

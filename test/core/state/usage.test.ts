@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Settlement } from '../../../core/state/admissions.js';
 import type { State } from '../../../core/state/index.js';
-import type { UsageEntry, UsageTotal } from '../../../core/state/usage.js';
+import type { Settlement } from '../../../core/state/usage/admissions.js';
+import type { UsageEntry, UsageTotal } from '../../../core/state/usage/usage.js';
 import { until } from '../../support/until.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, settlement } from './model-requests.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { GatewayError } from '../../../core/errors.js';
-import { openDatabase } from '../../../core/state/database.js';
+import { openDatabase } from '../../../core/database/database.js';
+import { sql } from '../../../core/database/kysely.js';
+import type { JobRecord } from '../../../core/jobs/jobs.js';
+import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../core/state/index.js';
-import type { JobRecord } from '../../../core/state/jobs.js';
-import { sql } from '../../../core/state/kysely.js';
-import type { WebhookTry, WebhookWish } from '../../../core/state/webhooks.js';
+import type { WebhookTry, WebhookWish } from '../../../core/state/webhooks/webhooks.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, type Wish } from './image-jobs.js';
 

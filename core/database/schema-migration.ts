@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../contracts/services.js';
+import { GatewayError } from '../runtime/errors.js';
+import type { Tables } from '../state/schema.js';
+import { isServerLock, isSqliteLock } from './database-errors.js';
+import type { Kysely } from './kysely.js';
+import { Migrator } from './kysely.js';
+import { describeMigrationFailure } from './migration-failure.js';
+import { migrationsWithLocks } from './migration-locks.js';
+import { migrations } from './migrations/index.js';
+import { createRareWarning } from './rare-warning.js';
+
+/** Which migrations a database has had, by their names and in their order. */
+export interface SchemaStatus {
+  done: readonly string[];
+  /** Those that this release has and the database has not. */
+  pending: readonly string[];
+  /** Those of a newer release, which this release can live with. */
+  newer: readonly string[];
+}
+
+interface MigrationRow {
+  kysely_migration: { name: string };
+}
+
+/** A migration may rewrite a table, or wait for another process that does. */
+export const MIGRATION_STATEMENT_MS = 600_000;
+const RETRY_MS = 200;
+/** Each attempt makes those wait who serve, so they have some time in between. */
+const SERVER_RETRY_MS = 3_000;
+const TABLE = 'kysely_migration';
+/** What a migration's name ends with that takes away what the releases before the named migration read. */
+const NEEDS = /-needs-(\d{4})$/;
+
+/** Of a database that is not there yet. */
+export function allPending(): SchemaStatus {
+  return { done: [], pending: Object.keys(migrations).sort(), newer: [] };
+}
+
+/**
+ * Looks, and changes nothing.
+ * @throws GatewayError `invalid_value` where a newer release has left a schema that this one cannot use.
+ */
+export async function readSchemaStatus(queries: Kysely<Tables>): Promise<SchemaStatus> {
+  const done = await namesDone(queries);
+  const known = Object.keys(migrations).sort();
+  const newer = done.filter((name) => !known.includes(name));
+  refuseForeign(newer, known);
+  return { done, pending: known.filter((name) => !done.includes(name)), newer };
+}
+
+/**
+ * Does what is pending, in one transaction. Processes that come at the same time wait for the first one; where nothing is
+ * pending, no lock is taken.
+ * @param logger Is told, where there is one, when others keep the tables busy.
+ * @returns The names of the migrations that this call did.
+ * @throws GatewayError `upstream_unavailable` where the database has no room, or its user no right; then nothing was changed.
+ */
+export async function migrate(queries: Kysely<Tables>, logger?: Logger): Promise<string[]> {
+  const deadline = performance.now() + MIGRATION_STATEMENT_MS;
+  const warn = logger && createRareWarning(logger, 'the schema is not up to date yet: other sessions use its tables');
+  for (;;) {
+    const status = await readSchemaStatus(queries);
+    const { pending, newer } = status;
+    if (pending.length === 0) return [];
+    const { error, results = [] } = await createMigrator(queries, newer).migrateToLatest();
+    if (!error) return results.map(({ migrationName }) => migrationName);
+    // SQLite gives up a lock much sooner than a migration may take that somebody else is at.
+    const isBusy = isServerLock(error);
+    const mayPass = isBusy || isSqliteLock(error) || (await readSchemaStatus(queries)).newer.length > newer.length;
+    if (!mayPass || performance.now() > deadline) throw describeMigrationFailure(error, status);
+    if (isBusy) warn?.(error);
+    await sleep(isBusy ? SERVER_RETRY_MS : RETRY_MS);
+  }
+}
+
+/** The package takes a migration that it does not know for damage, so those of newer releases are made known to it. */
+function createMigrator(queries: Kysely<Tables>, newer: readonly string[]): Migrator {
+  const passed = Object.fromEntries(newer.map((name) => [name, { up: async () => undefined }]));
+  return new Migrator({
+    db: queries,
+    provider: { getMigrations: async () => ({ ...migrationsWithLocks(), ...passed }) },
+  });
+}
+
+async function namesDone(queries: Kysely<Tables>): Promise<string[]> {
+  const tables = await queries.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === TABLE)) return [];
+  const rows = await (queries as unknown as Kysely<MigrationRow>)
+    .selectFrom(TABLE)
+    .select('name')
+    .orderBy('name')
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+function refuseForeign(newer: readonly string[], known: readonly string[]): void {
+  const latest = known.at(-1) ?? '';
+  const last = latest.slice(0, 4);
+  const wall = newer.find((name) => (NEEDS.exec(name)?.[1] ?? '') > last);
+  if (wall === undefined) return;
+  throw new GatewayError(
+    'invalid_value',
+    `A newer release has brought the database to ${newer.at(-1)}, which this release (${latest}) cannot use. Start that release, or one between the two.`,
+    { param: 'databaseUrl' },
+  );
+}

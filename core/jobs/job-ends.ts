@@ -1,0 +1,180 @@
+import type { Database, OnEnd } from '../database/database.js';
+import { createGroupCommit } from '../database/group-commit.js';
+import type { Transaction } from '../database/kysely.js';
+import { play, type Script } from '../database/script.js';
+import { GatewayError } from '../runtime/errors.js';
+import { writeAudit } from '../state/audit/audit-sql.js';
+import type { Tables } from '../state/schema.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { CancelledJob, JobCancellation } from './job-administration.js';
+import type { JobClaims } from './job-claims.js';
+import type { JobClock } from './job-clock.js';
+import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
+import { kindOfJob } from './job-kinds.js';
+import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
+import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
+import type { JobTable } from './job-table.js';
+import type { Charge, JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+
+const EXPIRED_ROWS = 500;
+
+/** All ways in which jobs end. In one transaction with each end goes what belongs to it: the charge, or the quota given back. */
+export interface JobEnds {
+  /** Has its slot filled in the same transaction. False where the run was no longer the job's; then the slot is left alone. */
+  finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
+  /**
+   * Ends a job that nobody else asked for; of one that others asked for, the account is taken off it.
+   * @throws GatewayError `job_already_terminal`.
+   */
+  cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
+  /** @throws GatewayError `job_already_terminal`. */
+  cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
+  /** Ends a run whose process is gone, for good or until it is run again. Undefined where it shows life. */
+  cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
+  /** Fails what has waited for its first run too long. */
+  expire(kind: JobKind, maxQueuedMs: number): Promise<JobRecord[]>;
+}
+
+export interface JobEndsOptions {
+  database: Database;
+  table: JobTable;
+  runTable: JobRunTable;
+  endTable: JobEndTable;
+  dispatcher: Dispatcher;
+  clock: JobClock;
+}
+
+export function createJobEnds({ database, table, runTable, endTable, dispatcher, clock }: JobEndsOptions): JobEnds {
+  interface Finish {
+    run: RunKey;
+    outcome: Outcome;
+    claims: JobClaims;
+  }
+
+  function* finishGroup(finishes: readonly Finish[], onEnd: OnEnd): Script<boolean[]> {
+    const charges: [Ended, Charge][] = [];
+    const failed: Ended[] = [];
+    const done = new Set<Finish>();
+    // In one order, so that this and the signs of life of other runs do not wait for each other in a ring.
+    const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
+    for (const finish of ordered) {
+      const { run, outcome } = finish;
+      const ended = yield* endTable.finish(run, outcome);
+      if (!ended) continue;
+      done.add(finish);
+      if ('error' in outcome) failed.push(ended);
+      else if (outcome.charge) charges.push([ended, outcome.charge]);
+    }
+    yield* endTable.writeCharges(charges);
+    yield* endTable.giveQuotaBack(failed);
+    const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
+    yield* dispatcher.announceEnds(ids);
+    for (const [claims, ended] of Map.groupBy(done, (finish) => finish.claims)) {
+      yield* claims.claimNext({ onEnd, ended: ended.map(({ run }) => run) });
+    }
+    return finishes.map((finish) => done.has(finish));
+  }
+
+  const finishing = createGroupCommit({ database, script: finishGroup });
+
+  /** What goes with an end without a result. */
+  async function settle(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
+    await play(transaction, endTable.giveQuotaBack(ended));
+    await play(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
+  }
+
+  return {
+    async finish(run, outcome, claims) {
+      const done = await finishing.submit({ run, outcome, claims });
+      if (done) dispatcher.ended(run.id);
+      return done;
+    },
+
+    async cancel(id, accountId) {
+      const kind = kindOfJob(id);
+      if (!kind) return undefined;
+      const done = await database.transaction(async (transaction) => {
+        // Nobody joins meanwhile who would then find it cancelled.
+        await play(transaction, table.lockKind(kind));
+        if (!(await endTable.lock(transaction, id))) return { row: undefined, ended: false };
+        const found = await table.find(transaction, id, accountId);
+        if (!found || hasEnded(found)) return { row: found, ended: false };
+        if (await table.leave(transaction, id, accountId)) {
+          const left = { state: 'cancelled', error: CANCELLED, finished_at: await clock.read(transaction) } as const;
+          return { row: { ...found, ...left }, ended: false };
+        }
+        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
+        if (row) await settle(transaction, [row]);
+        return { row, ended: true };
+      });
+      if (done.ended) dispatcher.ended(id);
+      if (!done.row || done.row.state === 'cancelled') return done.row;
+      throw alreadyTerminal(done.row.state);
+    },
+
+    async cancelAsOperator({ id, actor, note }) {
+      const done = await database.transaction(async (transaction) => {
+        const found = await endTable.lock(transaction, id);
+        if (!found || found.state === 'cancelled') return { row: found, changed: false };
+        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
+        if (!row) throw alreadyTerminal(found.state);
+        await settle(transaction, [row]);
+        const { state: from } = found;
+        const at = row.finished_at as number;
+        await writeAudit(transaction, { subject: id, at, actor, action: 'job.cancelled', from, to: row.state, note });
+        return { row, changed: true };
+      });
+      if (done.changed) dispatcher.ended(id);
+      return done.row && { job: toJobRecord(done.row), changed: done.changed };
+    },
+
+    async cutOff(kind, run, fails) {
+      const cut = await database.transaction(async (transaction) => {
+        const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
+        if (row && fails) await settle(transaction, [row]);
+        else if (row) await play(transaction, dispatcher.announce(kind));
+        return row && toJobRecord(row);
+      });
+      if (cut && fails) dispatcher.ended(run.id);
+      else if (cut) dispatcher.wake(kind);
+      return cut;
+    },
+
+    async expire(kind, maxQueuedMs) {
+      const ended = await database.transaction(async (transaction) => {
+        const wish = { kind, maxQueuedMs, error: EXPIRED, limit: EXPIRED_ROWS };
+        const rows = await endTable.expire(transaction, wish);
+        await settle(transaction, rows);
+        return rows;
+      });
+      for (const { id } of ended) dispatcher.ended(id);
+      return ended.map(toJobRecord);
+    },
+  };
+}
+
+function hasEnded({ state }: ShownRow): boolean {
+  return state !== 'queued' && state !== 'running';
+}
+
+function alreadyTerminal(state: JobState): GatewayError {
+  return new GatewayError('job_already_terminal', `This job has ${state} already.`);
+}
+
+const CANCELLED = toJson({
+  code: 'cancelled',
+  message: 'The job was cancelled.',
+  retryable: false,
+} satisfies JobFailure);
+
+const INTERRUPTED = toJson({
+  code: 'interrupted',
+  message: 'The job was cut off too often while it ran.',
+  retryable: true,
+} satisfies JobFailure);
+
+const EXPIRED = toJson({
+  code: 'queue_expired',
+  message: 'The job waited too long for its turn.',
+  retryable: true,
+} satisfies JobFailure);

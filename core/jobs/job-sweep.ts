@@ -1,0 +1,37 @@
+import type { Database } from '../database/database.js';
+import { forgetOldDays } from '../state/limits/daily-quotas.js';
+import type { JobClock } from './job-clock.js';
+import type { JobTable } from './job-table.js';
+import type { JobKind } from './jobs.js';
+
+const INTERVAL_MS = 10 * 60_000;
+const ROWS = 500;
+
+export interface SweeperOptions {
+  kind: JobKind;
+  database: Database;
+  table: JobTable;
+  clock: JobClock;
+}
+
+export interface Sweeper {
+  /** Does nothing where it is too early for that. */
+  sweep(): Promise<void>;
+}
+
+/** Deletes what nobody may see any more: old jobs of a kind, quotas of days long gone. */
+export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  return {
+    async sweep() {
+      if (performance.now() - sweptAt < INTERVAL_MS) return;
+      const deleted = await database.run(async (queries) => {
+        const at = await clock.read(queries);
+        await forgetOldDays(queries, at);
+        return table.deleteKept(queries, kind, at, ROWS);
+      });
+      // A full batch means that there are more: the next round goes on.
+      if (deleted < ROWS) sweptAt = performance.now();
+    },
+  };
+}

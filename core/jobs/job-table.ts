@@ -1,0 +1,258 @@
+import type { Database } from '../database/database.js';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from '../database/kysely.js';
+import { createRowInsertScript } from '../database/row-insert.js';
+import { rowsOf, type Script } from '../database/script.js';
+import { filled, lockNamed } from '../database/statements.js';
+import type { JobOwnersTable, Tables } from '../state/schema.js';
+import type { JobClock } from './job-clock.js';
+import { JOB_KINDS, keptMs, kindOfJob } from './job-kinds.js';
+import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
+import { ACTIVE, QUEUED } from './job-turns.js';
+import type { JobCounts, JobKind } from './jobs.js';
+
+/** Queued jobs that are counted in front of another. */
+const MAX_COUNTED = 999;
+/** Jobs that one statement looks at. */
+const MAX_IDS = 500;
+
+/** Dedupe hash of a job that nobody is to join. */
+export const NOT_JOINED = '';
+/** As the index of those that may be joined has it; neither engine takes the index for a parameter. */
+const JOINABLE = sql<boolean>`dedupe_hash <> ''`;
+
+/** What every job begins as. */
+export const NEW_JOB = {
+  state: 'queued',
+  attempts: 0,
+  cut_offs: 0,
+  runner: null,
+  beat: 0,
+  beat_at: null,
+  started_at: null,
+  finished_at: null,
+  result: null,
+  error: null,
+  webhook_due_at: null,
+  webhook_tries: 0,
+} as const satisfies Partial<JobRow>;
+
+export type NewJobRow = JobRow & typeof NEW_JOB;
+
+/** Queries of a transaction or on their own. */
+type Queries = Kysely<Tables>;
+
+/** Kinds are written out in statements; see job-turns.ts. */
+function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKind, Made>> {
+  return { extraction: make('extraction'), image: make('image') };
+}
+
+/** Whether a row of `jobs` belongs to the account. */
+export function ownedBy(accountId: string): RawBuilder<boolean> {
+  return sql`(account_id = ${accountId} or exists (
+    select 1 from job_owners where job_owners.job_id = jobs.id and job_owners.account_id = ${accountId}))`;
+}
+
+export type JobTable = ReturnType<typeof createJobTable>;
+
+/** The statements that write jobs down and look at them, alike on both engines. */
+export function createJobTable({ engine, queries: compiler, run }: Database, clock: JobClock) {
+  const inserts = forEachKind(compileInsert);
+  // Each poll looks and each acceptance counts.
+  const looks = forEachKind(compileLook);
+  const counts = forEachKind(compileCount);
+
+  function compileInsert(kind: JobKind) {
+    return createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE, alike: { kind, ...NEW_JOB } });
+  }
+
+  function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
+    return compiler
+      .selectFrom('jobs')
+      .select(({ fn }) => fn.countAll<number>().as('active'))
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .compile();
+  }
+
+  function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
+    return compiler
+      .selectFrom('jobs')
+      .select(SHOWN)
+      .where('id', '=', '')
+      .where(ownedBy(''))
+      .where(sql<boolean>`(finished_at is null or finished_at > ${clock.now} - ${sql.lit(keptMs(kind))})`)
+      .compile();
+  }
+
+  return {
+    /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
+    *lockKind(kind: JobKind): Script<void> {
+      if (engine === 'sqlite') return;
+      yield lockNamed(`mediagate jobs ${kind}`);
+    },
+
+    *countActive(kind: JobKind): Script<number> {
+      const [row] = yield* rowsOf(counts[kind]);
+      return (row as { active: number }).active;
+    },
+
+    async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
+      const rows = await queries
+        .selectFrom('jobs')
+        .select(({ fn }) => [
+          'kind',
+          'state',
+          fn.countAll<number>().as('count'),
+          sql<number>`${clock.now} - min(created_at)`.as('oldest_ms'),
+        ])
+        .where(ACTIVE)
+        .groupBy(['kind', 'state'])
+        .execute();
+      const none = { queued: 0, running: 0, oldestQueuedMs: 0 };
+      const counts = { extraction: { ...none }, image: { ...none } };
+      for (const { kind, state, count, oldest_ms } of rows) {
+        if (state === 'queued' || state === 'running') counts[kind][state] = count;
+        if (state === 'queued') counts[kind].oldestQueuedMs = Math.max(0, oldest_ms);
+      }
+      return counts;
+    },
+
+    /** Active jobs of these dedupe hashes, by them. */
+    *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, ShownRow>> {
+      if (hashes.length === 0) return new Map();
+      const rows = yield* rowsOf(
+        compiler
+          .selectFrom('jobs')
+          .select([...SHOWN, 'dedupe_hash'])
+          .where('kind', '=', kind)
+          .where('dedupe_hash', 'in', hashes)
+          .where(JOINABLE)
+          .where(ACTIVE)
+          .compile(),
+      );
+      return new Map(rows.map((row) => [row.dedupe_hash, row]));
+    },
+
+    /** New jobs of one kind. */
+    insert: (kind: JobKind, rows: readonly NewJobRow[]): Script<unknown> => inserts[kind](rows),
+
+    *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
+      if (rows.length === 0) return;
+      yield compiler
+        .insertInto('job_owners')
+        .values(rows)
+        .onConflict((conflict) => conflict.doNothing())
+        .compile();
+    },
+
+    /**
+     * Takes an account off a job that others asked for as well, the first of whom takes its place where the job is its own. False
+     * where nobody else did. To be asked in a transaction that has {@link lockKind}.
+     */
+    async leave(queries: Queries, id: string, accountId: string): Promise<boolean> {
+      const joined = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
+      const heir = await joined.where('account_id', '<>', accountId).orderBy('account_id').limit(1).executeTakeFirst();
+      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', accountId);
+      const isOwn = (await own.executeTakeFirst()) !== undefined;
+      if (isOwn && !heir) return false;
+      const gone = isOwn && heir ? [accountId, heir.account_id] : [accountId];
+      if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
+      await queries.deleteFrom('job_owners').where('job_id', '=', id).where('account_id', 'in', gone).execute();
+      return true;
+    },
+
+    async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
+      const parameters = [id, accountId, accountId, ...clock.parameters()];
+      const { rows } = await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters));
+      return rows[0];
+    },
+
+    /** Newest first, without what they brought, which may be large. */
+    latest(queries: Queries, accountId: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
+      const own = queries.selectFrom('jobs').select('id').where('account_id', '=', accountId);
+      const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
+      const ended = own.where('finished_at', 'is not', null).orderBy('created_at', 'desc').orderBy('id').limit(limit);
+      return queries
+        .selectFrom('jobs')
+        .select(SHOWN.filter((column) => column !== 'jobs.result'))
+        .where('id', 'in', active.unionAll(queries.selectFrom(ended.as('ended')).select('id')))
+        .orderBy('created_at', 'desc')
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+    },
+
+    /** Which of the jobs have ended, or are gone. */
+    async findEnded(ids: readonly string[]): Promise<string[]> {
+      const stillOpen = new Set<string>();
+      for (let from = 0; from < ids.length; from += MAX_IDS) {
+        const some = ids.slice(from, from + MAX_IDS);
+        const open = await run((queries) =>
+          queries.selectFrom('jobs').select('id').where('id', 'in', some).where(ACTIVE).execute(),
+        );
+        for (const { id } of open) stillOpen.add(id);
+      }
+      return ids.filter((id) => !stillOpen.has(id));
+    },
+
+    async countBefore(queries: Queries, id: string): Promise<number | undefined> {
+      const job = await queries
+        .selectFrom('jobs')
+        .select(['kind', 'place', 'created_at'])
+        .where('id', '=', id)
+        .where(QUEUED)
+        .executeTakeFirst();
+      if (!job) return undefined;
+      const { before } = await queries
+        .selectFrom(({ selectFrom }) =>
+          selectFrom('jobs')
+            .select('id')
+            .where('kind', '=', job.kind)
+            .where(ACTIVE)
+            .where(QUEUED)
+            .where(sql<boolean>`(place, created_at, id) < (${job.place}, ${job.created_at}, ${id})`)
+            .limit(MAX_COUNTED)
+            .as('in_front'),
+        )
+        .select(({ fn }) => fn.countAll<number>().as('before'))
+        .executeTakeFirstOrThrow();
+      return before;
+    },
+
+    /**
+     * Deletes jobs of a kind that have been finished for long enough, with their owners; how many.
+     * @param at The time now. PostgreSQL takes no index for what is compared with a clock that goes on.
+     */
+    async deleteKept(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
+      const { numDeletedRows } = await queries
+        .deleteFrom('jobs')
+        .where('id', 'in', (old) =>
+          old
+            .selectFrom('jobs')
+            .select('id')
+            .where('finished_at', '<=', at - keptMs(kind))
+            .where('kind', '=', kind)
+            .limit(limit),
+        )
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    },
+  };
+}
+
+const SAMPLE: Required<JobRow> = {
+  id: '',
+  kind: 'image',
+  dedupe_hash: '',
+  place: 0,
+  summary: '',
+  input: '',
+  key_id: '',
+  account_id: '',
+  quota_day: '',
+  created_at: 0,
+  request_id: '',
+  traceparent: '',
+  webhook_url: '',
+  ...NEW_JOB,
+};

@@ -1,0 +1,262 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JobRunOutcome, Meter } from '../contracts/meter.js';
+import type { Logger, Tracer } from '../contracts/services.js';
+import type { Database } from '../database/database.js';
+import { nameRunner } from '../database/runner.js';
+import { play } from '../database/script.js';
+import { failureOf, runInScope } from '../observability/work-scope.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Dispatcher } from './dispatcher.js';
+import { createJobClaims, type JobClaims } from './job-claims.js';
+import type { Outcome } from './job-end-table.js';
+import type { JobEnds } from './job-ends.js';
+import { createLeaseWatch } from './job-leases.js';
+import { type JobRow, toFailure, toJobRun, toJson } from './job-rows.js';
+import type { JobRunTable } from './job-run-table.js';
+import { namesOf, scopeOf } from './job-scope.js';
+import type { Sweeper } from './job-sweep.js';
+import type { JobRun, JobWorkers, WorkOptions } from './jobs.js';
+
+/** How long runs that were aborted may take to end; what then still runs is left to its lease. */
+const STOP_MS = 5_000;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5_000;
+
+export interface WorkersOptions extends WorkOptions {
+  database: Database;
+  sweeper: Sweeper;
+  runTable: JobRunTable;
+  ends: JobEnds;
+  dispatcher: Dispatcher;
+  leaseMs: number;
+  /** Told whenever the database is away. */
+  report(error: unknown): void;
+  logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+/** A run of this process. */
+export interface Run {
+  readonly row: JobRow;
+  readonly abort: AbortController;
+  /** When the lease was last known to be held, in milliseconds of `performance.now()`. */
+  renewedAt: number;
+  /** The work is over and its outcome is being written. */
+  settling: boolean;
+}
+
+export interface StartedWorkers extends JobWorkers {
+  readonly claims: JobClaims;
+}
+
+interface Ending {
+  outcome: JobRunOutcome;
+  /** Of a failure. */
+  code?: string;
+}
+
+export function startWorkers(options: WorkersOptions): StartedWorkers {
+  const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
+  const { graceMs = 0 } = options;
+  const { database, sweeper, runTable, ends, dispatcher, report, logger, tracer, meter } = options;
+  const runner = nameRunner();
+  const runs = new Map<string, Run>();
+  const ending = new Set<Promise<void>>();
+  const stopping = new AbortController();
+
+  async function start(): Promise<void> {
+    // Before anything younger, what was cut off when this process ended the last time.
+    await watch.looked;
+    if (!stopped) claims.open();
+    await claims.claim();
+  }
+
+  function begin(row: JobRow, renewedAt: number): void {
+    const run: Run = { row, abort: new AbortController(), renewedAt, settling: false };
+    runs.set(row.id, run);
+    if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
+    const scope = scopeOf(row, tracer);
+    const { attempts: attempt, created_at, started_at } = row;
+    const waitedMs = attempt === 1 && started_at !== null ? Math.max(0, started_at - created_at) : undefined;
+    meter?.jobBegun({ kind, attempt, waitedMs });
+    const ended = runInScope(scope, () => perform(run))
+      .then(({ outcome, code }) => {
+        meter?.jobRunEnded({ kind, outcome, code, ms: performance.now() - renewedAt });
+        scope.span?.end(outcome === 'completed' ? {} : { failure: code ?? outcome });
+      })
+      .finally(() => {
+        ending.delete(ended);
+        // Its end may have taken it out, and filled its slot.
+        if (runs.get(row.id) !== run) return;
+        runs.delete(row.id);
+        serving.wake();
+      });
+    ending.add(ended);
+  }
+
+  function stopEnded(id: string): void {
+    const run = runs.get(id);
+    // Where the work is over, its end may be the one that is told of.
+    if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
+  }
+
+  async function perform(run: Run): Promise<Ending> {
+    const { row, abort } = run;
+    let outcome: Outcome | undefined;
+    let code: string | undefined;
+    let refused = () => {};
+    try {
+      const job = toJobRun(row);
+      const result = await runInTime(job, abort);
+      const charge = options.charge?.(job, result);
+      outcome = { result: toJson(result), ...(charge && { charge }) };
+      refused = () => options.refused?.(job, result);
+    } catch (error) {
+      // What was aborted from here says nothing of the job, except that it took too long.
+      if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
+        if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { ...namesOf(row), error });
+        code = failureOf(error);
+        outcome = { error: toJson(toFailure(error)) };
+      }
+    }
+    run.settling = true;
+    const settled = outcome;
+    const written = await persist(run, () => (settled ? finish(run, settled, refused) : giveBack(run)));
+    return { outcome: written, ...(code !== undefined && { code }) };
+  }
+
+  async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
+    if (timeoutMs === undefined) return options.run(job, abort.signal);
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
+        // Not left to the run, which may ignore its signal.
+        reject(error);
+        abort.abort(error);
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([options.run(job, abort.signal), tooLong]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function finish({ row, abort }: Run, outcome: Outcome, refused: () => void): Promise<JobRunOutcome> {
+    if (await ends.finish(row, outcome, claims)) return 'error' in outcome ? 'failed' : 'completed';
+    refused();
+    logger.warn('a background job had ended or was given to another worker; this result is refused', {
+      ...namesOf(row),
+      attempt: row.attempts,
+    });
+    return isCancelled(abort.signal) ? 'cancelled' : 'refused';
+  }
+
+  async function giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
+    const given = await database.transaction(async (transaction) => {
+      if (!(await runTable.giveBack(transaction, row))) return false;
+      await play(transaction, dispatcher.announce(kind));
+      return true;
+    });
+    if (!given) return isCancelled(abort.signal) ? 'cancelled' : 'refused';
+    dispatcher.wake(kind);
+    return 'given_back';
+  }
+
+  /** As often as it takes while the database is away. Where the workers stop meanwhile, the lease has to do. */
+  async function persist({ row }: Run, write: () => Promise<JobRunOutcome>): Promise<JobRunOutcome> {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
+      const last = stopping.signal.aborted;
+      try {
+        return await write();
+      } catch (error) {
+        if (!isGatewayError(error)) {
+          logger.error('the end of a background job cannot be written', { ...namesOf(row), error });
+          return 'lost';
+        }
+        report(error);
+        if (last) return 'lost';
+      }
+      await sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+
+  const claims = createJobClaims({
+    kind,
+    concurrency,
+    maxPerKey,
+    maxAttempts,
+    runner,
+    runs,
+    database,
+    runTable,
+    begin,
+    wake: () => serving.wake(),
+    report,
+  });
+  const watch = createLeaseWatch({
+    kind,
+    maxAttempts,
+    maxQueuedMs,
+    leaseMs,
+    database,
+    sweeper,
+    runTable,
+    ends,
+    runner,
+    runs,
+    cancelled: stopEnded,
+    endedUnrun: options.endedUnrun,
+    report,
+    logger,
+    meter,
+  });
+  const watching = dispatcher.watchEnds({
+    ended: stopEnded,
+    // The next sign of life finds out.
+    missed: () => undefined,
+    report,
+  });
+  const serving = dispatcher.serve({ kind, start, report });
+
+  async function stop(): Promise<void> {
+    const served = Promise.all([serving.stop(), claims.close()]);
+    if (graceMs > 0) await within(graceMs, async () => served.then(() => Promise.all(ending)));
+    stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+    for (const { abort } of runs.values()) abort.abort(stopping.signal.reason);
+    await served;
+    await within(STOP_MS, () => Promise.all(ending));
+    await watching.stop();
+    await watch.stop();
+    if (runs.size > 0) logger.warn('background jobs ignored that they were to stop', { count: runs.size });
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    claims,
+    stop() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+/** Waits for something, and no longer than `ms`. */
+async function within(ms: number, work: () => Promise<unknown>): Promise<void> {
+  const patience = new AbortController();
+  const tooLong = sleep(ms, undefined, { signal: patience.signal }).catch(() => undefined);
+  await Promise.race([work(), tooLong]);
+  patience.abort();
+}
+
+function isCancelled({ reason }: AbortSignal): boolean {
+  return isGatewayError(reason) && reason.code === 'cancelled';
+}
+
+function isTimeout(error: unknown): boolean {
+  return isGatewayError(error) && error.code === 'job_timeout';
+}

@@ -1,0 +1,195 @@
+import type { Meter } from '../contracts/meter.js';
+import type { Clock, Logger, Tracer } from '../contracts/services.js';
+import type { Database } from '../database/database.js';
+import { createGroupCommit, type GroupCommit } from '../database/group-commit.js';
+import { createRareWarning } from '../database/rare-warning.js';
+import { play } from '../database/script.js';
+import { inSpan } from '../observability/work-scope.js';
+import { isGatewayError } from '../runtime/errors.js';
+import { createIdempotencyKeys } from '../state/idempotency/idempotency-keys.js';
+import { dayOf, readUsed } from '../state/limits/daily-quotas.js';
+import type { SlotTable } from '../state/limits/slots.js';
+import { createUsageTable } from '../state/usage/usage-table.js';
+import type { Dispatcher } from './dispatcher.js';
+import { createEndWaits } from './end-waits.js';
+import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
+import type { JobAdministration } from './job-administration.js';
+import { createJobAdministration } from './job-administration-sql.js';
+import { createJobClock } from './job-clock.js';
+import { createJobEndTable } from './job-end-table.js';
+import { createJobEnds } from './job-ends.js';
+import { kindOfJob } from './job-kinds.js';
+import { toJobRecord } from './job-rows.js';
+import { createJobRunTable } from './job-run-table.js';
+import { createSweeper } from './job-sweep.js';
+import { createJobTable } from './job-table.js';
+import { compileTurnStatements } from './job-turns.js';
+import { type StartedWorkers, startWorkers } from './job-workers.js';
+import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
+
+/** A third of it goes by between two signs of life. */
+const LEASE_MS = 15_000;
+
+export interface JobsOptions {
+  database: Database;
+  /** The one of the rolling windows: slots that are taken here and there are the same. */
+  slots: SlotTable;
+  dispatcher: Dispatcher;
+  /** What the times of jobs are read from. Default: the database's own clock. */
+  clock?: Clock;
+  /** Default 15,000. */
+  leaseMs?: number;
+  /** Milliseconds after which those who wait for a job look by themselves. Default 1,000. */
+  pollMs?: number;
+  logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+export interface ClosableJobs extends Jobs, JobAdministration {
+  /** Stops all workers, and lets those go who wait. */
+  close(): Promise<void>;
+}
+
+/** Durable jobs in SQL. */
+export function createJobs({
+  database,
+  slots,
+  dispatcher,
+  leaseMs = LEASE_MS,
+  pollMs,
+  logger,
+  tracer,
+  meter,
+  ...rest
+}: JobsOptions): ClosableJobs {
+  const clock = createJobClock(rest.clock);
+  const report = createRareWarning(logger, 'background jobs wait for the database');
+  const table = createJobTable(database, clock);
+  const idempotencyKeys = createIdempotencyKeys(database.queries);
+  const runTable = createJobRunTable(database, clock);
+  const endTable = createJobEndTable(database, clock, createUsageTable(database.queries));
+  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock });
+  const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
+  const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
+  const working = new Map<StartedWorkers, JobKind>();
+
+  function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
+    const known = accepting.get(kind);
+    if (known) return known;
+    const turnStatements = compileTurnStatements(database.queries, kind);
+    const options = { queries: database.queries, kind, table, turnStatements, idempotencyKeys, slots, clock };
+    const made = createGroupCommit<Candidate, Accepted>({
+      database,
+      *script(candidates, onEnd) {
+        const verdicts = yield* acceptGroup(candidates, options);
+        const queued = new Set(verdicts.flatMap((verdict) => (isGatewayError(verdict) ? [] : queuedBy(verdict))));
+        for (const [{ claims }, served] of working) {
+          if (served !== kind || queued.size === 0) continue;
+          for (const { id } of yield* claims.claimNext({ onEnd })) queued.delete(id);
+        }
+        if (queued.size > 0) yield* dispatcher.announce(kind);
+        return verdicts;
+      },
+      committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
+    });
+    accepting.set(kind, made);
+    return made;
+  }
+
+  async function find(id: string, accountId: string): Promise<JobRecord | undefined> {
+    if (!kindOfJob(id)) return undefined;
+    const row = await database.run((queries) => table.find(queries, id, accountId));
+    return row && toJobRecord(row);
+  }
+
+  return {
+    accept(acceptance) {
+      const { kind } = acceptance.job;
+      const attributes = { 'mediagate.job.kind': kind };
+      return inSpan({ name: `accept ${kind} job`, kind: 'producer', attributes }, async (span) => {
+        const accepted = await accepter(kind).submit(toCandidate(acceptance, true, span?.traceparent));
+        span?.set({ 'mediagate.job.id': accepted.job?.id, 'mediagate.job.replayed': accepted.replayed });
+        return accepted;
+      });
+    },
+    peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
+    find,
+    async cancel(id, accountId) {
+      const row = await ends.cancel(id, accountId);
+      return row && toJobRecord(row);
+    },
+    async cancelAsOperator(cancellation) {
+      return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
+    },
+    ...createJobAdministration({ database, table, clock, leaseMs }),
+    async waitFor(id, accountId, { timeoutMs, signal }) {
+      if (!kindOfJob(id)) return undefined;
+      signal?.throwIfAborted();
+      const wait = waits.begin(id);
+      try {
+        const job = await find(id, accountId);
+        if (!job || hasEnded(job)) return job;
+        await wait.over(timeoutMs, signal);
+        return await find(id, accountId);
+      } finally {
+        wait.stop();
+      }
+    },
+    async latest(accountId, limit) {
+      const rows = await database.run((queries) => table.latest(queries, accountId, limit));
+      return rows.map((row) => toJobRecord({ ...row, result: null }));
+    },
+    async queuePosition(id) {
+      if (!kindOfJob(id)) return undefined;
+      const before = await database.run((queries) => table.countBefore(queries, id));
+      return before === undefined ? undefined : before + 1;
+    },
+    usedToday: (kind, accountId) =>
+      database.run(async (queries) => {
+        const day = dayOf(await clock.read(queries));
+        const used = await play(queries, readUsed(queries, kind, day, [accountId]));
+        return used.get(accountId) ?? 0;
+      }),
+    active: (kind) => database.run((queries) => play(queries, table.countActive(kind))),
+    counts: () => database.run((queries) => table.countByState(queries)),
+    work(options) {
+      const sweeper = createSweeper({ kind: options.kind, database, table, clock });
+      const workers = startWorkers({
+        ...options,
+        database,
+        sweeper,
+        runTable,
+        ends,
+        dispatcher,
+        leaseMs,
+        report,
+        logger,
+        ...(tracer && { tracer }),
+        ...(meter && { meter }),
+      });
+      working.set(workers, options.kind);
+      return {
+        async stop() {
+          await workers.stop();
+          working.delete(workers);
+        },
+      };
+    },
+    async close() {
+      await waits.stop();
+      await Promise.all(Array.from(working.keys(), (workers) => workers.stop()));
+    },
+  };
+}
+
+/** A job that was joined, too: another look or hint costs little. */
+function queuedBy({ job, replayed }: Accepted): string[] {
+  return job && !replayed ? [job.id] : [];
+}
+
+function hasEnded({ state }: JobRecord): boolean {
+  return state !== 'queued' && state !== 'running';
+}

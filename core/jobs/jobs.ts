@@ -1,0 +1,212 @@
+import type { Usage } from '../contracts/media.js';
+import type { Attempt, ErrorCode } from '../runtime/errors.js';
+import type { SlotAnswer, SlotRequest } from '../state/limits/windows.js';
+
+/** What a job does. Each kind has a bound and workers of its own. */
+export type JobKind = 'extraction' | 'image';
+
+/**
+ * `queued` → `running` → `completed` | `failed` | `cancelled`; a queued job may fail (it waited too long) or be cancelled as
+ * well. A run that was cut off (kill -9, a lost lease, a shutdown) puts the job back to `queued`. Nothing leaves the last
+ * three.
+ */
+export type JobState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** A job as its owners see it. Times are milliseconds since 1970. */
+export interface JobRecord {
+  /** `exjob_` or `imgjob_` by kind, 32 bits of the time and 96 random ones. */
+  id: string;
+  kind: JobKind;
+  state: JobState;
+  /** What was given at acceptance to be shown; JSON. */
+  summary: unknown;
+  /** Runs begun so far. */
+  attempts: number;
+  createdAt: number;
+  /** Of the latest run. */
+  startedAt: number | null;
+  finishedAt: number | null;
+  /** When a finished job is forgotten: images after 7 days, extractions after 24 hours. */
+  expiresAt: number | null;
+  /** What the run returned, once completed; JSON. */
+  result: unknown;
+  /** Once failed or cancelled. */
+  error: JobFailure | null;
+}
+
+/** What a run is given. */
+export interface JobRun extends JobRecord {
+  /** What was given at acceptance for the run alone; JSON. */
+  input: unknown;
+}
+
+/** Why a job failed: a GatewayError as far as it is for clients. */
+export interface JobFailure {
+  code: ErrorCode;
+  message: string;
+  param?: string;
+  reason?: string;
+  retryable: boolean;
+  retryAfterSeconds?: number;
+  platform?: string;
+  attempts?: readonly Attempt[];
+}
+
+export interface NewJob {
+  kind: JobKind;
+  /** Who may look at it. A job that several accounts asked for belongs to all of them. */
+  accountId: string;
+  /**
+   * Keys take turns: of the queued jobs of a kind, the oldest of each key, then the second oldest of each. Default: all jobs
+   * without one take the turns of one key.
+   */
+  keyId?: string;
+  /** Names the request in the lines of the log about the job. Default: they name none. */
+  requestId?: string;
+  /** While a job with this key is queued or running, whoever asks for the same joins it. Default: nobody does. */
+  dedupeKey?: string;
+  /** JSON that looking at the job shows; small, since each look reads it. Default: null. */
+  summary?: unknown;
+  /** Where an event tells of the job's end; see webhooks.ts. Not together with `dedupeKey`. Default: nowhere. */
+  webhookUrl?: string;
+  /** JSON for the run alone, kept until the job has ended. Large things belong in files that it names. */
+  input: unknown;
+  /** Jobs of this kind that may be queued or running at the same time. */
+  maxActive: number;
+}
+
+/** Requests of the same scope and key are one request. Only hashes of the texts are stored. */
+export interface Idempotency {
+  /** Whose key it is: the API key and the route. */
+  scope: string;
+  key: string;
+  /** Of everything in the request that matters. */
+  fingerprint: string;
+  /** Milliseconds that the key is remembered. Default 24 hours. */
+  keptMs?: number;
+  /**
+   * False only remembers: the job is a new one whatever was remembered, and the one that later requests get again. Default
+   * true.
+   */
+  replay?: boolean;
+}
+
+/** Jobs of this kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
+export interface DailyQuota {
+  limit: number;
+}
+
+export interface Acceptance {
+  /** Taken in the same transaction as the job is written. Default: none. */
+  slot?: SlotRequest;
+  /** Default: each request is a new one. */
+  idempotency?: Idempotency;
+  /** Default: none. */
+  quota?: DailyQuota;
+  job: NewJob;
+}
+
+export interface Accepted {
+  /** Present where a slot was asked for, other than by a replay. Where it was not accepted, nothing was taken and there is no job. */
+  slot?: SlotAnswer;
+  job?: JobRecord;
+  /** Whether an earlier request with this idempotency key made the job; then nothing was taken. */
+  replayed: boolean;
+  /** Jobs of this kind that are queued or running, this one included. */
+  active: number;
+}
+
+/** What a completed job costs; written once, with its completion. */
+export interface Charge {
+  model: string;
+  units: number;
+  /** As the upstream counted it. */
+  usage?: Usage;
+}
+
+export interface WorkOptions {
+  kind: JobKind;
+  /** Jobs that run at the same time in this process. */
+  concurrency: number;
+  /** Jobs of one key that run at the same time, over all processes. Default: as many as there are workers. */
+  maxPerKey?: number;
+  /** Runs that may be cut off before the job fails as `interrupted`; with 1, the first. Default 5. */
+  maxAttempts?: number;
+  /** Milliseconds that a run may take before the job fails as `job_timeout`. Default: any. */
+  timeoutMs?: number;
+  /** Milliseconds that runs may still take when the workers stop, before they are aborted and given back. Default 0. */
+  graceMs?: number;
+  /** Milliseconds that a job may wait for its first run before it fails as `queue_expired`. Default: any. */
+  maxQueuedMs?: number;
+  /**
+   * Does the work and returns the result, as JSON. A GatewayError it throws becomes the job's failure; anything else,
+   * `internal_error`. The signal aborts when the job is cancelled or takes too long, when the lease is lost or the workers
+   * stop.
+   */
+  run(job: JobRun, signal: AbortSignal): Promise<unknown>;
+  /** What the completed job costs, by its result. Default: nothing is written down. */
+  charge?(job: JobRun, result: unknown): Charge;
+  /** Told of a result that came when the job had ended or was another worker's; never throws. Default: nobody is. */
+  refused?(job: JobRun, result: unknown): void;
+  /** Told of a job that failed with no run to see it: it waited too long, or its process is gone. Never throws. Default: nobody is. */
+  endedUnrun?(job: JobRecord): void;
+}
+
+/** Workers of one kind in this process. */
+export interface JobWorkers {
+  /** Takes no more jobs; aborts what still runs after the time of grace and gives it back to the queue. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export interface JobCounts {
+  queued: number;
+  running: number;
+  /** Milliseconds that the oldest queued job has waited; 0 where none is queued. */
+  oldestQueuedMs: number;
+}
+
+export interface WaitOptions {
+  /** Milliseconds to wait at most. */
+  timeoutMs: number;
+  /** Ends the waiting with its reason; the job goes on. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Durable background jobs, in SQL: a job that was accepted survives kill -9, runs on one worker at a time, and ends once. All
+ * throw GatewayError `upstream_unavailable` where the database does not answer.
+ */
+export interface Jobs {
+  /**
+   * One transaction: the job of an earlier request with the same idempotency key, at no cost; else the slot, the quota, the
+   * bound of the queue, and the job itself, or the running job of the same `dedupeKey`. A refusal takes and stores nothing.
+   * @throws GatewayError `idempotency_key_reused` where the earlier request was another one, `daily_image_limit_reached`,
+   * `queue_full` where `maxActive` jobs are queued or running.
+   */
+  accept(acceptance: Acceptance): Promise<Accepted>;
+  /** As `accept`, taking and storing nothing: there is a job only where an earlier request made it. */
+  peek(acceptance: Acceptance): Promise<Accepted>;
+  /** Undefined where there is no such job, or none of this account. */
+  find(id: string, accountId: string): Promise<JobRecord | undefined>;
+  /**
+   * Ends a job that is queued or running, and gives its quota back; never its slot. Where other accounts asked for it as well, it
+   * goes on for them: the account is answered a cancelled job, and has none from then on. A job that was cancelled before is
+   * answered the same again. Undefined as in `find`.
+   * @throws GatewayError `job_already_terminal` where it has completed or failed.
+   */
+  cancel(id: string, accountId: string): Promise<JobRecord | undefined>;
+  /** As `find`, once the job has ended or the time is over. */
+  waitFor(id: string, accountId: string, options: WaitOptions): Promise<JobRecord | undefined>;
+  /** Those that the account itself asked for first, newest first; at most `limit`. Results are left out: null. */
+  latest(accountId: string, limit: number): Promise<readonly JobRecord[]>;
+  /** Where a queued job stands, 1 being next; 1,000 where it is that far back or farther. Undefined where it is not queued. */
+  queuePosition(id: string): Promise<number | undefined>;
+  /** What an account has taken of today's quota (UTC): what was given back is not counted. */
+  usedToday(kind: JobKind, accountId: string): Promise<number>;
+  /** Jobs of a kind that are queued or running. */
+  active(kind: JobKind): Promise<number>;
+  /** The same of all kinds, told apart. */
+  counts(): Promise<Readonly<Record<JobKind, JobCounts>>>;
+  /** Starts workers in this process. */
+  work(options: WorkOptions): JobWorkers;
+}

@@ -1,0 +1,226 @@
+import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
+import type { UpstreamState } from '../contracts/meter.js';
+import type { Clock } from '../contracts/services.js';
+import { inSpan } from '../observability/work-scope.js';
+import { boundedWait, GatewayError, withBoundedWait } from '../runtime/errors.js';
+import { createRetryBudget } from './retry-budget.js';
+import { createWeightedTurns } from './weighted-turns.js';
+
+/** What follows from a try that failed. */
+export interface TryConsequence {
+  /** Where the same work may be tried again. `nowhere` where it may have been done, or nobody would do it. */
+  again: 'anywhere' | 'here' | 'elsewhere' | 'nowhere';
+  /** Whether it says something against the upstream: enough of these in a row, and it rests. */
+  counts: boolean;
+}
+
+/** Thrown by the work of a {@link FailOver}; whatever else it throws ends the call as it is, and counts for nothing. */
+export class TryFailure extends Error {
+  override readonly name = 'TryFailure';
+
+  /** @param error what the caller is told where this was the last try; its `retryAfterSeconds` is waited for. */
+  constructor(
+    readonly error: GatewayError,
+    readonly consequence: TryConsequence,
+  ) {
+    super(error.message, { cause: error });
+  }
+}
+
+export interface FailOverOptions<Upstream> {
+  /** Best first. */
+  upstreams: readonly Upstream[];
+  clock: Clock;
+  /** Milliseconds of an upstream's first rest; each further one in a row is twice as long, up to six times this. Default 10,000. */
+  restMs?: number;
+  /**
+   * Share of the work that an upstream gets among those that are ready, e.g. 3 against 1; 0 for one that only steps in.
+   * Default: the best that is ready gets all.
+   */
+  weightOf?(upstream: Upstream): number;
+  /**
+   * Further tries for each call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: no bound
+   * but that of each call.
+   */
+  retryShare?: number;
+}
+
+export interface FailOverCall<Upstream, Result> {
+  /** Milliseconds for all tries and the waiting between them; nothing is waited for that would end later. */
+  budgetMs: number;
+  /** Longest wait before one of the tries, in milliseconds. Default: as long as there is time. */
+  longestWaitMs?: number;
+  signal: AbortSignal;
+  /** Whether the upstream can do this work at all. Default: each can. */
+  suits?(upstream: Upstream): boolean;
+  /** One try, within the milliseconds that are left. */
+  work(upstream: Upstream, remainingMs: number): Promise<Result>;
+}
+
+/** Several upstreams that do the same work; keeps, for as long as it lives, which of them rest. */
+export interface FailOver<Upstream> {
+  /**
+   * Tries upstreams in their order, or by weight, until one does the work: three tries, or as many as there are upstreams.
+   * Before an upstream is tried again, a random part of a growing delay passes, or what it asked for.
+   * @throws GatewayError of the last try; `upstream_unavailable` where all upstreams rest; what else the work threw; the
+   * signal's reason.
+   */
+  run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result>;
+  /** In their order, named `upstreams.0` and so on. */
+  states(): UpstreamState[];
+}
+
+const MIN_TRIES = 3;
+const FAILURES_BEFORE_REST = 10;
+const REST_MS = 10_000;
+const LONGEST_REST = 6;
+const LONGEST_LIMIT_MS = boundedWait(Number.POSITIVE_INFINITY) * 1000;
+const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
+
+interface Circuit<Upstream> {
+  upstream: Upstream;
+  breaker: CircuitBreakerPolicy;
+  /** What the breaker goes by. */
+  inARow: ConsecutiveBreaker;
+  /** Monotonic milliseconds; set where the upstream asked everybody to wait. */
+  limitedUntil: number;
+  tries: number;
+  failures: number;
+}
+
+/** Loads cockatiel; the only place that does. */
+export async function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Promise<FailOver<Upstream>> {
+  const { clock, restMs = REST_MS, weightOf, retryShare } = options;
+  const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
+  const turns = weightOf && createWeightedTurns<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
+  const cockatiel = await import('cockatiel');
+  const counted = cockatiel.handleWhen((error) => error instanceof TryFailure && error.consequence.counts);
+  const backOff = new cockatiel.ExponentialBackoff({ ...BACK_OFF, generator: cockatiel.fullJitterGenerator });
+  const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
+    const halfOpenAfter = new cockatiel.DelegateBackoff(({ attempt }: { attempt: number }) =>
+      Math.min(restMs * 2 ** (attempt - 1), restMs * LONGEST_REST),
+    );
+    const inARow = new cockatiel.ConsecutiveBreaker(FAILURES_BEFORE_REST);
+    const breaker = cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker: inARow });
+    return { upstream, breaker, inARow, limitedUntil: 0, tries: 0, failures: 0 };
+  });
+  const isWell = ({ breaker }: Circuit<Upstream>) => breaker.state === cockatiel.CircuitState.Closed;
+
+  /** A breaker that was passed by is told of a failure. */
+  async function tell(circuit: Circuit<Upstream>, failure: unknown): Promise<void> {
+    if (isWell(circuit)) await circuit.breaker.execute(() => Promise.reject(failure)).catch(() => undefined);
+  }
+
+  async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
+    const { budgetMs, longestWaitMs = budgetMs, signal, suits, work } = call;
+    const end = clock.monotonic() + budgetMs;
+    retries?.earn();
+    let candidates: readonly Circuit<Upstream>[] = suits
+      ? circuits.filter(({ upstream }) => suits(upstream))
+      : circuits;
+    const most = Math.max(MIN_TRIES, candidates.length);
+    let notBefore: Map<Circuit<Upstream>, number> | undefined;
+    let delays: ReturnType<typeof backOff.next> | undefined;
+    let last: GatewayError | undefined;
+
+    for (let tries = 0; tries < most; ) {
+      signal.throwIfAborted();
+      const now = clock.monotonic();
+      const { soonest, ready } = soonestOf(candidates, now, notBefore);
+      const chosen = turns ? turns.next(ready) : ready[0];
+      if (!chosen) break;
+      const waitMs = soonest - now;
+      if (now + waitMs >= end || waitMs > longestWaitMs) {
+        last ??= limited(waitMs);
+        break;
+      }
+      if (tries > 0 && retries?.spend() === false) break;
+      if (waitMs > 0) await clock.sleep(waitMs, signal);
+      // While one call tries whether it works again, the others need not wait for what comes of it.
+      if (chosen.breaker.state === cockatiel.CircuitState.HalfOpen) {
+        candidates = candidates.filter((circuit) => circuit !== chosen);
+        continue;
+      }
+      const passesBy = isWell(chosen);
+      try {
+        const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
+        const ask = () => {
+          chosen.tries += 1;
+          return inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
+        };
+        // Going through a breaker takes longer than all else here, and one that is closed lets everything through.
+        if (!passesBy) return await chosen.breaker.execute(ask);
+        const result = await ask();
+        chosen.inARow.success();
+        return result;
+      } catch (error) {
+        if (passesBy) await tell(chosen, error);
+        if (cockatiel.isBrokenCircuitError(error)) {
+          candidates = candidates.filter((circuit) => circuit !== chosen);
+          continue;
+        }
+        if (!(error instanceof TryFailure)) throw error;
+        last = error.error;
+        const { again, counts } = error.consequence;
+        // What is left to nobody else and held against nobody is the caller's fault.
+        if (again !== 'nowhere' || counts) chosen.failures += 1;
+        if (again === 'nowhere') break;
+        tries++;
+        if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
+        if (again === 'here') candidates = [chosen];
+        const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
+        delays ??= backOff.next();
+        notBefore ??= new Map();
+        // At least a millisecond, so that an upstream that has not failed this call goes first.
+        notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delays.duration));
+        // Other calls look again before long: an hour asked for by mistake shall not be an hour without images.
+        chosen.limitedUntil = Math.max(chosen.limitedUntil, clock.monotonic() + Math.min(askedMs, LONGEST_LIMIT_MS));
+        delays = delays.next(undefined);
+      }
+    }
+    throw last ? withBoundedWait(last) : resting(restMs);
+  }
+
+  function states(): UpstreamState[] {
+    const now = clock.monotonic();
+    return circuits.map(({ breaker, limitedUntil, tries, failures }, index) => ({
+      name: `upstreams.${index}`,
+      resting: breaker.state === cockatiel.CircuitState.Open || limitedUntil > now,
+      tries,
+      failures,
+    }));
+  }
+
+  return { run, states };
+}
+
+/** Those of the candidates that may be tried first, and when: monotonic milliseconds, `now` at the earliest. */
+function soonestOf<Upstream>(
+  candidates: readonly Circuit<Upstream>[],
+  now: number,
+  notBefore: ReadonlyMap<Circuit<Upstream>, number> | undefined,
+): { soonest: number; ready: readonly Circuit<Upstream>[] } {
+  let soonest = Number.POSITIVE_INFINITY;
+  let ready: Circuit<Upstream>[] = [];
+  for (const circuit of candidates) {
+    const at = Math.max(now, circuit.limitedUntil, notBefore?.get(circuit) ?? 0);
+    if (at === soonest) ready.push(circuit);
+    else if (at < soonest) {
+      soonest = at;
+      ready = [circuit];
+    }
+  }
+  return { soonest, ready };
+}
+
+function limited(waitMs: number): GatewayError {
+  return new GatewayError('upstream_rate_limited', 'The upstream takes no further request for now.', {
+    retryAfterSeconds: boundedWait(waitMs / 1000),
+  });
+}
+
+function resting(restMs: number): GatewayError {
+  return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
+    retryAfterSeconds: boundedWait(restMs / 1000),
+  });
+}

@@ -1,0 +1,119 @@
+import type { Clock, Logger } from '../contracts/services.js';
+import { currentScope } from '../observability/work-scope.js';
+import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { type TryConsequence, TryFailure } from './fail-over.js';
+import { neverSent } from './http-failure.js';
+import { retryAfterSeconds, type UpstreamRefusal } from './upstream-refusal.js';
+
+/**
+ * What may follow where nobody knows whether the work was done. It may have been, and be paid for: then only an upstream that
+ * knows a request again is asked again, or anybody where the format's clients would do so themselves.
+ */
+export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'here' | 'nowhere'>;
+
+/** A proxy before the upstream gave up waiting: the work may well be done. */
+const ANSWER_LOST = new Set([504, 524]);
+
+/** The remedy, wherever the address guard refuses a server of the operator's. */
+export const TRUST = 'An operator who wants it reached names its origin in TRUSTED_ORIGINS.';
+
+const CALLER_FAULTS = new Set([400, 413, 415, 422]);
+
+/** Whether the status alone says that the request is the caller's to change. */
+export function blamesCaller({ status }: Pick<UpstreamRefusal, 'status'>): boolean {
+  return CALLER_FAULTS.has(status);
+}
+
+/** What a refusal means by its status alone. Whatever is the caller's fault has to be told apart before. */
+export function statusFailure(refusal: UpstreamRefusal, now: number, lost: AfterLostAnswer): TryFailure {
+  const { status } = refusal;
+  if (status === 401 || status === 402 || status === 403) return accountFailure();
+  if (status === 404 || status === 405 || (status >= 300 && status < 400)) return modelFailure();
+  if (ANSWER_LOST.has(status)) {
+    return lostAnswer(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'), lost);
+  }
+  const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
+  if (status === 429) {
+    const error = new GatewayError('upstream_rate_limited', 'The upstream limits us.', details);
+    return new TryFailure(error, { again: 'anywhere', counts: false });
+  }
+  const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
+  // A conflict is between requests, and callers can make any number of them.
+  return new TryFailure(error, { again: 'anywhere', counts: status !== 409 });
+}
+
+/** What a request means that has no answer, or one that broke off. */
+function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
+  if (signal.aborted || !isGatewayError(error)) return error;
+  if (error.code === 'upstream_refused') {
+    const message = `The address of the upstream is refused. ${error.message} ${TRUST}`;
+    const refused = new GatewayError('upstream_unavailable', message, { retryable: false, cause: error });
+    return new TryFailure(refused, { again: 'elsewhere', counts: true });
+  }
+  return neverSent(error) ? new TryFailure(error, { again: 'anywhere', counts: true }) : lostAnswer(error, lost);
+}
+
+/** The upstream does not take our key, or our account is used up. */
+export function accountFailure(): TryFailure {
+  const error = new GatewayError('upstream_auth_error', 'The upstream does not serve this gateway.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+/** The upstream does not have the model, or is not there where it was said to be. */
+export function modelFailure(): TryFailure {
+  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+/** The request is the caller's to change: nobody else is asked, and nothing is held against the upstream. */
+export function callerFailure(error: GatewayError): TryFailure {
+  return new TryFailure(error, { again: 'nowhere', counts: false });
+}
+
+/** A whole answer that is of no use; asking again would pay again. */
+export function uselessAnswer(message: string): TryFailure {
+  return new TryFailure(new GatewayError('upstream_changed', message), { again: 'nowhere', counts: true });
+}
+
+function lostAnswer(error: GatewayError, again: AfterLostAnswer): TryFailure {
+  return new TryFailure(error, { again, counts: true });
+}
+
+export interface LoggedTry {
+  logger: Logger;
+  clock: Clock;
+  model: string;
+  /** Which of the upstreams, e.g. `upstreams.0`: their addresses are nobody's business. */
+  member: string;
+  signal: AbortSignal;
+  lost: AfterLostAnswer;
+}
+
+/**
+ * One try of an upstream, with a line in the log where it fails.
+ * @throws TryFailure, also for what `ask` threw as a GatewayError; whatever else `ask` threw.
+ */
+export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>): Promise<Result> {
+  const { logger, clock, model, member, signal, lost } = tried;
+  const begun = clock.monotonic();
+  currentScope()?.span?.set({ 'gen_ai.request.model': model, 'mediagate.member': member });
+  return ask().catch((thrown: unknown) => {
+    const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
+    if (failure instanceof TryFailure) {
+      const { error, consequence } = failure;
+      const { again, counts } = consequence;
+      const isCallers = !counts && (again === 'nowhere' || !error.retryable);
+      // Nobody but the operator can mend what is left to others, so these are alerts. A caller's fault is none of the
+      // operator's business, and the words about it may be the caller's own.
+      const level = isCallers ? 'info' : again === 'elsewhere' ? 'error' : 'warn';
+      logger[level](isCallers ? 'an upstream refused a request' : `a try at an upstream failed: ${error.message}`, {
+        code: error.code,
+        model,
+        member,
+        ms: Math.round(clock.monotonic() - begun),
+        ...(error.cause !== undefined && { error: error.cause }),
+      });
+    }
+    throw failure;
+  });
+}

@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { LogFields, Logger } from '../contracts/services.js';
+import { silentLogger } from '../runtime/absent.js';
+import { withDeadline } from '../runtime/deadline.js';
+import { describeError } from './log-error.js';
+import { createRedaction } from './log-redaction.js';
+import { currentScope, type WorkScope } from './work-scope.js';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export interface LoggerOptions {
+  /** The least that is written. */
+  level: LogLevel;
+  /** Struck out wherever they stand, also percent-encoded. Default: none but what looks like a secret. */
+  secrets?: readonly string[];
+  /** File descriptor or file. Default 2, standard error. */
+  destination?: number | string;
+}
+
+export interface RootLogger extends Logger {
+  /** A logger whose every line carries these fields too; a line's own fields go before them. */
+  child(fields: LogFields): Logger;
+  /** Writes what is still to be written. Idempotent; lines logged later are dropped. */
+  close(): Promise<void>;
+}
+
+type Level = keyof Logger;
+
+/** The only fields that are written, in the order of a line; what else a caller passes is dropped. */
+const FIELDS = {
+  requestId: 'string',
+  jobId: 'string',
+  entry: 'string',
+  platform: 'string',
+  rung: 'string',
+  route: 'string',
+  method: 'string',
+  keyId: 'string',
+  model: 'string',
+  id: 'string',
+  code: 'string',
+  status: 'number',
+  ms: 'number',
+  bytes: 'number',
+  attempt: 'number',
+  count: 'number',
+  member: 'string',
+  traceId: 'string',
+  spanId: 'string',
+} as const satisfies Record<keyof Omit<LogFields, 'error'>, 'string' | 'number'>;
+
+const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'number'][];
+
+const RANKS: Readonly<Record<Level, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+const MAX_TEXT = 300;
+/** Characters; each batch wakes a thread, which takes longer than writing it. */
+const BATCH_LENGTH = 48 * 1024;
+/** Bytes that are handed to the system at once: a batch, also where its characters take several. */
+const MOST_WRITTEN = 64 * 1024;
+const BATCH_MS = 500;
+const CLOSE_MS = 2000;
+
+/**
+ * Lines of JSON, written in batches so that no request waits for a disk. A destination that fails loses lines, never the
+ * process.
+ * @throws Error where a file given as destination cannot be opened.
+ */
+export function createLogger({ level, secrets = [], destination = 2 }: LoggerOptions): RootLogger {
+  if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
+  const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
+  const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
+  const sink = pino.destination({ dest: descriptor, sync: false, maxWrite: MOST_WRITTEN });
+  let readerGone = false;
+  // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
+  sink.on('error', (error: NodeJS.ErrnoException) => {
+    readerGone ||= error.code === 'EPIPE';
+  });
+  const least = RANKS[level];
+  const redact = createRedaction(secrets);
+  let closing: Promise<void> | undefined;
+
+  /** By hand: a general serialiser takes several times as long, which shows in what each request costs. */
+  function compose(at: Level, message: string, fields: LogFields): string {
+    let line = `{"level":"${at}","time":"${isoTime()}"`;
+    for (const [name, type] of FIELD_LIST) {
+      const value = fields[name];
+      if (typeof value !== type) continue;
+      line += `,"${name}":${typeof value === 'string' ? quote(redact(value).slice(0, MAX_TEXT)) : JSON.stringify(value)}`;
+    }
+    if (fields.error !== undefined) line += `,"error":${JSON.stringify(describeError(fields.error, redact))}`;
+    return `${line},"message":${quote(redact(message))}}\n`;
+  }
+
+  function loggerWith(bound: LogFields | undefined): Logger {
+    const write = (at: Level) => {
+      if (RANKS[at] < least) return () => {};
+      return (message: string, fields?: LogFields) => {
+        if (closing) return;
+        const scope = currentScope();
+        const known = scope || bound ? { ...(scope && fieldsOf(scope)), ...bound, ...fields } : fields;
+        add(compose(at, message, known ?? {}));
+      };
+    };
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  }
+
+  // Gathered here: the sink would measure all that waits anew for each line.
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = waiting;
+    waiting = '';
+    if (lines !== '') sink.write(lines);
+  }
+
+  function add(line: string): void {
+    waiting += line;
+    if (waiting.length >= BATCH_LENGTH) flush();
+    else timer ??= setTimeout(flush, BATCH_MS).unref();
+  }
+
+  async function end(): Promise<void> {
+    flush();
+    // pino has then taken the sink apart, and nothing would ever be heard of it again.
+    if (readerGone) return;
+    try {
+      await withDeadline({ timeoutMs: CLOSE_MS, message: 'The log could not be written in time.' }, () => {
+        const closed = once(sink, 'close');
+        sink.end();
+        return closed;
+      });
+    } catch {
+      // What cannot be written now never will be, and a gateway that closes has nobody left to tell. Left as it is, the
+      // sink would try again when the process exits, and on a full disk without end.
+      sink.destroy();
+    }
+  }
+
+  return {
+    ...loggerWith(undefined),
+    child: loggerWith,
+    close() {
+      closing ??= end();
+      return closing;
+    },
+  };
+}
+
+function fieldsOf({ requestId, jobId, span }: WorkScope): LogFields {
+  return {
+    ...(requestId !== undefined && { requestId }),
+    ...(jobId !== undefined && { jobId }),
+    ...(span && { traceId: span.traceId, spanId: span.spanId }),
+  };
+}
+
+/** What was redacted has no control characters; for most texts that leaves nothing to be escaped. */
+function quote(text: string): string {
+  return /["\\\ud800-\udfff]/.test(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+let second = Number.NaN;
+let secondText = '';
+
+/** The time of day, ISO 8601 with milliseconds; making the text anew for each line would be the dearest part of it. */
+function isoTime(): string {
+  const now = Date.now();
+  const current = Math.floor(now / 1000);
+  if (current !== second) {
+    second = current;
+    secondText = new Date(current * 1000).toISOString().slice(0, 20);
+  }
+  return `${secondText}${String(now % 1000).padStart(3, '0')}Z`;
+}

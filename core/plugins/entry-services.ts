@@ -1,0 +1,242 @@
+import type { Meter } from '../contracts/meter.js';
+import type { Need, PluginContext } from '../contracts/plugin.js';
+import type {
+  Browser,
+  BrowserCall,
+  Cache,
+  Clock,
+  HttpClient,
+  HttpRequest,
+  HttpResponse,
+  HttpStream,
+  LogFields,
+  Logger,
+  SamplesCall,
+  SoundFilters,
+  Storage,
+} from '../contracts/services.js';
+import { measureHttp } from '../observability/http-figures.js';
+import { sendInSpan } from '../observability/http-span.js';
+import { inSpan } from '../observability/work-scope.js';
+import { GatewayError } from '../runtime/errors.js';
+import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';
+
+/** Limits that an entry's HTTP client and browser carry into every request and visit. */
+export interface FaceOptions {
+  timeoutMs: number;
+  trustedOrigins: readonly string[];
+  /** Aborts when the entry is disposed. */
+  signal: AbortSignal;
+}
+
+/** Of an HTTP client also those that only requests to a server of the operator's may reach. */
+export interface HttpFaceOptions extends FaceOptions {
+  configuredOrigins?: readonly string[];
+}
+
+/** The shared transport; each entry gets a client of its own from it. */
+export interface HttpFaces {
+  face(options: HttpFaceOptions): HttpClient;
+}
+
+/** The shared browser, likewise. */
+export interface BrowserFaces {
+  readonly available: boolean;
+  face(options: FaceOptions): Browser;
+}
+
+/** What is particular to one entry. */
+export interface EntryIdentity {
+  id: string;
+  options: Readonly<Record<string, unknown>>;
+  /** What it needs and what it wants. */
+  uses: readonly Need[];
+  timeoutMs: number;
+  trustedOrigins: readonly string[];
+  /** Origins of its own servers, by the URLs in its options. */
+  configuredOrigins: readonly string[];
+  /** Told of its requests. Default: nobody is. */
+  meter?: Meter;
+  /** Aborts when the entry is disposed. */
+  lifetime: AbortSignal;
+}
+
+export const HTTP = createToken<HttpFaces>('http');
+export const BROWSER = createToken<BrowserFaces>('browser');
+export const SOUND_FILTERS = createToken<SoundFilters>('sound filters');
+export const CACHE = createToken<Cache>('cache');
+export const STORAGE = createToken<Storage>('storage');
+export const LOGGER = createToken<Logger>('logger');
+export const CLOCK = createToken<Clock>('clock');
+const ENTRY = createToken<EntryIdentity>('entry');
+const ENTRY_HTTP = createToken<HttpClient>('entry http');
+const ENTRY_BROWSER = createToken<Browser>('entry browser');
+const ENTRY_FFMPEG = createToken<SoundFilters>('entry ffmpeg');
+const ENTRY_CACHE = createToken<Cache>('entry cache');
+const ENTRY_LOGGER = createToken<Logger>('entry logger');
+const CONTEXT = createToken<PluginContext>('plugin context');
+
+/** A request made after the entry is gone fails, whatever the plugin still holds. */
+@injectable()
+class EntryHttp implements HttpClient {
+  readonly #client: HttpClient;
+  readonly #entry: EntryIdentity;
+
+  constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
+    const { id, meter, configuredOrigins } = entry;
+    const client = faces.face({ ...limitsOf(entry), configuredOrigins });
+    this.#client = meter ? measureHttp(client, id, meter) : client;
+    this.#entry = entry;
+  }
+
+  request(request: HttpRequest): Promise<HttpResponse> {
+    return sendInSpan(request, this.#entry, (sent) => this.#client.request(sent));
+  }
+
+  stream(request: HttpRequest): Promise<HttpStream> {
+    return sendInSpan(request, this.#entry, (sent) => this.#client.stream(sent));
+  }
+}
+
+@injectable()
+class EntryBrowser implements Browser {
+  readonly #browser: Browser;
+  readonly #entry: EntryIdentity;
+
+  constructor(@inject(BROWSER) faces: BrowserFaces, @inject(ENTRY) entry: EntryIdentity) {
+    this.#browser = faces.face(limitsOf(entry));
+    this.#entry = entry;
+  }
+
+  get available(): boolean {
+    return this.#entry.uses.includes('browser') && this.#browser.available;
+  }
+
+  async run<Result>(call: BrowserCall<Result>): Promise<Result> {
+    if (!this.#entry.uses.includes('browser')) {
+      const message = `${this.#entry.id} used the browser without naming it in "needs" or "wants".`;
+      throw new GatewayError('plugin_unavailable', message);
+    }
+    return inSpan({ name: 'browser', attributes: { 'mediagate.entry': this.#entry.id } }, () =>
+      this.#browser.run(call),
+    );
+  }
+}
+
+@injectable()
+class EntryFfmpeg implements SoundFilters {
+  readonly #filters: SoundFilters;
+  readonly #entry: EntryIdentity;
+
+  constructor(@inject(SOUND_FILTERS) filters: SoundFilters, @inject(ENTRY) entry: EntryIdentity) {
+    this.#filters = filters;
+    this.#entry = entry;
+  }
+
+  get available(): boolean {
+    return this.#entry.uses.includes('ffmpeg') && this.#filters.available;
+  }
+
+  async *samples(call: SamplesCall): AsyncGenerator<Uint8Array> {
+    const { id, uses, lifetime } = this.#entry;
+    if (!uses.includes('ffmpeg')) {
+      throw new GatewayError('plugin_unavailable', `${id} used ffmpeg without naming it in "needs" or "wants".`);
+    }
+    yield* this.#filters.samples({ ...call, signal: AbortSignal.any([call.signal, lifetime]) });
+  }
+}
+
+@injectable()
+class EntryCache implements Cache {
+  readonly #cache: Cache;
+  readonly #prefix: string;
+
+  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: EntryIdentity) {
+    this.#cache = cache;
+    this.#prefix = `plugin:${entry.id}:`;
+  }
+
+  get<Value>(key: string): Promise<Value | undefined> {
+    return this.#cache.get<Value>(this.#prefix + key);
+  }
+
+  set<Value>(key: string, value: Value, ttlMs: number): Promise<void> {
+    return this.#cache.set(this.#prefix + key, value, ttlMs);
+  }
+
+  delete(key: string): Promise<void> {
+    return this.#cache.delete(this.#prefix + key);
+  }
+}
+
+@injectable()
+class EntryLogger implements Logger {
+  readonly #logger: Logger;
+  readonly #entry: string;
+
+  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: EntryIdentity) {
+    this.#logger = logger;
+    this.#entry = entry.id;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#logger.debug(message, { ...fields, entry: this.#entry });
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#logger.info(message, { ...fields, entry: this.#entry });
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#logger.warn(message, { ...fields, entry: this.#entry });
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#logger.error(message, { ...fields, entry: this.#entry });
+  }
+}
+
+@injectable()
+class EntryContext implements PluginContext {
+  readonly id: string;
+  readonly options: Readonly<Record<string, never>>;
+
+  constructor(
+    @inject(ENTRY) entry: EntryIdentity,
+    @inject(ENTRY_HTTP) readonly http: HttpClient,
+    @inject(ENTRY_BROWSER) readonly browser: Browser,
+    @inject(ENTRY_FFMPEG) readonly ffmpeg: SoundFilters,
+    @inject(ENTRY_CACHE) readonly cache: Cache,
+    @inject(STORAGE) readonly storage: Storage,
+    @inject(ENTRY_LOGGER) readonly logger: Logger,
+    @inject(CLOCK) readonly clock: Clock,
+  ) {
+    this.id = entry.id;
+    // The plugin host has checked them against the plugin's own schema, which is what their type says there.
+    this.options = entry.options as Readonly<Record<string, never>>;
+  }
+}
+
+function limitsOf({ timeoutMs, trustedOrigins, lifetime }: EntryIdentity): FaceOptions {
+  return { timeoutMs, trustedOrigins, signal: lifetime };
+}
+
+/** Names what every entry gets an own instance of. Before the first entry. */
+export function registerEntryServices(root: RootScope): void {
+  root.provideScoped(ENTRY_HTTP, EntryHttp);
+  root.provideScoped(ENTRY_BROWSER, EntryBrowser);
+  root.provideScoped(ENTRY_FFMPEG, EntryFfmpeg);
+  root.provideScoped(ENTRY_CACHE, EntryCache);
+  root.provideScoped(ENTRY_LOGGER, EntryLogger);
+  root.provideScoped(CONTEXT, EntryContext);
+}
+
+/** An entry's scope and the context its plugin is set up with. */
+export function createEntryContext(
+  root: RootScope,
+  identity: EntryIdentity,
+): { scope: EntryScope; context: PluginContext } {
+  const scope = root.createEntry();
+  scope.provide(ENTRY, identity);
+  return { scope, context: scope.get(CONTEXT) };
+}

@@ -1,0 +1,213 @@
+import type { ContributionKind } from '../contracts/plugin.js';
+import {
+  type Attempt,
+  DEFINITIVE_CODES,
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorDetails,
+  isGatewayError,
+  TRANSIENT_CODES,
+} from '../runtime/errors.js';
+
+/** How the services that plugins are given fail: HTTP, the browser, ffmpeg, a fail-over. */
+const SERVICE_CODES = [
+  'upstream_rate_limited',
+  'upstream_refused',
+  'upstream_changed',
+  'upstream_error',
+  'upstream_timeout',
+  'upstream_auth_error',
+  'upstream_unavailable',
+  'plugin_unavailable',
+  'queue_full',
+] as const satisfies readonly ErrorCode[];
+
+/** What a model may say of the request that it was sent. */
+const MODEL_REQUEST_CODES = [
+  'invalid_value',
+  'missing_required_parameter',
+  'unsupported_parameter',
+  'unsupported_value',
+  'moderation_blocked',
+] as const satisfies readonly ErrorCode[];
+
+/**
+ * Codes that a contribution of each kind may throw. All others are the gateway's own: a plugin that throws one would answer
+ * for it, with a 401 for a valid key or a 429 for a budget that is not used up. They count as "the plugin failed".
+ */
+export const CONTRIBUTION_CODES: Readonly<Record<ContributionKind, ReadonlySet<ErrorCode>>> = {
+  extractor: new Set<ErrorCode>([
+    ...DEFINITIVE_CODES,
+    ...TRANSIENT_CODES,
+    ...SERVICE_CODES,
+    'unsupported_link',
+    'audio_unavailable',
+  ]),
+  image: new Set<ErrorCode>([
+    ...SERVICE_CODES,
+    ...MODEL_REQUEST_CODES,
+    'invalid_prompt',
+    'content_filter',
+    'too_many_images',
+    'invalid_image',
+    'image_too_large',
+    'image_file_too_large',
+    'unsupported_image_media_type',
+  ]),
+  audio: new Set<ErrorCode>([...SERVICE_CODES, ...MODEL_REQUEST_CODES, 'request_too_large', 'audio_unavailable']),
+  text: new Set<ErrorCode>([
+    ...SERVICE_CODES,
+    ...MODEL_REQUEST_CODES,
+    'invalid_json',
+    'invalid_prompt',
+    'content_filter',
+    'context_length_exceeded',
+    'previous_response_not_found',
+    'response_not_found',
+    'model_not_supported',
+    'too_many_images',
+    'invalid_image',
+    'invalid_image_url',
+    'invalid_base64_image',
+    'image_too_large',
+    'image_file_too_large',
+    'unsupported_image_media_type',
+    'failed_to_download_image',
+  ]),
+  identity: new Set<ErrorCode>(SERVICE_CODES),
+};
+
+const STRUCK_OUT = '[redacted]';
+/** Shorter ones are words and numbers of any message. */
+const SHORTEST_HIDDEN = 6;
+
+/** Strikes the values of an entry's options out of a text that a client gets to read. */
+export type HideOptions = (text: string) => string;
+
+/**
+ * Keys, addresses and upstream names are options; no client is to read them, whatever a plugin puts into a message. All texts
+ * of six characters or more count, since no schema says which of them are secret.
+ * @param known What clients are told anyway: names of models, the platform key, the entry's id.
+ */
+export function createHideOptions(options: unknown, known: Iterable<string>): HideOptions {
+  const told = new Set(known);
+  const values = new Set<string>();
+  collectTexts(options, values);
+  const hidden = [...values]
+    .filter((value) => value.length >= SHORTEST_HIDDEN && !told.has(value))
+    .flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), JSON.stringify(value).slice(1, -1)])
+    // The longer first: one value may be part of another.
+    .sort((left, right) => right.length - left.length);
+  return (text) => {
+    let clean = text;
+    for (const value of hidden) if (clean.includes(value)) clean = clean.replaceAll(value, STRUCK_OUT);
+    return clean;
+  };
+}
+
+function collectTexts(value: unknown, found: Set<string>): void {
+  if (typeof value === 'string') found.add(value.trim());
+  else if (typeof value === 'object' && value !== null) {
+    for (const member of Object.values(value)) collectTexts(member, found);
+  }
+}
+
+export interface PluginFailure {
+  /** What the client is told. */
+  error: GatewayError;
+  /** What the operator has to know of it: the plugin broke its contract. */
+  fault?: { message: string; code?: string; error: Error };
+}
+
+/**
+ * What a client is told where a plugin's code threw this: an error of the contribution's own codes without the values of
+ * options, or `upstream_changed`. Whatever was thrown is made anew where it is not plainly an error of ours, since a plugin
+ * may bring a copy of this package, or an object that only looks like one.
+ */
+export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide: HideOptions): PluginFailure {
+  if (!isGatewayError(thrown)) return notUnderstood('a plugin threw', asError(thrown, hide));
+  const { code } = thrown;
+  if (!CONTRIBUTION_CODES[kind].has(code)) {
+    const message = 'a plugin threw an error whose code its contract does not have';
+    return notUnderstood(message, asError(thrown, hide), textOf(code)?.slice(0, 100) ?? `a ${typeof code}`);
+  }
+  const message = hide(textOf(thrown.message) ?? '');
+  const details = cleanDetails(thrown, hide);
+  const isOurs = Object.getPrototypeOf(thrown) === GatewayError.prototype;
+  const isClean = message === thrown.message && isSame(details, thrown);
+  const cause = isOurs ? cleanCause(thrown.cause, hide) : asError(thrown, hide);
+  if (isOurs && isClean && cause === thrown.cause) return { error: thrown };
+  const error = new GatewayError(code, message, { ...details, cause });
+  if (isClean) return { error };
+  return { error, fault: { message: 'a plugin threw an error with values that no client may see', code, error } };
+}
+
+function notUnderstood(message: string, cause: Error, code?: string): PluginFailure {
+  const error = new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { cause });
+  return { error, fault: { message, error: cause, ...(code !== undefined && { code }) } };
+}
+
+type Details = Omit<GatewayErrorDetails, 'cause'>;
+
+function cleanDetails(thrown: GatewayError, hide: HideOptions): Details {
+  const clean = (text: unknown) => (typeof text === 'string' ? hide(text) : undefined);
+  const { param, reason, retryable, retryAfterSeconds, platform, attempts } = thrown;
+  const isWait = typeof retryAfterSeconds === 'number' && Number.isFinite(retryAfterSeconds);
+  return {
+    param: clean(param),
+    reason: clean(reason),
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
+    retryAfterSeconds: isWait ? retryAfterSeconds : undefined,
+    platform: clean(platform),
+    attempts: Array.isArray(attempts) ? attempts.flatMap((attempt) => cleanAttempt(attempt, hide) ?? []) : undefined,
+  };
+}
+
+function cleanAttempt(attempt: Partial<Attempt> | null, hide: HideOptions): Attempt | undefined {
+  const { rung, outcome, ms } = attempt ?? {};
+  if (typeof rung !== 'string' || typeof outcome !== 'string' || typeof ms !== 'number') return undefined;
+  return { rung: hide(rung), outcome: hide(outcome), ms };
+}
+
+function isSame({ attempts, ...details }: Details, thrown: GatewayError): boolean {
+  if (Object.entries(details).some(([name, value]) => thrown[name as keyof typeof details] !== value)) return false;
+  if (attempts === undefined || thrown.attempts === undefined) return attempts === thrown.attempts;
+  const isKept = ({ rung, outcome }: Attempt, index: number) =>
+    thrown.attempts?.[index]?.rung === rung && thrown.attempts[index]?.outcome === outcome;
+  return attempts.length === thrown.attempts.length && attempts.every(isKept);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+const MAX_CAUSES = 5;
+
+/** For the log, which describes errors only: the same error where there is nothing to hide in it. */
+function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
+  if (!(thrown instanceof Error)) return new Error(`it threw ${hide(describeThrown(thrown))}`);
+  const cause = depth < MAX_CAUSES ? cleanCause(thrown.cause, hide, depth + 1) : undefined;
+  const [name, message, stack] = [thrown.name, thrown.message, thrown.stack ?? ''].map((text) => hide(String(text)));
+  if (message === thrown.message && name === thrown.name && stack === thrown.stack && cause === thrown.cause)
+    return thrown;
+  const copy = new Error(message, cause === undefined ? undefined : { cause });
+  return Object.assign(copy, { name, stack });
+}
+
+function cleanCause(cause: unknown, hide: HideOptions, depth = 0): unknown {
+  if (cause instanceof Error) return asError(cause, hide, depth);
+  return typeof cause === 'string' ? hide(cause) : cause;
+}
+
+/** Members of a thrown object that say what it is; others may hold headers and bodies. */
+const TELLING = ['name', 'code', 'status', 'message'] as const;
+
+/** Something thrown that is no error, in words. */
+export function describeThrown(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return String(thrown).slice(0, 500);
+  const told = TELLING.flatMap((name) => {
+    const value = (thrown as Readonly<Record<string, unknown>>)[name];
+    return typeof value === 'string' || typeof value === 'number' ? [`${name} ${String(value).slice(0, 200)}`] : [];
+  });
+  return told.length === 0 ? 'an object' : `an object with ${told.join(', ')}`;
+}

@@ -1,0 +1,381 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Meter, UpstreamState } from '../contracts/meter.js';
+import type { ContributionKind, Contributions, Plugin } from '../contracts/plugin.js';
+import type { Logger } from '../contracts/services.js';
+import type { PluginEntry, PluginState, PluginStatus } from '../gateway.js';
+import { createRedaction } from '../observability/log-redaction.js';
+import { withDeadline } from '../runtime/deadline.js';
+import { GatewayError, isGatewayError, withBoundedWait } from '../runtime/errors.js';
+import { createValidator } from '../runtime/validation.js';
+import { configuredOriginsOf } from './configured-origins.js';
+import type { EntryScope, RootScope } from './container.js';
+import { checkContributions } from './contribution-check.js';
+import { checkEntry } from './entry-check.js';
+import { createEntryContext } from './entry-services.js';
+import { PluginConfigError } from './plugin-config.js';
+import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
+import type { Registry } from './registry.js';
+
+const SETUP_MS = 10_000;
+const DISPOSE_MS = 5_000;
+const DEFAULT_CALL_MS = 30_000;
+
+export interface PluginHostOptions {
+  root: RootScope;
+  registry: Registry;
+  logger: Logger;
+  /** Let every entry reach these, besides its own. */
+  trustedOrigins: readonly string[];
+  baseFolder: string;
+  /** Told of the requests of entries. Default: nobody is. */
+  meter?: Meter;
+  /** Why a need cannot be met on this machine; undefined where it can. */
+  unmet(need: 'browser' | 'ffmpeg'): string | undefined;
+}
+
+/** Loads entries, keeps their state, and is the only way into a plugin's code. */
+export interface PluginHost {
+  /** Loads all entries at the same time. @throws PluginConfigError naming the entry where a required one failed. */
+  load(entries: readonly PluginEntry[]): Promise<void>;
+  status(): readonly PluginStatus[];
+  /**
+   * Runs a plugin's code under the entry's deadline.
+   * @throws GatewayError as {@link EntryTerms.failureOf} makes it of what the plugin threw, or the signal's reason.
+   */
+  call<Result>(
+    kind: ContributionKind,
+    entry: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result>;
+  /** What holds for calls of an entry that are not made through {@link call}, since they go on after they were answered. */
+  terms(entry: string): EntryTerms;
+  /** What a plugin says of its own state; nothing where it throws, so that one plugin does not take the others' states away. */
+  stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
+  /** Private origins that this entry may reach. */
+  trustedOriginsOf(entry: string): readonly string[];
+  /** In reverse order of the configuration. */
+  dispose(): Promise<void>;
+}
+
+export interface EntryTerms {
+  /** Deadline in milliseconds. */
+  readonly timeoutMs: number;
+  /** Name of the plugin, where it only stands for something better that is not configured. */
+  readonly standIn: string | undefined;
+  /**
+   * What a client is told where the plugin threw this: an error of the codes of such a contribution, without the values of the
+   * entry's options. Anything else is logged and becomes `upstream_changed`.
+   * @param signal of the call: what it was aborted with is the gateway's own, and says nothing against the plugin.
+   */
+  failureOf(kind: ContributionKind, thrown: unknown, signal?: AbortSignal): GatewayError;
+  /** Strikes the values of the entry's options out of other texts of the plugin that clients read. */
+  readonly hideOptions: HideOptions;
+}
+
+interface Loaded {
+  id: string;
+  state: PluginState;
+  reason?: string;
+  badVariable?: string;
+  plugin?: Plugin;
+  contributions?: Contributions;
+  scope?: EntryScope;
+  hideOptions: HideOptions;
+  readonly lifetime: AbortController;
+  readonly entry: PluginEntry;
+}
+
+export function createPluginHost(options: PluginHostOptions): PluginHost {
+  const { root, registry, logger } = options;
+  let all: Loaded[] = [];
+  const terms = new Map<string, EntryTerms>();
+  const trustedBy = (entry: PluginEntry) => [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])];
+
+  async function prepare(loaded: Loaded): Promise<void> {
+    const { entry } = loaded;
+    checkEntry(entry);
+    const plugin = await importPlugin(entry.use, options.baseFolder);
+    loaded.plugin = plugin;
+    loaded.id = entry.id ?? plugin.name;
+    const checked = checkOptions(plugin, entry);
+    for (const need of plugin.needs ?? []) {
+      const reason = options.unmet(need);
+      if (reason) throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
+    }
+    const { scope, context } = createEntryContext(root, {
+      id: loaded.id,
+      options: checked,
+      uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
+      timeoutMs: entry.timeoutMs ?? DEFAULT_CALL_MS,
+      trustedOrigins: trustedBy(entry),
+      configuredOrigins: configuredOriginsOf(plugin, checked),
+      meter: options.meter,
+      lifetime: loaded.lifetime.signal,
+    });
+    loaded.scope = scope;
+    const contributions = await withDeadline(
+      { timeoutMs: SETUP_MS, message: `setup did not finish within ${SETUP_MS / 1000} s` },
+      async () => plugin.setup(context),
+    );
+    checkContributions(plugin, contributions);
+    loaded.contributions = contributions;
+  }
+
+  function failureOf(loaded: Loaded, kind: ContributionKind, thrown: unknown): GatewayError {
+    // Its requests are cut off by us when the gateway closes, which is no failure of theirs.
+    const isOurs = loaded.lifetime.signal.aborted && isGatewayError(thrown) && thrown.code === 'shutting_down';
+    if (isOurs) return thrown;
+    const { error, fault } = readPluginFailure(kind, thrown, loaded.hideOptions);
+    if (fault) {
+      const { message, ...fields } = fault;
+      logger.error(message, { entry: loaded.id, ...fields });
+    }
+    return withBoundedWait(error);
+  }
+
+  function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
+    try {
+      return ask() ?? [];
+    } catch (error) {
+      logger.debug('a plugin does not tell its state', { entry, error });
+      return [];
+    }
+  }
+
+  function fail(loaded: Loaded, error: unknown): void {
+    loaded.state = 'failed';
+    loaded.reason = loaded.hideOptions(reasonOf(error));
+    if (!(error instanceof OptionsError)) {
+      logger.error('plugin entry failed', { entry: loaded.id, error });
+      return;
+    }
+    if (error.variable !== undefined) {
+      loaded.badVariable = error.variable;
+      // A value that several entries take is one mistake.
+      if (all.some((other) => other !== loaded && other.badVariable && other.reason === loaded.reason)) return;
+    }
+    // Nobody's code is at fault, so there is no stack worth reading.
+    logger.error(`plugin entry failed: ${error.message}`, { entry: loaded.id });
+  }
+
+  return {
+    async load(entries) {
+      all = entries.map((entry) => ({
+        id: entry.id ?? nameOf(entry),
+        entry,
+        hideOptions: createHideOptions(entry.options, [entry.id ?? nameOf(entry)]),
+        state: entry.enabled === false ? ('disabled' as const) : ('loading' as const),
+        lifetime: new AbortController(),
+      }));
+      const wanted = all.filter((loaded) => loaded.state === 'loading');
+      const outcomes = await Promise.allSettled(wanted.map(prepare));
+      // Registered one after the other, in the configuration's order, so that who wins a name does not depend on timing.
+      const ids = new Set<string>();
+      for (const [index, loaded] of wanted.entries()) {
+        const outcome = outcomes[index];
+        if (outcome?.status === 'rejected') {
+          fail(loaded, outcome.reason);
+        } else if (ids.has(loaded.id)) {
+          fail(loaded, new Error(`the id "${loaded.id}" is used by an entry before it`));
+        } else {
+          try {
+            registry.add(loaded.id, loaded.contributions ?? {}, (thrown) => failureOf(loaded, 'extractor', thrown));
+            loaded.state = 'ready';
+            loaded.hideOptions = createHideOptions(loaded.entry.options, [loaded.id, ...registry.servedBy(loaded.id)]);
+            ids.add(loaded.id);
+          } catch (error) {
+            fail(loaded, error);
+          }
+        }
+      }
+      const missing = wanted.find((loaded) => loaded.entry.required && loaded.state === 'failed');
+      if (missing) throw new PluginConfigError(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
+    },
+
+    status: () =>
+      all.map((loaded) => ({
+        id: loaded.id,
+        plugin: loaded.plugin?.name ?? nameOf(loaded.entry),
+        summary: loaded.plugin?.summary ?? '',
+        state: loaded.state,
+        ...(loaded.reason !== undefined && { reason: loaded.reason }),
+        ...(loaded.badVariable !== undefined && { badVariable: loaded.badVariable }),
+        variables: variablesOf(loaded.entry),
+        provides: loaded.plugin?.provides ?? [],
+        serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
+        standIn: loaded.plugin?.standIn ?? false,
+        required: loaded.entry.required ?? false,
+        upstreams: stateOf(loaded.id, () => upstreamsOf(loaded)),
+      })),
+
+    stateOf,
+
+    async call(kind, entry, signal, work) {
+      const loaded = all.find((candidate) => candidate.id === entry && candidate.state === 'ready');
+      if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
+      const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
+      const timeoutMs = loaded.entry.timeoutMs ?? DEFAULT_CALL_MS;
+      try {
+        return await withDeadline(
+          { timeoutMs, signals, message: `No answer within ${timeoutMs / 1000} s.` },
+          // A plugin may throw before it returns a promise.
+          async (callSignal) => work(callSignal),
+        );
+      } catch (error) {
+        if (signals.some((one) => one.aborted && one.reason === error)) throw error;
+        throw failureOf(loaded, kind, error);
+      }
+    },
+
+    terms(entry) {
+      const known = terms.get(entry);
+      if (known) return known;
+      const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
+      if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
+      const fresh: EntryTerms = {
+        timeoutMs: loaded.entry.timeoutMs ?? DEFAULT_CALL_MS,
+        standIn: loaded.plugin?.standIn ? loaded.plugin.name : undefined,
+        failureOf(kind, thrown, signal) {
+          if (!signal?.aborted) return failureOf(loaded, kind, thrown);
+          const { reason } = signal;
+          if (thrown === reason && isGatewayError(reason)) return reason;
+          return withBoundedWait(readPluginFailure(kind, thrown, loaded.hideOptions).error);
+        },
+        hideOptions: (text) => loaded.hideOptions(text),
+      };
+      terms.set(entry, fresh);
+      return fresh;
+    },
+
+    trustedOriginsOf: (entry) => all.filter(({ id }) => id === entry).flatMap((loaded) => trustedBy(loaded.entry)),
+
+    async dispose() {
+      for (const loaded of [...all].reverse()) {
+        if (loaded.state !== 'ready' && loaded.state !== 'failed') continue;
+        registry.remove(loaded.id);
+        terms.delete(loaded.id);
+        loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+        try {
+          const { contributions, scope } = loaded;
+          try {
+            await withDeadline(
+              { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
+              async () => contributions?.dispose?.(),
+            );
+          } finally {
+            await scope?.dispose();
+          }
+        } catch (error) {
+          logger.error('a plugin failed to dispose', { entry: loaded.id, error });
+        }
+        loaded.state = 'disposed';
+      }
+    },
+  };
+}
+
+function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
+  if (state !== 'ready') return [];
+  const { imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
+  const providers = [...imageProviders, ...audioProviders, ...textProviders];
+  return providers.flatMap((provider) => provider.upstreams?.() ?? []);
+}
+
+function variablesOf({ variables }: PluginEntry): PluginStatus['variables'] {
+  return { names: variables?.names ?? [], switchOff: variables?.switchOff ?? [] };
+}
+
+function nameOf({ use }: PluginEntry): string {
+  return typeof use === 'string' ? path.basename(use) : String(use?.name ?? 'plugin');
+}
+
+/** What it says may hold credentials, and health tells it to whoever asks. */
+const redact = createRedaction([]);
+
+/** In one line. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return redact(`it threw ${describeThrown(error)}`);
+  const [first = ''] = error.message.split('\n');
+  const said = redact(first);
+  if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${said}`;
+  // Who asked for a module that is not there is the configuration.
+  return said.replace(/ imported from \S+plugin-host\.js$/, '');
+}
+
+async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
+  const candidate = typeof use === 'string' ? await importDefault(use, baseFolder) : use;
+  if (!isPlugin(candidate)) {
+    throw new Error('its default export is not a plugin (name, apiVersion, summary, provides, setup)');
+  }
+  if (candidate.apiVersion !== 1) {
+    throw new Error(`it speaks version ${candidate.apiVersion} of the plugin contract; this gateway speaks version 1`);
+  }
+  return candidate;
+}
+
+async function importDefault(use: string, baseFolder: string): Promise<unknown> {
+  const module: { default?: unknown } = await import(locate(use, baseFolder));
+  return module.default;
+}
+
+/** Where a module is: this package's own plugins by their public name, others as seen from the configuration's folder. */
+function locate(use: string, baseFolder: string): string {
+  if (path.isAbsolute(use) || use.startsWith('.')) {
+    const place = path.resolve(baseFolder, use);
+    const inFolder = path.join(place, 'index.js');
+    return pathToFileURL(existsSync(inFolder) ? inFolder : place).href;
+  }
+  if (use.startsWith('mediagate/')) return use;
+  return pathToFileURL(createRequire(path.join(baseFolder, 'plugins.config.json')).resolve(use)).href;
+}
+
+function isPlugin(candidate: unknown): candidate is Plugin {
+  if (typeof candidate !== 'object' || candidate === null) return false;
+  const plugin = candidate as Partial<Plugin>;
+  return (
+    typeof plugin.name === 'string' &&
+    typeof plugin.apiVersion === 'number' &&
+    typeof plugin.summary === 'string' &&
+    Array.isArray(plugin.provides) &&
+    typeof plugin.setup === 'function'
+  );
+}
+
+/** Options that the plugin does not take; the message says which, and by the variable where one was substituted. */
+class OptionsError extends Error {
+  override readonly name = 'OptionsError';
+  readonly variable: string | undefined;
+
+  constructor(message: string, variable?: string) {
+    super(message);
+    this.variable = variable;
+  }
+}
+
+/** @throws OptionsError */
+function checkOptions(
+  plugin: Plugin,
+  { options: given = {}, variables }: PluginEntry,
+): Readonly<Record<string, unknown>> {
+  if (!plugin.options) {
+    const [first] = Object.keys(given);
+    if (first !== undefined) throw new OptionsError(`it takes no options, and "${first}" was given`);
+    return Object.freeze({});
+  }
+  const checked = createValidator(plugin.options).check(given);
+  if (!checked.ok) {
+    const { path: option = '', message = 'is not valid', params } = checked.issues[0] ?? {};
+    const variable = variables?.ofOptions[option];
+    const subject = variable ?? (option ? `option ${option}` : 'its options');
+    throw new OptionsError(`${subject} ${message}${allowed(params)}`, variable);
+  }
+  return Object.freeze(checked.value as Record<string, unknown>);
+}
+
+function allowed({ allowedValues }: Readonly<Record<string, unknown>> = {}): string {
+  return Array.isArray(allowedValues) ? `: ${allowedValues.join(', ')}` : '';
+}

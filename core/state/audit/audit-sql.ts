@@ -1,0 +1,64 @@
+import type { Database } from '../../database/database.js';
+import { type Selectable, sql, type Transaction } from '../../database/kysely.js';
+import { isKept, storable } from '../../database/storable-text.js';
+import type { AuditEntriesTable, Tables } from '../schema.js';
+import type { Audit, AuditEntry } from './audit.js';
+
+const MAX_NOTE = 500;
+const MAX_ACTOR = 200;
+
+export type AuditLine = Pick<AuditEntry, 'subject' | 'at' | 'actor' | 'action'> &
+  Partial<Pick<AuditEntry, 'from' | 'to' | 'note'>>;
+
+/** Adds a row. Whoever calls holds the lock of the subject, so that numbers follow each other. */
+export async function writeAudit(transaction: Transaction<Tables>, line: AuditLine): Promise<void> {
+  const { subject, at, actor, action, from = null, to = null, note = null } = line;
+  await transaction
+    .insertInto('audit_entries')
+    .columns(['subject', 'number', 'at', 'actor', 'action', 'from_state', 'to_state', 'note'])
+    .expression((eb) =>
+      eb
+        .selectFrom('audit_entries')
+        .select(({ val, fn }) => [
+          sql<string>`${subject}`.as('subject'),
+          sql<number>`coalesce(${fn.max('number')}, 0) + 1`.as('number'),
+          sql<number>`cast(${at} as bigint)`.as('at'),
+          val(storable(actor, MAX_ACTOR)).as('actor'),
+          val(action).as('action'),
+          val(from).as('from_state'),
+          val(to).as('to_state'),
+          val(note === null ? null : storable(note, MAX_NOTE)).as('note'),
+        ])
+        .where('subject', '=', subject),
+    )
+    .execute();
+}
+
+/** The audit in SQL. */
+export function createAudit(database: Database): Audit {
+  return {
+    async list({ subject, limit }) {
+      if (subject !== undefined && !isKept(subject)) return [];
+      const rows = await database.run((queries) => {
+        const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
+        return subject === undefined
+          ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
+          : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
+      });
+      return rows.map(toEntry);
+    },
+  };
+}
+
+function toEntry(row: Selectable<AuditEntriesTable>): AuditEntry {
+  return {
+    subject: row.subject,
+    number: row.number,
+    at: row.at,
+    actor: row.actor,
+    action: row.action,
+    from: row.from_state,
+    to: row.to_state,
+    note: row.note,
+  };
+}

@@ -1,0 +1,99 @@
+import type { Logger } from '../../contracts/services.js';
+import type { Database } from '../../database/database.js';
+import type { Selectable } from '../../database/kysely.js';
+import { createRowInsertScript } from '../../database/row-insert.js';
+import { isKept } from '../../database/storable-text.js';
+import { createWriteBehind } from '../../database/write-behind.js';
+import type { StoredResponsesTable } from '../schema.js';
+import type { StoredResponse, StoredResponses } from './stored-responses.js';
+
+/** Responses that wait for the database; then the oldest are not remembered. */
+const CAPACITY = 10_000;
+
+export interface ClosableStoredResponses extends StoredResponses {
+  close(): Promise<void>;
+}
+
+/** Stored responses in SQL. */
+export function createStoredResponses(database: Database, logger: Logger): ClosableStoredResponses {
+  /** Not in the database yet. */
+  const fresh = new Map<string, StoredResponse>();
+  const insert = createRowInsertScript({
+    queries: database.queries,
+    table: 'stored_responses',
+    sample: { id: '', account_id: '', model: '', upstream: '', created_at: 0 },
+    finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
+  });
+
+  function forgetFresh(response: StoredResponse): void {
+    const name = nameOf(response);
+    if (fresh.get(name) === response) fresh.delete(name);
+  }
+
+  const writing = createWriteBehind<StoredResponse>({
+    database,
+    name: 'stored responses',
+    capacity: CAPACITY,
+    shed(waiting) {
+      const excess = Math.ceil(waiting.length / 10);
+      for (const response of waiting.slice(0, excess)) forgetFresh(response);
+      logger.warn('responses will not be found again', { count: excess });
+      return waiting.slice(excess);
+    },
+    *write(responses) {
+      const wanted = responses.filter((response) => fresh.get(nameOf(response)) === response);
+      yield* insert(wanted.map(toRow));
+    },
+    done: (responses) => responses.forEach(forgetFresh),
+    logger,
+  });
+
+  return {
+    remember(response) {
+      fresh.set(nameOf(response), response);
+      writing.push(response);
+    },
+    flushInTime: () => writing.flushInTime(),
+    async find(id, accountId) {
+      const known = fresh.get(nameOf({ id, accountId }));
+      if (known) return known;
+      if (!isKept(id)) return undefined;
+      const row = await database.run((queries) =>
+        queries
+          .selectFrom('stored_responses')
+          .selectAll()
+          .where('id', '=', id)
+          .where('account_id', '=', accountId)
+          .executeTakeFirst(),
+      );
+      return row && toResponse(row);
+    },
+    async forget(id, accountId) {
+      fresh.delete(nameOf({ id, accountId }));
+      // What is being written at this moment is there afterwards.
+      await writing.tried();
+      await database.run((queries) =>
+        queries.deleteFrom('stored_responses').where('id', '=', id).where('account_id', '=', accountId).execute(),
+      );
+    },
+    close: () => writing.close(),
+  };
+}
+
+function nameOf({ id, accountId }: Pick<StoredResponse, 'id' | 'accountId'>): string {
+  return `${accountId}\n${id}`;
+}
+
+function toRow({ id, accountId, model, upstream, createdAt }: StoredResponse): StoredResponsesTable {
+  return { id, account_id: accountId, model, upstream, created_at: Math.floor(createdAt) };
+}
+
+function toResponse(row: Selectable<StoredResponsesTable>): StoredResponse {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    model: row.model,
+    upstream: row.upstream,
+    createdAt: row.created_at,
+  };
+}

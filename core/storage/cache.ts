@@ -1,0 +1,223 @@
+import { EventEmitter } from 'node:events';
+import { Keyv, type KeyvStoreAdapter } from 'keyv';
+import type { Cache, Clock, Logger } from '../contracts/services.js';
+import type { Database } from '../database/database.js';
+import { startPatience } from '../database/patience.js';
+import { createRareWarning } from '../database/rare-warning.js';
+import { GatewayError } from '../runtime/errors.js';
+
+/** Milliseconds that a caller waits for the store. */
+const PATIENCE_MS = 500;
+/** Milliseconds that a store which let somebody wait that long is left alone. */
+const REST_MS = 2_000;
+/** Milliseconds that Redis has to take a connection, and as many to say the first word on it. */
+const CONNECT_MS = 2_000;
+/** Characters of the stored JSON; what is larger is not kept. */
+const MAX_VALUE_LENGTH = 4 * 1024 * 1024;
+const SWEEP_INTERVAL_MS = 60_000;
+const SWEEP_ROWS = 500;
+
+export interface CacheSettings {
+  database: Database;
+  /** `redis://…` or `rediss://…`; never logged. Default: the database. */
+  cacheUrl?: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface ClosableCache extends Cache {
+  /** @throws what the store says, or Error where it says nothing in time. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * A cache that is never in the way: a store that fails, is silent or holds something unreadable is a miss, said in the log
+ * at most once a minute.
+ * @throws GatewayError `invalid_value` for a URL of another kind.
+ */
+export async function openCache({ database, cacheUrl, clock, logger }: CacheSettings): Promise<ClosableCache> {
+  const store = cacheUrl === undefined ? createSqlStore(database, clock) : await createRedisStore(cacheUrl);
+  const keyv = new Keyv({
+    store: store.adapter,
+    namespace: 'mediagate',
+    useKeyPrefix: false,
+    throwOnErrors: true,
+    serialize: toText,
+    deserialize: (text) => JSON.parse(text),
+  });
+  const report = createRareWarning(logger, 'the cache failed; the gateway goes on without', () => clock.monotonic());
+  let restUntil = Number.NEGATIVE_INFINITY;
+  let closed = false;
+
+  keyv.on('error', report);
+  store.adapter.on('error', report);
+
+  async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    if (closed || performance.now() < restUntil) return undefined;
+    try {
+      return await inTime(work);
+    } catch (error) {
+      report(error);
+      return undefined;
+    }
+  }
+
+  async function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { promise: tooLong, reject } = Promise.withResolvers<never>();
+    const end = startPatience(PATIENCE_MS, () => {
+      restUntil = performance.now() + REST_MS;
+      store.giveUp?.();
+      reject(new Error(`The cache did not answer within ${PATIENCE_MS} ms.`));
+    });
+    try {
+      return await Promise.race([work(), tooLong]);
+    } finally {
+      end();
+    }
+  }
+
+  return {
+    get: <Value>(key: string) => attempt(() => keyv.get<Value>(key)),
+    async set(key, value, ttlMs) {
+      // Keyv takes 0 for "for ever".
+      if (ttlMs > 0) await attempt(() => keyv.set(key, value, Math.ceil(ttlMs)));
+    },
+    async delete(key) {
+      await attempt(() => keyv.delete(key));
+    },
+    async ping() {
+      await inTime(() => keyv.get('ping'));
+    },
+    async close() {
+      closed = true;
+      await store.close();
+    },
+  };
+}
+
+function toText(data: unknown): string {
+  const text = JSON.stringify(data);
+  if (text.length > MAX_VALUE_LENGTH)
+    throw new Error(`A value of ${text.length} characters is too large for the cache.`);
+  return text;
+}
+
+interface Store {
+  adapter: KeyvStoreAdapter;
+  /** Ends a connection that lets its users wait, and what waits on it; the next use makes another one. */
+  giveUp?(): void;
+  close(): Promise<void>;
+}
+
+function createSqlStore(database: Database, clock: Clock): Store {
+  let sweptAt = clock.monotonic();
+
+  async function sweep(): Promise<void> {
+    const { numDeletedRows } = await database.run((queries) =>
+      queries
+        .deleteFrom('cache_entries')
+        .where('key', 'in', (expired) =>
+          expired.selectFrom('cache_entries').select('key').where('expires_at', '<=', clock.now()).limit(SWEEP_ROWS),
+        )
+        .executeTakeFirstOrThrow(),
+    );
+    // A full batch means that there are more: the next write goes on.
+    if (Number(numDeletedRows) < SWEEP_ROWS) sweptAt = clock.monotonic();
+  }
+
+  const events = new EventEmitter();
+  const adapter: KeyvStoreAdapter = {
+    opts: {},
+    on(event, listener) {
+      events.on(event, listener);
+      return adapter;
+    },
+    async get(key) {
+      const row = await database.run((queries) =>
+        queries
+          .selectFrom('cache_entries')
+          .select('value')
+          .where('key', '=', key)
+          .where('expires_at', '>', clock.now())
+          .executeTakeFirst(),
+      );
+      // Keyv's types ask for the value; what it takes, and here gets, is the text it stored.
+      return row?.value as never;
+    },
+    async set(key: string, value: string, ttlMs = Number.MAX_SAFE_INTEGER) {
+      const change = { value, expires_at: Math.floor(clock.now() + ttlMs) };
+      await database.run((queries) =>
+        queries
+          .insertInto('cache_entries')
+          .values({ key, ...change })
+          .onConflict((conflict) => conflict.column('key').doUpdateSet(change))
+          .execute(),
+      );
+      if (clock.monotonic() - sweptAt >= SWEEP_INTERVAL_MS) await sweep();
+    },
+    async delete(key) {
+      const { numDeletedRows } = await database.run((queries) =>
+        queries.deleteFrom('cache_entries').where('key', '=', key).executeTakeFirstOrThrow(),
+      );
+      return numDeletedRows > 0n;
+    },
+    async clear() {
+      await database.run((queries) => queries.deleteFrom('cache_entries').execute());
+    },
+  };
+  return { adapter, close: async () => undefined };
+}
+
+async function createRedisStore(url: string): Promise<Store> {
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+    const message = 'The cache URL must start with redis:// or rediss://.';
+    throw new GatewayError('invalid_value', message, { param: 'cacheUrl' });
+  }
+  const { createClient, default: KeyvRedis } = await import('@keyv/redis');
+
+  function open() {
+    const client = createClient({
+      url,
+      // While the server is away a command fails at once instead of waiting for it.
+      disableOfflineQueue: true,
+      socket: {
+        connectTimeout: CONNECT_MS,
+        reconnectStrategy: (attempts: number) => Math.min(100 * 2 ** attempts, 2_000),
+      },
+    });
+    let greeting: NodeJS.Timeout | undefined;
+    client.on('connect', () => {
+      clearTimeout(greeting);
+      greeting = setTimeout(replace, CONNECT_MS, client).unref();
+    });
+    client.on('ready', () => clearTimeout(greeting));
+    client.on('error', () => {
+      // An answer that nobody understands: from now on each would be taken for that of the command before.
+      if (client.isReady) replace(client);
+    });
+    return client;
+  }
+
+  let current = open();
+  const adapter = new KeyvRedis<string>(current, { namespace: 'mediagate', throwOnErrors: true });
+
+  function replace(client: typeof current): void {
+    if (client !== current || !client.isOpen) return;
+    current = open();
+    adapter.client = current;
+    client.removeAllListeners();
+    // What it still has to say is known.
+    client.on('error', () => undefined);
+    client.destroy();
+  }
+
+  return {
+    adapter: adapter as KeyvStoreAdapter,
+    giveUp() {
+      // One that is still being made has a time of its own.
+      if (current.isReady) replace(current);
+    },
+    close: async () => adapter.disconnect(true),
+  };
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { isSystemError } from '../runtime/system-error.js';
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** A whole file. */
+export interface FileDigest {
+  bytes: number;
+  /** In lower-case hex. */
+  sha256: string;
+}
+
+/**
+ * Copies a file with its time, for its owner alone, and syncs it. The target must not be there.
+ * @returns Undefined where the source is gone, or is no plain file.
+ */
+export async function copyWithDigest(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<FileDigest | undefined> {
+  const from = await openPlain(source);
+  if (!from) return undefined;
+  try {
+    const stats = await from.stat();
+    if (!stats.isFile()) return undefined;
+    const to = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+    try {
+      const digest = await pass(from, (chunk) => to.writeFile(chunk), signal);
+      await to.utimes(stats.atime, stats.mtime);
+      await to.sync();
+      return digest;
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+/** @returns Undefined where the file is not there, or is no plain file. */
+export async function digestOf(file: string, signal: AbortSignal): Promise<FileDigest | undefined> {
+  const handle = await openPlain(file);
+  if (!handle) return undefined;
+  try {
+    return (await handle.stat()).isFile() ? await pass(handle, async () => undefined, signal) : undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openPlain(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    // ELOOP says that it is a link, which leads to what is not ours.
+    if (isSystemError(error, 'ENOENT', 'ELOOP')) return undefined;
+    throw error;
+  }
+}
+
+async function pass(
+  from: FileHandle,
+  take: (chunk: Uint8Array) => Promise<void>,
+  signal: AbortSignal,
+): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let bytes = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await from.read(buffer, 0, CHUNK_BYTES, bytes);
+    if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
+    const chunk = buffer.subarray(0, bytesRead);
+    hash.update(chunk);
+    await take(chunk);
+    bytes += bytesRead;
+  }
+}

@@ -1,0 +1,92 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, link, lstat, open, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import { isSystemError } from '../runtime/system-error.js';
+import { folderNames, makeFolder } from './folder-names.js';
+
+export const SECRET_BYTES = 32;
+const OF_OTHERS = 0o077;
+export const SECRET_NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/**
+ * 32 random bytes that stay the same from start to start, kept in `dataDir/secrets/<name>` (0600, folder 0700) and made at
+ * the first call. Processes that make it at the same time end up with the same one.
+ */
+export async function loadSecret(dataDir: string, name: string): Promise<Uint8Array> {
+  if (!SECRET_NAME.test(name))
+    throw new Error(`"${name}" cannot name a secret: lower-case letters, digits and hyphens only.`);
+  const folder = path.join(dataDir, 'secrets');
+  const file = path.join(folder, name);
+  const known = await readSecret(file);
+  if (known) return known;
+  await makeFolder(folder);
+  await publish(folder, file);
+  const made = await readSecret(file);
+  if (!made) throw new Error(`The secret "${name}" vanished while it was being made.`);
+  return made;
+}
+
+async function readSecret(file: string): Promise<Uint8Array | undefined> {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      await closeToOthers(handle);
+      const bytes = await handle.readFile();
+      if (bytes.length !== SECRET_BYTES) {
+        throw new Error(
+          `${file} holds ${bytes.length} bytes where a secret has ${SECRET_BYTES}; restore it from a backup.`,
+        );
+      }
+      return new Uint8Array(bytes);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Names of secrets in the data folder that other users of the machine may read or write. */
+export async function secretsOfOthers(dataDir: string): Promise<string[]> {
+  const folder = path.join(dataDir, 'secrets');
+  const names = (await folderNames(folder)).filter((name) => SECRET_NAME.test(name));
+  const open = await Promise.all(
+    names.map(async (name) => ((await lstat(path.join(folder, name))).mode & OF_OTHERS) !== 0),
+  );
+  return names.filter((_, index) => open[index]);
+}
+
+/** Closes those to others. @returns Their names. */
+export async function mendSecrets(dataDir: string): Promise<string[]> {
+  const names = await secretsOfOthers(dataDir);
+  // Loading closes each.
+  for (const name of names) await loadSecret(dataDir, name);
+  return names;
+}
+
+/** A copy or a tool may have opened it to all users of the machine. */
+async function closeToOthers(handle: FileHandle): Promise<void> {
+  const { mode } = await handle.stat();
+  if ((mode & OF_OTHERS) !== 0) await handle.chmod(mode & 0o700);
+}
+
+/** A link, unlike a rename, fails where the name is taken: whoever comes second keeps what the first one made. */
+async function publish(folder: string, file: string): Promise<void> {
+  const draft = path.join(folder, `.${randomUUID()}`);
+  const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    await handle.writeFile(randomBytes(SECRET_BYTES));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(draft, file);
+  } catch (error) {
+    if (!isSystemError(error, 'EEXIST')) throw error;
+  } finally {
+    await unlink(draft);
+  }
+}

@@ -1,0 +1,105 @@
+import type { Clock } from 'mediagate';
+import type { CustomFetch } from 'openid-client';
+import { createAuthFailures } from '../http/auth-failures.js';
+
+/** How long fetched keys are used for tokens that they are named in. */
+const FRESH_MS = 300_000;
+/** Fetches for key ids that are not known, besides those by time. */
+const FETCHES_PER_MINUTE = 10;
+
+type Answer = Awaited<ReturnType<CustomFetch>>;
+
+interface FetchedKeys {
+  body: string;
+  type: string;
+  ids: ReadonlySet<string>;
+  at: number;
+}
+
+/**
+ * The signing keys of an identity provider. The client library fetches them again after a minute at the soonest, so that
+ * sign-ins fail that long after the provider has changed its keys. Here a token that names a key that is not known leads to
+ * one fresh fetch, once a minute for each such name, and 10 times a minute in all.
+ */
+export interface IssuerKeys {
+  /** What one sign-in sends its requests with: it remembers which key signed the token that it got. */
+  fetch(): CustomFetch;
+}
+
+export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }): IssuerKeys {
+  const asked = createAuthFailures(clock, 1);
+  const fetches = createAuthFailures(clock, FETCHES_PER_MINUTE);
+  let known: FetchedKeys | undefined;
+  let pending: Promise<Answer> | undefined;
+
+  /** Whether what was fetched will do: it has the key, or none was named. */
+  const isKnown = ({ ids }: FetchedKeys, id: string | undefined) => id === undefined || ids.has(id);
+
+  async function read(...request: Parameters<CustomFetch>): Promise<Answer> {
+    const answer = await plain(...request);
+    if (answer.status !== 200) return answer;
+    const body = await answer.text();
+    const type = answer.headers.get('content-type') ?? '';
+    known = { body, type, ids: idsOf(body), at: clock.monotonic() };
+    return answerOf(known);
+  }
+
+  async function keysFor(id: string | undefined, ...request: Parameters<CustomFetch>): Promise<Answer> {
+    const fresh = known && clock.monotonic() - known.at < FRESH_MS ? known : undefined;
+    if (fresh && isKnown(fresh, id)) return answerOf(fresh);
+    // All that wait for keys at once share one fetch, also those that name another one.
+    if (!pending) {
+      if (fresh && id !== undefined) {
+        if (asked.blockedFor(id) !== undefined || fetches.blockedFor('') !== undefined) return answerOf(fresh);
+        asked.add(id);
+        fetches.add('');
+      }
+      pending = read(...request).finally(() => {
+        pending = undefined;
+      });
+    }
+    return (await pending).clone();
+  }
+
+  return {
+    fetch() {
+      let keyId: string | undefined;
+      return async (target, options) => {
+        if (target === url) return keysFor(keyId, target, options);
+        const answer = await plain(target, options);
+        if (options.method !== 'POST') return answer;
+        const body = await answer.text();
+        keyId = keyIdOf(body);
+        return new Response(body, { status: answer.status, headers: answer.headers });
+      };
+    },
+  };
+}
+
+function answerOf({ body, type }: FetchedKeys): Answer {
+  return new Response(body, { headers: { 'content-type': type } });
+}
+
+function idsOf(body: string): Set<string> {
+  const { keys } = (parse(body) ?? {}) as { keys?: unknown };
+  const ids = Array.isArray(keys) ? keys.map((key: { kid?: unknown } | null) => key?.kid) : [];
+  return new Set(ids.filter((id) => typeof id === 'string'));
+}
+
+/** Which key the token says that it was signed with; the library checks whether that is so. */
+function keyIdOf(body: string): string | undefined {
+  const { id_token: token } = (parse(body) ?? {}) as { id_token?: unknown };
+  if (typeof token !== 'string') return undefined;
+  const header = parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString());
+  const { kid } = (header ?? {}) as { kid?: unknown };
+  return typeof kid === 'string' ? kid.slice(0, 1_000) : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What is no JSON is refused by the library.
+    return undefined;
+  }
+}

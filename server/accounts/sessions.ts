@@ -1,0 +1,101 @@
+import { GatewayError, type SessionKind, type Sessions, type SignedIn } from 'mediagate';
+import { readCookie, removeCookie, setCookie } from '../http/cookies.js';
+import type { RequestContext } from '../http/request-state.js';
+import type { SiteAddress } from '../http/site-address.js';
+import { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from '../keys/tokens.js';
+
+const HOUR_MS = 3_600_000;
+const BROWSER = { kind: 'browser', idleMs: 12 * HOUR_MS, lifetimeMs: 7 * 24 * HOUR_MS } as const;
+const DEVICE = { kind: 'device', idleMs: 12 * HOUR_MS, lifetimeMs: 12 * HOUR_MS } as const;
+
+export interface NewDeviceSession {
+  token: string;
+  /** Seconds that it is good. */
+  expiresIn: number;
+}
+
+/** Who is signed in with a request: a browser by its cookie, a program by a bearer token of the device flow. */
+export interface SessionDesk {
+  /** Undefined where nobody is. A request that sends a bearer token is judged by that alone. */
+  find(context: RequestContext): Promise<SignedIn | undefined>;
+  /** @throws GatewayError `not_signed_in`; its body then says where to sign in. */
+  require(context: RequestContext): Promise<SignedIn>;
+  /** Signs a browser in under a session that nobody knew before; the one it had ends. */
+  startBrowser(context: RequestContext, userId: string): Promise<void>;
+  startDevice(userId: string): Promise<NewDeviceSession>;
+  /** Ends the session of the request, and takes the cookie back. No error where there is none. */
+  end(context: RequestContext): Promise<void>;
+  /** The same with all sessions of whoever is signed in, wherever they are. */
+  endAll(context: RequestContext): Promise<void>;
+}
+
+export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): SessionDesk {
+  async function find(context: RequestContext): Promise<SignedIn | undefined> {
+    const shown = shownToken(context, site());
+    const found = shown && (await sessions.find(hashToken(shown.token)));
+    return found && found.session.kind === shown.kind ? found : undefined;
+  }
+
+  function takeCookieBack(context: RequestContext): void {
+    if (bearerOf(context) === undefined) removeCookie(context, site(), site().cookies.session);
+  }
+
+  return {
+    async find(context) {
+      context.state.signedIn ??= find(context);
+      return context.state.signedIn;
+    },
+    async require(context) {
+      const found = await this.find(context);
+      if (found) return found;
+      context.state.loginUrl = `${site().url}/signin`;
+      const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key signs nobody in. ' : '';
+      throw new GatewayError('not_signed_in', `${instead}Sign in first: ${context.state.loginUrl}.`);
+    },
+    async startBrowser(context, userId) {
+      const before = readCookie(context, site().cookies.session);
+      const token = newToken();
+      await sessions.create({ ...BROWSER, hash: hashToken(token), userId });
+      if (before !== undefined && isBrowserToken(before)) await sessions.end(hashToken(before));
+      const maxAgeSeconds = BROWSER.lifetimeMs / 1_000;
+      setCookie(context, site(), { name: site().cookies.session, value: token, maxAgeSeconds });
+    },
+    async startDevice(userId) {
+      const token = newDeviceToken();
+      await sessions.create({ ...DEVICE, hash: hashToken(token), userId });
+      return { token, expiresIn: DEVICE.lifetimeMs / 1_000 };
+    },
+    async end(context) {
+      const shown = shownToken(context, site());
+      if (shown) await sessions.end(hashToken(shown.token));
+      takeCookieBack(context);
+    },
+    async endAll(context) {
+      const userId = (await this.find(context))?.user.id;
+      if (userId !== undefined) await sessions.endAllOf({ userId, actor: `user:${userId}` });
+      takeCookieBack(context);
+    },
+  };
+}
+
+/**
+ * The token of a request that has no authority but the one that its sender put there: browsers add no bearer token by
+ * themselves. (Basic they do add, so what a proxy before the site asks for changes nothing here.)
+ */
+export function bearerOf({ req }: RequestContext): string | undefined {
+  const { authorization } = req.headers;
+  return authorization && /^bearer( |$)/i.test(authorization) ? authorization.slice(7).trim() : undefined;
+}
+
+export interface ShownToken {
+  kind: SessionKind;
+  token: string;
+}
+
+/** What a request would be signed in by; whether it is good is another question. */
+export function shownToken(context: RequestContext, site: SiteAddress): ShownToken | undefined {
+  const bearer = bearerOf(context);
+  if (bearer !== undefined) return isDeviceToken(bearer) ? { kind: 'device', token: bearer } : undefined;
+  const token = readCookie(context, site.cookies.session) ?? '';
+  return isBrowserToken(token) ? { kind: 'browser', token } : undefined;
+}

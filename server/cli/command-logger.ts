@@ -1,0 +1,14 @@
+import { createLogger } from 'mediagate';
+import { secretsOf } from '../settings/secrets.js';
+import type { Settings } from '../settings/settings.js';
+
+/** Logger of a command that ends by itself: its person wants the result, so what went well is not logged. */
+export function openCommandLogger(settings: Settings) {
+  const level = settings.logLevel === 'info' ? 'warn' : settings.logLevel;
+  return createLogger({ level, secrets: secretsOf(settings) });
+}
+
+/** Logger of a command whose result says all that went wrong. */
+export function openQuietLogger(settings: Settings) {
+  return createLogger({ level: settings.logLevel === 'debug' ? 'debug' : 'silent', secrets: secretsOf(settings) });
+}

@@ -1,0 +1,42 @@
+import { systemClock } from 'mediagate';
+import type { Finding } from '../doctor/check.js';
+import { checkAddress, checkSettings } from '../doctor/environment.js';
+import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode, checkSecrets } from '../doctor/machine.js';
+import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
+import { checkSignIn } from '../doctor/sign-in.js';
+import type { Settings } from '../settings/settings.js';
+import { openQuietLogger } from './command-logger.js';
+import { print, printJson } from './output.js';
+
+/** Says what works and what to install. Exit code 1 where the gateway would not work. */
+export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const logger = openQuietLogger(settings);
+  try {
+    const { env } = process;
+    const findings = await Promise.all([
+      checkNode(),
+      checkSettings(settings, env),
+      checkAddress(settings),
+      checkDatabase(settings),
+      checkDataFolder(settings),
+      checkSecrets(settings),
+      checkFiles(settings, logger),
+      checkBrowser(settings, env.PATH),
+      checkFfmpeg(settings, env.PATH),
+      checkProxy(settings),
+      checkClock(systemClock.now()),
+      checkPlugins(settings, env, logger),
+      checkSignIn(settings, env, logger),
+    ]);
+    if (json) printJson(findings);
+    else print(findings.map(render).join(''));
+    return findings.some(({ level }) => level === 'fail') ? 1 : 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+function render({ name, level, detail, advice }: Finding): string {
+  const line = `${level.padEnd(4)}  ${name.padEnd(12)}  ${detail}\n`;
+  return advice ? `${line}${' '.repeat(20)}${advice}\n` : line;
+}

@@ -1,0 +1,95 @@
+import type { Gateway, GatewayError, Logger } from 'mediagate';
+import { ERROR_CLASSES, encodeError, toGatewayError } from '../http/error-format.js';
+import { newRequestId } from '../http/request-id.js';
+import { checkExtractBody, decodeExtract, type ExtractBody, ignoredOptions } from '../links/extract-request.js';
+import { encodeExtraction } from '../links/extract-response.js';
+import { openGateway } from '../open-gateway.js';
+import type { Settings } from '../settings/settings.js';
+import { openCommandLogger } from './command-logger.js';
+import { printJson } from './output.js';
+import { mistakeOf } from './request-mistake.js';
+import { startSpinner } from './spinner.js';
+
+/** Members of the request body, by the names that flags give them. */
+export interface ExtractFlags {
+  clipReviewLimit?: number;
+  clipSort?: string;
+  includeEmptyReviews?: boolean;
+  includeAudioMp3?: boolean;
+  asyncMode?: boolean;
+  forceAsync?: boolean;
+}
+
+const OPTIONS = { clip_review_limit: '--clip-review-limit', clip_sort: '--clip-sort' };
+const BAD_REQUEST = 400;
+
+/**
+ * Extracts one link without a server and prints what `POST /v1/extract` would have answered. Exit code 1 on an error.
+ * @throws CommandMistake where the link or an option is none that can be extracted.
+ */
+export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
+  const body = bodyOf(url, flags);
+  const logger = openCommandLogger(settings);
+  const spinner = startSpinner(url);
+  try {
+    const gateway = await openGateway({
+      settings,
+      environment: process.env,
+      logger,
+      baseUrl: () => baseUrlOf(settings),
+    });
+    try {
+      const answer = await extract(gateway, logger, body);
+      spinner?.stop();
+      printJson(answer.body);
+      if (!answer.error) return 0;
+      if (ERROR_CLASSES[answer.error.code].status === BAD_REQUEST) throw mistakeOf(answer.error, OPTIONS);
+      return 1;
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    spinner?.stop();
+    await logger.close();
+  }
+}
+
+/** @throws CommandMistake */
+function bodyOf(url: string, flags: ExtractFlags): ExtractBody {
+  try {
+    return checkExtractBody({
+      url,
+      clip_review_limit: flags.clipReviewLimit,
+      clip_sort: flags.clipSort,
+      include_empty_reviews: flags.includeEmptyReviews,
+      include_audio_mp3: flags.includeAudioMp3,
+      async_mode: flags.asyncMode,
+      force_async: flags.forceAsync,
+    });
+  } catch (error) {
+    throw mistakeOf(toGatewayError(error), OPTIONS);
+  }
+}
+
+async function extract(
+  gateway: Gateway,
+  logger: Logger,
+  body: ExtractBody,
+): Promise<{ body: unknown; error?: GatewayError }> {
+  try {
+    const result = await gateway.extract(decodeExtract(body));
+    return {
+      body: JSON.parse(encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) }).toString()),
+    };
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    if (error.code === 'internal_error')
+      logger.error('the extraction failed in a way nobody foresaw', { error: thrown });
+    return { error, body: JSON.parse(encodeError(error, { requestId: newRequestId(), link: { inputUrl: body.url } })) };
+  }
+}
+
+/** Where a server with these settings answers the MP3 link. */
+function baseUrlOf({ baseUrl, host, port }: Settings): string {
+  return baseUrl ?? `http://${host}:${port}`;
+}

@@ -1,0 +1,149 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
+import { isOpen } from '../images/image-job.js';
+import { decodeImage } from '../images/image-request.js';
+import { openGateway } from '../open-gateway.js';
+import { openStateOf } from '../open-state.js';
+import type { Settings } from '../settings/settings.js';
+import { openQuietLogger } from './command-logger.js';
+import { type ImageTarget, readTarget } from './image-target.js';
+import { CommandFailure, CommandMistake, print } from './output.js';
+import { mistakeOf } from './request-mistake.js';
+import { startSpinner } from './spinner.js';
+
+export interface ImageFlags {
+  model: string;
+  size?: string;
+  /** Files or https links of input images. */
+  ref?: readonly string[];
+  /** A file or a folder, see {@link readTarget}. Default: this folder. */
+  output?: string;
+}
+
+const ACCOUNT = 'local';
+const LOOK_MS = 500;
+const INTERRUPTED_EXIT_CODE = 130;
+const OPTIONS = { size: '--size', model: '--model', image: '--ref' };
+
+/** Makes one picture through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
+export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
+  const target = await readTarget(flags.output);
+  const body = {
+    model: flags.model,
+    prompt,
+    size: flags.size,
+    image: await Promise.all((flags.ref ?? []).map(readReference)),
+    output_format: target.format,
+  };
+  const logger = openQuietLogger(settings);
+  try {
+    const file = await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, target }));
+    if (file === undefined) return INTERRUPTED_EXIT_CODE;
+    print(`${file}\n`);
+    return 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+async function withGateway<Result>(
+  settings: Settings,
+  logger: Logger,
+  work: (gateway: Gateway) => Promise<Result>,
+): Promise<Result> {
+  const state = await openStateOf(settings, logger);
+  try {
+    const gateway = await openGateway({
+      // One worker: jobs of a server beside it are better left to that.
+      settings: { ...settings, extractWorkers: 0, imageWorkers: 1 },
+      environment: process.env,
+      logger,
+      services: { cache: state.cache, storage: state.files },
+      jobs: state.jobs,
+      baseUrl: () => settings.baseUrl ?? '',
+    });
+    try {
+      return await work(gateway);
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    await state.close();
+  }
+}
+
+interface Order {
+  body: Readonly<Record<string, unknown>>;
+  target: ImageTarget;
+}
+
+/** The file that was written; undefined where the job was cancelled. */
+async function make({ images }: Gateway, settings: Settings, { body, target }: Order) {
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
+  const spinner = startSpinner('queued');
+  process.once('SIGINT', interrupt);
+  try {
+    const request = decodeImage(body, { anySize: settings.anyImageSize });
+    const submission = await images.submit({ ...request, accountId: ACCOUNT });
+    if (!('job' in submission)) throw new Error('a request without a slot was refused for want of one');
+    let { job } = submission;
+    while (isOpen(job)) {
+      spinner?.update(describe(job));
+      if (interrupted.signal.aborted) job = await images.cancel(job.id, ACCOUNT);
+      else job = await images.wait(job.id, ACCOUNT, { timeoutMs: LOOK_MS });
+    }
+    if (job.state === 'cancelled') return undefined;
+    const picture = job.image && (await images.content(job.image));
+    if (!job.image || !picture) throw new CommandFailure(reasonOf(job));
+    const file = target.fileFor(job.image.name);
+    await write(file, picture, { settings, image: job.image });
+    return file;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw error.param === undefined ? new CommandFailure(error.message) : mistakeOf(error, OPTIONS);
+  } finally {
+    spinner?.stop();
+    process.off('SIGINT', interrupt);
+  }
+}
+
+interface Kept {
+  settings: Settings;
+  image: FinishedImage;
+}
+
+/** A picture that was made, and maybe billed, is not lost with a target that takes none. @throws CommandFailure */
+async function write(file: string, { body }: StoredBody, { settings, image }: Kept): Promise<void> {
+  try {
+    await writeFile(file, body);
+  } catch (error) {
+    const { dataDir, imageFileHours } = settings;
+    const place =
+      image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(
+      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${place}.`,
+    );
+  }
+}
+
+function describe({ state, queuePosition, startedAt }: ImageJob): string {
+  if (state === 'queued') return queuePosition === undefined ? 'queued' : `queued, number ${queuePosition}`;
+  return `generating for ${Math.round((Date.now() - (startedAt ?? Date.now())) / 1000)} s`;
+}
+
+function reasonOf({ error }: ImageJob): string {
+  if (!error) return 'The picture is gone already.';
+  return error.reason === undefined ? error.message : `${error.message} (${error.reason})`;
+}
+
+/** A file becomes the data URI that a client would send; its label does not matter. */
+async function readReference(reference: string): Promise<string> {
+  if (/^https?:\/\//.test(reference)) return reference;
+  const bytes = await readFile(reference).catch((cause: Error) => {
+    throw new CommandMistake(`--ref ${reference} cannot be read: ${cause.message}`);
+  });
+  return `data:image/png;base64,${bytes.toString('base64')}`;
+}

@@ -1,0 +1,196 @@
+import { type ApiKeyRecord, type BudgetState, type Grant, systemClock } from 'mediagate';
+import { parseIsoTime } from '../format/calendar-day.js';
+import { isoTime } from '../format/iso-time.js';
+import { renderTable } from '../format/text-table.js';
+import { isVisible } from '../format/visible-text.js';
+import { isGoodState, keyState } from '../keys/key-state.js';
+import { createKeyRecord, GRANTS, LOCAL_ACCOUNT } from '../keys/keys.js';
+import { type PlanKey, planKey } from '../plans/plan-key.js';
+import { readCatalogue } from '../plans/plans-file.js';
+import { loadPeppers } from '../settings/secrets.js';
+import type { Settings } from '../settings/settings.js';
+import { leftOf, renderLeft } from '../usage/budget-text.js';
+import { withNewState, withState } from './command-state.js';
+import { readKeyId } from './key-id.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
+
+const DEFAULT_RPM = 30;
+const MAX_RPM = 1_000_000;
+
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+
+interface Listed {
+  record: ApiKeyRecord;
+  budget: BudgetState | undefined;
+}
+
+export interface CreateKeyOptions {
+  name?: string;
+  /** Default: each key stands alone, in the account `local`. */
+  account?: string;
+  plan?: string;
+  /** Each one or several, with commas between them. */
+  grant?: readonly string[];
+  rpm?: string;
+  expires?: string;
+  json?: boolean;
+}
+
+/** Makes a key and prints it: the only time it is shown. */
+export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
+  const accountId = accountOf(options.account);
+  const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
+  const wanted = {
+    name: nameOf(options.name),
+    accountId,
+    grants: grantsOf(options.grant, ofPlan),
+    rpm: rpmOf(options.rpm, ofPlan),
+    expiresAt: expiryOf(options.expires) ?? ofPlan?.expiresAt ?? null,
+    ...(ofPlan && { plan: ofPlan.plan }),
+  };
+  const [pepper] = await loadPeppers(settings);
+  const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
+  await withNewState(settings, async (state) => {
+    // First: a key must never be there without its limits.
+    if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
+    await state.keys.insert(record);
+  });
+  const { id, name, grants, rpm, planId, models } = record;
+  if (options.json) {
+    // Only where one was named: what scripts read stays as it was.
+    const account = options.account === undefined ? {} : { account: accountId };
+    printJson({ id, key, name, ...account, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
+  } else {
+    print(`${key}\n`);
+    const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
+    process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is shown this once.\n`);
+  }
+  return 0;
+}
+
+/** Prints every key without its secret. */
+export async function listKeysCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const listed = await withState(settings, async (state) => {
+    const all: Listed[] = [];
+    for (const record of await state.keys.list()) {
+      const budget = record.budgetId === null ? undefined : await state.budgets.find(record.budgetId);
+      all.push({ record, budget });
+    }
+    return all;
+  });
+  if (json) printJson(listed.map(describe));
+  else if (listed.length === 0) print('There are no keys; "mediagate keys create" makes one.\n');
+  else print(`${renderTable(HEAD, listed.map(row))}\n`);
+  return 0;
+}
+
+/** Revokes a key; servers follow within seconds. @param named See {@link readKeyId}. */
+export async function revokeKeyCommand(
+  settings: Settings,
+  named: string,
+  { json }: { json?: boolean },
+): Promise<number> {
+  const id = readKeyId(named);
+  const revoked = await withState(settings, async (state) => {
+    if (await state.keys.revoke(id, systemClock.now())) return true;
+    if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
+    return false;
+  });
+  if (json) printJson({ id, revoked: true });
+  else print(revoked ? `Key ${id} is revoked.\n` : `Key ${id} was revoked before.\n`);
+  return 0;
+}
+
+function nameOf(name = 'key'): string {
+  const trimmed = name.trim();
+  // It ends up in terminals and tables.
+  if (trimmed.length > 100 || !isVisible(trimmed))
+    throw new CommandMistake('--name must have 1 to 100 characters, none of them invisible.');
+  return trimmed;
+}
+
+/** Names of accounts that people get by signing in are not given out here. */
+function accountOf(name: string | undefined): string {
+  if (name === undefined) return LOCAL_ACCOUNT;
+  if (/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(name) && name !== LOCAL_ACCOUNT && !name.startsWith('acct_')) return name;
+  throw new CommandMistake(
+    `--account must have 1 to 64 of a-z, 0-9, "_", "." and "-", begin with a letter or digit, not with acct_, and not be ${LOCAL_ACCOUNT}.`,
+  );
+}
+
+async function planOf(settings: Settings, id: string, accountId: string): Promise<PlanKey> {
+  const catalogue = await readCatalogue(settings.plansFile);
+  const { freeTierPeriod } = settings;
+  const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
+  if (found) return found;
+  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
+  throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
+}
+
+/** Those of the plan, and whatever is granted beside it. */
+function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
+  const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
+  const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
+  if (unknown !== undefined)
+    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${GRANTS.join(',')}.`);
+  return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
+}
+
+function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
+  if (text === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
+  if (text === 'unlimited' && !ofPlan) return null;
+  const most = ofPlan?.maxRpm ?? MAX_RPM;
+  const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= most) return value;
+  const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
+  throw new CommandMistake(`--rpm must be a whole number from 0 to ${most}${otherwise}.`);
+}
+
+function expiryOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const time = parseIsoTime(text);
+  if (time === undefined)
+    throw new CommandMistake('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.');
+  if (time <= systemClock.now()) throw new CommandMistake('--expires lies in the past.');
+  return time;
+}
+
+function stateOf(record: ApiKeyRecord): string {
+  const state = keyState(record, systemClock.now());
+  return isGoodState(state) ? 'good' : state;
+}
+
+function describe({ record, budget }: Listed) {
+  const { id, name, accountId, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
+  return {
+    id,
+    name,
+    account: accountId,
+    plan: planId,
+    grants,
+    models,
+    rpm,
+    left: budget ? leftOf(budget) : null,
+    state: stateOf(record),
+    created_at: isoTime(createdAt),
+    expires_at: isoTime(expiresAt),
+    revoked_at: isoTime(revokedAt),
+    last_used_at: isoTime(lastUsedAt),
+  };
+}
+
+function row({ record, budget }: Listed): string[] {
+  const { id, name, accountId, planId, grants, rpm, createdAt, lastUsedAt } = record;
+  return [
+    id,
+    name,
+    accountId,
+    planId ?? '-',
+    grants.join(','),
+    rpm === null ? 'unlimited' : String(rpm),
+    renderLeft(budget, systemClock.now()),
+    stateOf(record),
+    isoTime(createdAt),
+    isoTime(lastUsedAt) ?? 'never',
+  ];
+}

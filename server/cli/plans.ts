@@ -1,0 +1,70 @@
+import { isoTime } from '../format/iso-time.js';
+import { renderMoney } from '../format/money.js';
+import { renderTable } from '../format/text-table.js';
+import type { Catalogue } from '../plans/catalogue.js';
+import { type CatalogueTerms, planTerms } from '../plans/plan-terms.js';
+import { readCatalogue } from '../plans/plans-file.js';
+import type { Settings } from '../settings/settings.js';
+import { grouped } from '../usage/budget-text.js';
+import { withState } from './command-state.js';
+import { noteOf, operatorActor } from './operator.js';
+import { CommandMistake, print, printJson } from './output.js';
+import { findUser } from './users.js';
+
+const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
+
+/** Prints the plans there are. */
+export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const catalogue = await readCatalogue(settings.plansFile);
+  if (json) {
+    printJson(catalogue);
+    return 0;
+  }
+  const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
+    const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
+    const days = plan.durationDays === 0 ? 'no end' : String(plan.durationDays);
+    const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
+    const price = catalogue.prices.find(({ planId }) => planId === plan.id);
+    const shown = price ? renderMoney(price.amount, price.currency) : '-';
+    return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', shown];
+  });
+  print(`${renderTable(HEAD, rows)}\n`);
+  return 0;
+}
+
+export interface GrantPlanOptions {
+  note?: string;
+  json?: boolean;
+}
+
+/** Gives a user a plan without an order; servers follow within seconds. */
+export async function grantPlanCommand(
+  settings: Settings,
+  id: string,
+  planId: string,
+  options: GrantPlanOptions,
+): Promise<number> {
+  const why = noteOf(options.note);
+  const terms = termsOf(settings, await readCatalogue(settings.plansFile), planId);
+  const { user, plan } = await withState(settings, async (state) => {
+    const found = await findUser(state, id);
+    const grant = { accountId: found.accountId, terms, actor: operatorActor(), ...why };
+    return { user: found, plan: await state.accounts.grant(grant) };
+  });
+  const expiresAt = isoTime(plan.expiresAt);
+  if (options.json) printJson({ user: user.id, account: user.accountId, plan: planId, expires_at: expiresAt });
+  else print(`User ${user.id} has the plan ${planId}${expiresAt === null ? '' : ` to ${expiresAt}`}.\n`);
+  return 0;
+}
+
+/** @throws CommandMistake */
+function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
+  const found = planTerms(planId, { catalogue, freeTierPeriod });
+  if (found) return found;
+  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
+  throw new CommandMistake(`The plan ${planId} is not known; there are ${ids.join(', ')}.`);
+}
+
+function limitOf(limit: number | null): string {
+  return limit === null ? 'unlimited' : grouped(limit);
+}

@@ -1,0 +1,60 @@
+import { systemClock, type UsageTotal } from 'mediagate';
+import { renderTable } from '../format/text-table.js';
+import type { Settings } from '../settings/settings.js';
+import { grouped } from '../usage/budget-text.js';
+import { addUp, readDayRange, type UsageCounts } from '../usage/usage-days.js';
+import { encodeCounts } from '../usage/usage-format.js';
+import { withState } from './command-state.js';
+import { readKeyId } from './key-id.js';
+import { CommandFailure, CommandMistake, print, printJson } from './output.js';
+
+const HEAD = ['DAY', 'KEY', 'ROUTE', 'MODEL', 'REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
+
+export interface UsageOptions {
+  /** See {@link readKeyId}. */
+  key?: string;
+  from?: string;
+  to?: string;
+  json?: boolean;
+}
+
+/** Prints what requests used, by day, key, route and model. */
+export async function usageCommand(settings: Settings, { key, from, to, json }: UsageOptions): Promise<number> {
+  const keyId = key === undefined ? undefined : readKeyId(key);
+  const range = readDayRange({ from, to }, systemClock.now());
+  if ('problem' in range) throw new CommandMistake(`--${range.member} ${range.problem}.`);
+  const totals = await withState(settings, async (state) => {
+    const found = await state.usage.totals({ ...range, keyId });
+    if (keyId !== undefined && found.length === 0 && !(await state.keys.find(keyId)))
+      throw new CommandFailure(`There is no key with the id ${keyId}.`);
+    return found;
+  });
+  if (json) printJson(totals.map(describe));
+  else if (totals.length === 0) print(`Nothing was used from ${range.from} to ${range.to}.\n`);
+  else print(`${renderTable(HEAD, [...totals.map(row), sumRow(totals)])}\n`);
+  return 0;
+}
+
+function describe(total: UsageTotal) {
+  const { day, keyId, accountId, route, model } = total;
+  return { day, key: keyId, account: accountId, route, model, ...encodeCounts(total) };
+}
+
+function row(total: UsageTotal): string[] {
+  return [total.day, total.keyId || '-', total.route, total.model, ...cells(total)];
+}
+
+function sumRow(totals: readonly UsageTotal[]): string[] {
+  return ['all', '', '', '', ...cells(addUp(totals))];
+}
+
+function cells(counts: UsageCounts): string[] {
+  const { requests, failed, inputTokens, outputTokens, seconds, characters, images, estimated } = counts;
+  const other = [
+    ...(images > 0 ? [images === 1 ? '1 image' : `${grouped(images)} images`] : []),
+    ...(seconds > 0 ? [`${grouped(seconds)} s`] : []),
+    ...(characters > 0 ? [`${grouped(characters)} characters`] : []),
+  ];
+  const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
+  return [...numbers, other.join(', ') || '-', grouped(estimated)];
+}

@@ -1,0 +1,232 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { GatewayError } from 'mediagate';
+import { AnswerResponse } from './answer-response.js';
+import { networkOf } from './auth-failures.js';
+import { plainAddress } from './client-address.js';
+import { ERROR_CLASSES, encodeError, errorHeaders } from './error-format.js';
+import { newRequestId } from './request-id.js';
+import { SECURITY_HEADERS } from './response-headers.js';
+
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
+
+/** A connection that lives for ever keeps its client on one node for ever. */
+const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/** Requests of one connection that wait for the answers before theirs; a client that sends more of them loses it. */
+const MAX_WAITING = 32;
+/** Milliseconds: a client that takes nothing for so long has gone without saying so. */
+export const IDLE_MS = 120_000;
+/** What a client whose request was refused may take to read that and to close; closing at once could take it away again. */
+const LINGER_MS = 2_000;
+
+export interface HttpServerOptions {
+  handler: RequestListener;
+  /** Sockets open at the same time; more are closed at once. Default 10,000. */
+  maxConnections?: number;
+  /** Sockets of one address, or IPv6 /64, open at the same time. One more closes the oldest idle one. Default 1,000. */
+  maxConnectionsPerAddress?: number;
+  /** Addresses that are not counted: proxies, which have all clients behind them. Default: none. */
+  isProxy?(address: string): boolean;
+  /** Milliseconds for a request to arrive whole. Default 30,000. */
+  requestMs?: number;
+  /** Milliseconds for its header. Default 10,000. */
+  headersMs?: number;
+  /** Milliseconds that a client may take nothing of an answer that is whole. Default 120,000. */
+  idleMs?: number;
+}
+
+interface Connection {
+  /** Begun so far. */
+  requests: number;
+  /** Here, and not begun. */
+  waiting: number;
+  /** The latest that was begun. */
+  response: ServerResponse;
+  /** The latest that is here. */
+  last: ServerResponse;
+}
+
+export interface HttpServer extends Server {
+  /** Hangs up on whoever has a connection and no request on it: nothing was sent yet, or not a whole header. */
+  closeUnasked(): void;
+  /** Answers all that have no answer yet with this, and hangs up on them. */
+  refuseUnanswered(error: GatewayError): void;
+}
+
+/** A Node server that slow, broken and hostile clients cannot hold up. Not listening yet. */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { handler, maxConnections = 10_000, maxConnectionsPerAddress = 1_000, isProxy } = options;
+  const { requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
+  const server = createServer({
+    ServerResponse: AnswerResponse,
+    headersTimeout: Math.min(headersMs, requestMs),
+    requestTimeout: requestMs,
+    // Node's default of 30 s would let a slow header live that much longer than its timeout says.
+    connectionsCheckingInterval: Math.min(1_000, headersMs),
+    // Longer than the 60 s after which common load balancers close an idle connection, so that they are the ones to do it.
+    keepAliveTimeout: 65_000,
+    // A missing Host is refused by the app like two of them, with an error body; Node's refusal has none.
+    requireHostHeader: false,
+  });
+  server.maxHeadersCount = 100;
+  server.maxConnections = maxConnections;
+
+  const connections = new WeakMap<Duplex, Connection>();
+  const begin = (request: IncomingMessage, response: ServerResponse, connection: Connection) => {
+    connection.requests += 1;
+    connection.response = response;
+    response.once('prefinish', () => {
+      if (request.socket.writableLength > 0) request.socket.setTimeout(idleMs);
+    });
+    // Node's own limit asks the client to close and answers 503 to one that does not; this closes.
+    if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
+    if (isTarget(request.url ?? '')) return handler(request, response);
+    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The target of the request is no URL.'));
+    response.writeHead(status, headers).end(body);
+  };
+  // Requests may be sent without waiting for answers. Begun all at once, they would each hold a file, a place or a model
+  // of which the client takes nothing yet.
+  const handle: RequestListener = (request, response) => {
+    const known = connections.get(request.socket);
+    const connection = known ?? { requests: 0, waiting: 0, response, last: response };
+    if (!known) connections.set(request.socket, connection);
+    connection.last = response;
+    if (response.socket) begin(request, response, connection);
+    else if (connection.waiting === MAX_WAITING) request.socket.destroy();
+    else {
+      connection.waiting += 1;
+      response.once('socket', () => {
+        connection.waiting -= 1;
+        // Of the answer before; Node forgets it only where no request waits.
+        request.socket.setTimeout(0);
+        begin(request, response, connection);
+      });
+    }
+  };
+  server.on('request', handle);
+  // Without a listener Node says "continue" to anybody; here only a reader of the body does, after the key was checked.
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', handle);
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => undefined);
+    const error = new GatewayError('method_not_allowed', 'CONNECT is not supported.');
+    refuseBehind(connections.get(socket)?.last, socket, error);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const last = connections.get(socket)?.last;
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+    else if (!last || last.req.complete) refuseBehind(last, socket, ...parserFailure(error.code));
+    // What is wrong is the body of the latest request; where its answer is under way or out, another one would be garbage.
+    else if (last.socket && !last.headersSent) refuse(socket, ...parserFailure(error.code));
+    else if (last.writableEnded) endLingering(socket);
+    else socket.destroy();
+  });
+
+  const isIdle = (socket: Socket) => {
+    const response = connections.get(socket)?.response;
+    return !response || response.writableFinished;
+  };
+  const sockets = new Set<Socket>();
+  /** Address → its sockets, oldest first. */
+  const socketsOf = new Map<string, Set<Socket>>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    const address = plainAddress(socket.remoteAddress ?? '');
+    const isCounted = !isProxy?.(address);
+    const name = networkOf(address);
+    const own = socketsOf.get(name) ?? new Set();
+    if (isCounted) {
+      if (own.size >= maxConnectionsPerAddress) {
+        const idle = [...own].find(isIdle);
+        (idle ?? socket).destroy();
+        if (idle) own.delete(idle);
+      }
+      socketsOf.set(name, own.add(socket));
+    }
+    socket.once('close', () => {
+      sockets.delete(socket);
+      own.delete(socket);
+      if (own.size === 0 && socketsOf.get(name) === own) socketsOf.delete(name);
+    });
+  });
+  return Object.assign(server, {
+    closeUnasked() {
+      for (const socket of sockets) {
+        if (isIdle(socket)) socket.destroy();
+      }
+    },
+    refuseUnanswered(error: GatewayError) {
+      for (const socket of sockets) {
+        const response = connections.get(socket)?.response;
+        if (response && !response.headersSent && socket.writable) refuse(socket, error);
+      }
+    },
+  });
+}
+
+/** A path, an asterisk, or the whole URL that RFC 9112 3.2.2 has servers accept. */
+function isTarget(target: string): boolean {
+  if (target.startsWith('/') || target === '*') return true;
+  return /^https?:\/\//i.test(target) && URL.canParse(target);
+}
+
+function parserFailure(code: string | undefined): [GatewayError, number?] {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [new GatewayError('request_timeout', 'The request did not arrive in time.')];
+    case 'HPE_HEADER_OVERFLOW':
+      return [new GatewayError('request_too_large', 'The request header is too large.'), 431];
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [new GatewayError('request_too_large', 'The chunk extensions are too large.')];
+    default:
+      return [new GatewayError('bad_request', 'The request is not valid HTTP.')];
+  }
+}
+
+/** Refuses what came behind a whole request once that is answered: it has been accepted, whatever follows it. */
+function refuseBehind(before: ServerResponse | undefined, socket: Duplex, error: GatewayError, status?: number): void {
+  if (!before || before.writableFinished) {
+    refuse(socket, error, status);
+    return;
+  }
+  // More of it would be another failure.
+  socket.pause();
+  before.once('finish', () => {
+    if (socket.writable) refuse(socket, error, status);
+  });
+}
+
+/** An answer where there is no response object to write it to. */
+function refuse(socket: Duplex, error: GatewayError, given?: number): void {
+  const { status, headers, body } = refusal(error, given);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  endLingering(socket);
+}
+
+/** Says that nothing more comes, and lets the connection go soon, whatever the client does. */
+function endLingering(socket: Duplex): void {
+  // Of a socket that Node has let go of, nobody else would hear that it broke.
+  socket.on('error', () => undefined);
+  socket.end();
+  // What is still sent is of no interest, but has to be read for the client's own end to be seen.
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status) {
+  const requestId = newRequestId();
+  const body = encodeError(error, { requestId });
+  const headers: Record<string, string | number> = {
+    ...SECURITY_HEADERS,
+    ...errorHeaders(error, { requestId }),
+    'x-request-id': requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+    ...(status === 405 && { Allow: 'GET, HEAD, POST' }),
+  };
+  return { status, headers, body };
+}

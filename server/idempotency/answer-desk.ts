@@ -1,0 +1,193 @@
+import {
+  type AnswerClaim,
+  type AnswerRequest,
+  type AnswerWork,
+  type Clock,
+  GatewayError,
+  type KeptAnswer,
+  type KeptAnswers,
+  type Logger,
+  type Storage,
+} from 'mediagate';
+import { clientSignal } from '../http/client-signal.js';
+import { toGatewayError } from '../http/error-format.js';
+import { sendStream } from '../http/event-stream.js';
+import type { RequestContext } from '../http/request-state.js';
+import { createWaitingRoom } from '../http/waiting.js';
+import { keyOf } from '../keys/auth.js';
+import { holderOf } from '../keys/keys.js';
+import { createOutlive } from '../unheard-work.js';
+import { keepWhileSending } from './answer-keeping.js';
+import { type OutgoingAnswer, sendAnswer } from './answer-sending.js';
+import { inProgress, markReplayed } from './idempotency-key.js';
+
+/** For a first request that is at work. */
+const JOIN_MS = 300_000;
+const UNREADABLE_SECONDS = 5;
+/** What answers say beside their content type. What they say of the rate limit was true when they were made. */
+const KEPT_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
+
+export interface KeyedRequest {
+  /** Template: `/v1/audio/speech`. */
+  route: string;
+  /** The caller's Idempotency-Key. Undefined: the request is one of its own. */
+  key: string | undefined;
+  /** SHA-256 of what it says; empty without a key. */
+  fingerprint: string;
+}
+
+export interface Answering {
+  /** Aborts when nobody wants the answer any more: without a key, when the client has gone. */
+  signal: AbortSignal;
+  /** To be called once, and waited for. */
+  send(answer: OutgoingAnswer): Promise<void>;
+}
+
+/** Does each request with an Idempotency-Key once, and gives the same answer to those that repeat it. */
+export interface AnswerDesk {
+  /**
+   * Has the answer made and sent, unless there is one already. With a key, a client that hangs up ends nothing: the work goes
+   * on for five minutes at most, and its answer is there for the client's next try; where 64 others go on like that, it ends
+   * at once. What fails is not kept.
+   * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` where too many wait,
+   * `upstream_unavailable` where the database does not answer, or a kept answer cannot be read; what the work throws.
+   */
+  answer(context: RequestContext, request: KeyedRequest, work: (answering: Answering) => Promise<void>): Promise<void>;
+  /** Ends the work whose clients have left, and resolves when it has ended. */
+  close(): Promise<void>;
+}
+
+export interface AnswerDeskOptions {
+  answers: KeptAnswers;
+  /** Where bodies are kept. */
+  files: Storage;
+  clock: Clock;
+  logger: Logger;
+  /** Aborts when the gateway begins to finish. */
+  drain: AbortSignal;
+  /** Milliseconds that work without a client may still take from then on. Default 0. */
+  graceMs?: number;
+}
+
+export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
+  const { answers, files, clock, logger, drain, graceMs = 0 } = options;
+  const waiting = createWaitingRoom();
+  const stopping = new AbortController();
+  const working = new Set<Promise<void>>();
+  const outlive = createOutlive(stopping.signal);
+  let grace: NodeJS.Timeout | undefined;
+
+  const stop = () => stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+  drain.addEventListener('abort', () => {
+    grace = setTimeout(stop, graceMs);
+  });
+
+  /** Waits where another request is at it. */
+  async function claim(request: AnswerRequest, holder: string, gone: AbortSignal) {
+    const until = clock.monotonic() + JOIN_MS;
+    let leave: (() => void) | undefined;
+    try {
+      for (;;) {
+        const claimed: AnswerClaim = await answers.claim(request);
+        if (claimed.state !== 'running') return claimed;
+        const timeoutMs = until - clock.monotonic();
+        if (timeoutMs <= 0) throw inProgress();
+        leave ??= waiting.demand(holder);
+        const failure = await answers.waitFor(claimed.id, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
+        if (failure) throw failure;
+      }
+    } finally {
+      leave?.();
+    }
+  }
+
+  async function replay(context: RequestContext, { status, headers, file }: KeptAnswer): Promise<void> {
+    const { res: response } = context;
+    const body = await files.read(file);
+    if (!body) {
+      // Not done anew: it was charged.
+      const message = 'The answer to this Idempotency-Key cannot be read now. Ask again, or send another key.';
+      throw new GatewayError('upstream_unavailable', message, { retryAfterSeconds: UNREADABLE_SECONDS });
+    }
+    markReplayed(response);
+    const head = { status, headers: { ...headers, 'content-length': String(body.size) } };
+    await sendStream(context, head, body.body);
+  }
+
+  async function begin(
+    context: RequestContext,
+    work: AnswerWork,
+    gone: AbortSignal,
+    answer: (answering: Answering) => Promise<void>,
+  ): Promise<void> {
+    const { res: response } = context;
+    const life = outlive(gone);
+    let isSending = false;
+    try {
+      await answer({
+        signal: life.signal,
+        async send(outgoing) {
+          const headers: Record<string, string> = { 'content-type': outgoing.contentType };
+          for (const name of KEPT_HEADERS) {
+            const value = response.getHeader(name);
+            if (value !== undefined) headers[name] = String(value);
+          }
+          const size = outgoing.body instanceof Uint8Array ? outgoing.body.length : 0;
+          if (work.room === 0 || size > work.room) response.setHeader('Idempotency-Kept', 'false');
+          const keeping = keepWhileSending({ outgoing, head: { status: 200, headers }, work, answers, files, logger });
+          isSending = true;
+          try {
+            await sendAnswer(context, await keeping.toSend);
+          } finally {
+            keeping.leave();
+            await keeping.ended;
+          }
+        },
+      });
+    } catch (error) {
+      if (!isSending) await release(work, error);
+      throw error;
+    } finally {
+      life.end();
+    }
+  }
+
+  /** Before anybody hears of the failure, so that whoever asks again does not get it a second time. */
+  async function release(work: AnswerWork, error: unknown): Promise<void> {
+    try {
+      await answers.release(work, toGatewayError(error));
+    } catch (failure) {
+      logger.warn('an Idempotency-Key is not free until its lease is over', { error: failure });
+    }
+  }
+
+  return {
+    async answer(context, { route, key, fingerprint }, work) {
+      const gone = clientSignal(context.res);
+      if (key === undefined) {
+        await work({ signal: gone, send: (answer) => sendAnswer(context, answer) });
+        return;
+      }
+      const caller = keyOf(context);
+      const { id: keyId, accountId } = caller;
+      const request = { accountId, scope: `${keyId} POST ${route}`, key, fingerprint };
+      const claimed = await claim(request, holderOf(caller), gone);
+      if (claimed.state === 'answered') {
+        await replay(context, claimed.answer);
+        return;
+      }
+      const over = begin(context, claimed.work, gone, work);
+      working.add(over);
+      try {
+        await over;
+      } finally {
+        working.delete(over);
+      }
+    },
+    async close() {
+      if (!drain.aborted || graceMs === 0) stop();
+      await Promise.allSettled(working);
+      clearTimeout(grace);
+    },
+  };
+}

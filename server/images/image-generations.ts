@@ -1,0 +1,126 @@
+import type Router from '@koa/router';
+import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
+import { clientSignal } from '../http/client-signal.js';
+import { sendBytes } from '../http/file-response.js';
+import { readPreferences } from '../http/preferences.js';
+import type { RequestContext, RequestState } from '../http/request-state.js';
+import { encodeAround } from '../idempotency/base64-body.js';
+import { inProgress, readIdempotencyKey, readRetryCount } from '../idempotency/idempotency-key.js';
+import { keyOf } from '../keys/auth.js';
+import { holderOf } from '../keys/keys.js';
+import { encodeFirstSubmitted, encodeSubmitted, isOpen } from './image-job.js';
+import { encodeImageResult } from './image-result.js';
+import { type ImageRoutes, sendSubmitted } from './images.js';
+
+const ROUTE = '/v1/images/generations';
+const MAX_WAIT_MS = 300_000;
+/** For so long, an SDK's own retry without a key is answered with the image it asked for before. */
+const RETRY_MS = 600_000;
+
+/** The blocking call: a job, and waiting for it. */
+export function addImageGenerationRoute(router: Router<RequestState>, options: Omit<ImageRoutes, 'polls'>): void {
+  const { gateway, auth, submit, waiting, drain, clock, baseUrl } = options;
+  const waiters = new Map<string, number>();
+
+  router.post(ROUTE, auth({ grant: 'images' }), async (context: RequestContext) => {
+    const { req: request, res: response } = context;
+    const caller = keyOf(context);
+    const { id: keyId, accountId } = caller;
+    const key = readIdempotencyKey(request.headers);
+    const { respondAsync, wait } = readPreferences(request.headers);
+    const askedMs = wait === undefined ? undefined : Math.min(wait * 1000, MAX_WAIT_MS);
+    const timeoutMs = askedMs ?? (respondAsync ? 0 : MAX_WAIT_MS);
+    /** Without a key, only what an SDK itself calls a retry is the same request. */
+    const retry = (fingerprint: string): Idempotency => ({
+      scope: `${keyId} retry of POST ${ROUTE}`,
+      key: fingerprint,
+      fingerprint,
+      keptMs: RETRY_MS,
+      replay: readRetryCount(request.headers) > 0,
+    });
+    const gone = clientSignal(response);
+    const leave = waiting.demand(holderOf(caller));
+    try {
+      const keyed = key !== undefined;
+      const { job: first, replayed } = await submit(context, {
+        rememberAs: (fingerprint) =>
+          keyed ? { scope: `${keyId} POST ${ROUTE}`, key, fingerprint } : retry(fingerprint),
+        // Nobody who sends no key means the image that was given up when its first request broke off.
+        renewsCancelled: !keyed,
+        takesWebhook: false,
+      });
+      const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, keyed });
+      if (!isOpen(job)) return await sendEnded(context, job);
+      if (respondAsync || wait !== undefined) {
+        response.setHeader('Preference-Applied', wait === undefined ? 'respond-async' : `wait=${timeoutMs / 1000}`);
+        const submitted = replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now());
+        return sendSubmitted(context, job.id, submitted);
+      }
+      context.state.imageJob = { id: job.id, failed: false };
+      if (drain.aborted) throw drain.reason;
+      if (replayed && keyed) throw inProgress();
+      throw new GatewayError('upstream_timeout', `The image is not ready after ${timeoutMs / 1000} s; poll its job.`);
+    } finally {
+      leave();
+    }
+  });
+
+  interface Wait {
+    accountId: string;
+    timeoutMs: number;
+    /** Aborts when the client has gone. */
+    gone: AbortSignal;
+    keyed: boolean;
+  }
+
+  /** The job as it then is, also where the gateway is about to end. */
+  async function waitFor(job: ImageJob, { accountId, timeoutMs, gone, keyed }: Wait): Promise<ImageJob> {
+    waiters.set(job.id, (waiters.get(job.id) ?? 0) + 1);
+    try {
+      return await gateway.images.wait(job.id, accountId, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
+    } catch (error) {
+      if (drain.aborted && error === drain.reason) return await gateway.images.find(job.id, accountId);
+      // Who has a key may come back with it, and others may wait as well.
+      if (gone.aborted && !keyed && waiters.get(job.id) === 1) await giveUp(gateway, job.id, accountId);
+      throw error;
+    } finally {
+      const left = (waiters.get(job.id) ?? 1) - 1;
+      if (left > 0) waiters.set(job.id, left);
+      else waiters.delete(job.id);
+    }
+  }
+
+  async function sendEnded(context: RequestContext, job: ImageJob): Promise<void> {
+    const { res: response, state } = context;
+    const { image, delivery } = job;
+    if (!image) {
+      state.imageJob = { id: job.id, failed: job.state === 'failed' };
+      // The same request would be answered with the same job.
+      response.setHeader('x-should-retry', 'false');
+      throw failureOf(job);
+    }
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    const result = { delivery, baseUrl: baseUrl(), createdAt: job.finishedAt ?? clock.now() };
+    if (delivery === 'url') {
+      context.body = JSON.stringify(encodeImageResult(image, result));
+      return;
+    }
+    const file = await gateway.images.content(image);
+    if (!file) throw new GatewayError('file_expired', 'The time of this image is over.');
+    const { bytes, length } = encodeAround(file, (base64) => encodeImageResult(image, { ...result, base64 }));
+    response.setHeader('Content-Length', length);
+    sendBytes(context, bytes);
+  }
+}
+
+/** What is still queued is for nobody; what was sent to the model is most likely billed, and kept for a retry. */
+async function giveUp({ images }: Gateway, id: string, accountId: string): Promise<void> {
+  const { state } = await images.find(id, accountId);
+  if (state === 'queued') await images.cancel(id, accountId);
+}
+
+function failureOf({ error }: ImageJob): GatewayError {
+  if (!error) return new GatewayError('internal_error', 'The image could not be made.');
+  const { code, message, ...details } = error;
+  return new GatewayError(code, message, details);
+}

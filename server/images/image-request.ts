@@ -1,0 +1,207 @@
+import {
+  createValidator,
+  GatewayError,
+  type ImageRequest,
+  type ImageSize,
+  MAX_REFERENCES,
+  type ReferenceInput,
+  type Static,
+  Type,
+} from 'mediagate';
+import { knownMembers, memberError } from '../http/body-members.js';
+import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../webhooks/targets.js';
+
+/** Four input images of 10 MiB in base64, and 1 MiB for everything else. */
+export const MAX_IMAGE_BODY_BYTES = 4 * Math.ceil((10 * 1024 * 1024) / 3) * 4 + 1024 * 1024;
+const MAX_PROMPT_LENGTH = 32_000;
+const MAX_NAME_LENGTH = 64;
+const MAX_USER_LENGTH = 512;
+
+/** The canvases that the service document names. */
+export const NAMED_SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'] as const;
+const DEFAULT_SIZE: ImageSize = { width: 1024, height: 1024 };
+const SIZE_STEP = 16;
+const MAX_RATIO = 3;
+const MAX_SIDE = 3840;
+const MAX_PIXELS = 3840 * 2160;
+
+const LINK = 'an https link, a data URI, or a list of at most 4 of them';
+
+/** What each member accepts, in words: descriptions of the schema and the end of every refusal. */
+const ACCEPTED = {
+  model: 'the name of an image model, e.g. "gen-img-2"',
+  prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
+  n: '1, since each request makes one image',
+  size: `"auto", ${NAMED_SIZES.map((size) => `"${size}"`).join(', ')}`,
+  response_format: '"url" or "b64_json"',
+  upload_to_storage: 'true or false',
+  stream: 'false: images are not streamed',
+  items: 'a list of exactly one object with "prompt" and "image_url"',
+  image_url: LINK,
+  input_image: LINK,
+  image: LINK,
+  quality: `a text of at most ${MAX_NAME_LENGTH} characters`,
+  background: `a text of at most ${MAX_NAME_LENGTH} characters`,
+  moderation: `a text of at most ${MAX_NAME_LENGTH} characters`,
+  input_fidelity: `a text of at most ${MAX_NAME_LENGTH} characters`,
+  output_format: '"png", "jpeg" or "webp"',
+  output_compression: 'a whole number from 0 to 100',
+  user: `a text of at most ${MAX_USER_LENGTH} characters`,
+} as const;
+
+const Links = Type.Union([Type.String(), Type.Array(Type.String())], { description: LINK });
+const name = (member: keyof typeof ACCEPTED) =>
+  Type.Optional(Type.String({ maxLength: MAX_NAME_LENGTH, description: ACCEPTED[member] }));
+const Prompt = Type.String({ pattern: '\\S', maxLength: MAX_PROMPT_LENGTH, description: ACCEPTED.prompt });
+
+const ItemSchema = Type.Object({ prompt: Type.Optional(Prompt), image_url: Type.Optional(Links) });
+
+/** Body of the image routes (service document 2.1). Members besides these are ignored. */
+export const ImageBodySchema = Type.Object({
+  model: Type.String({ description: ACCEPTED.model }),
+  prompt: Type.Optional(Prompt),
+  n: Type.Optional(Type.Literal(1, { description: ACCEPTED.n })),
+  size: Type.Optional(Type.String({ description: ACCEPTED.size })),
+  response_format: Type.Optional(
+    Type.Union([Type.Literal('url'), Type.Literal('b64_json')], { description: ACCEPTED.response_format }),
+  ),
+  upload_to_storage: Type.Optional(Type.Boolean({ description: ACCEPTED.upload_to_storage })),
+  stream: Type.Optional(Type.Boolean({ description: ACCEPTED.stream })),
+  items: Type.Optional(Type.Array(Type.Object({}), { minItems: 1, maxItems: 1, description: ACCEPTED.items })),
+  image_url: Type.Optional(Links),
+  input_image: Type.Optional(Links),
+  image: Type.Optional(Links),
+  quality: name('quality'),
+  background: name('background'),
+  moderation: name('moderation'),
+  input_fidelity: name('input_fidelity'),
+  output_format: Type.Optional(
+    Type.Union([Type.Literal('png'), Type.Literal('jpeg'), Type.Literal('webp')], {
+      description: ACCEPTED.output_format,
+    }),
+  ),
+  output_compression: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 100, description: ACCEPTED.output_compression }),
+  ),
+  user: Type.Optional(Type.String({ maxLength: MAX_USER_LENGTH, description: ACCEPTED.user })),
+});
+
+/** Of an image as a job. */
+export const ImageJobBodySchema = Type.Object({
+  ...ImageBodySchema.properties,
+  webhook_url: Type.Optional(
+    Type.String({
+      maxLength: MAX_WEBHOOK_URL_LENGTH,
+      description: `Told of the end of the job, where the gateway has webhooks switched on: ${WEBHOOK_URL}`,
+    }),
+  ),
+});
+
+/** What is read of a large body. */
+export const IMAGE_FIELDS: readonly string[] = Object.keys(ImageJobBodySchema.properties);
+
+type ImageBody = Static<typeof ImageBodySchema>;
+type Item = Static<typeof ItemSchema>;
+
+const bodyValidator = createValidator(ImageBodySchema);
+const itemValidator = createValidator(ItemSchema);
+
+export interface SizeRule {
+  /** Whether canvases beside the named ones are accepted. */
+  anySize: boolean;
+}
+
+/**
+ * Checks a body and says what it asks for. Types are strict, `null` counts as not sent.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_parameter`, `too_many_images` with
+ * `param`.
+ */
+export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
+  const body = checkBody(sent);
+  if (body.stream) {
+    throw new GatewayError('unsupported_parameter', 'stream must be false: images are not streamed.', {
+      param: 'stream',
+    });
+  }
+  const item = body.items?.[0] && checkItem(body.items[0]);
+  const prompt = item?.prompt ?? body.prompt;
+  if (prompt === undefined) {
+    throw new GatewayError('missing_required_parameter', `prompt is missing: send ${ACCEPTED.prompt}.`, {
+      param: 'prompt',
+    });
+  }
+  const { quality, background, moderation, input_fidelity, output_format, output_compression, user } = body;
+  const options = { quality, background, moderation, input_fidelity, output_format, output_compression, user };
+  return {
+    model: body.model,
+    prompt,
+    size: body.size === undefined ? DEFAULT_SIZE : readSize(body.size, rule),
+    references: readReferences(body, item),
+    options: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+    delivery: body.response_format !== 'b64_json' ? 'url' : body.upload_to_storage ? 'both' : 'inline',
+  };
+}
+
+function checkBody(sent: Readonly<Record<string, unknown>>): ImageBody {
+  const checked = bodyValidator.check(knownMembers(sent, ImageBodySchema));
+  if (checked.ok) return checked.value;
+  throw memberError(checked.issues[0], ACCEPTED);
+}
+
+function checkItem(sent: object): Item {
+  const checked = itemValidator.check(knownMembers(sent as Readonly<Record<string, unknown>>, ItemSchema));
+  if (checked.ok) return checked.value;
+  const [param = ''] = checked.issues[0]?.path.split('.') ?? [];
+  const accepted = ACCEPTED[param as keyof typeof ACCEPTED];
+  throw new GatewayError('invalid_value', `items[0].${param} must be ${accepted}.`, { param: `items[0].${param}` });
+}
+
+function readSize(text: string, { anySize }: SizeRule): ImageSize | 'auto' {
+  if (text === 'auto') return text;
+  const [, width, height] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/i.exec(text) ?? [];
+  const size = { width: Number(width), height: Number(height) };
+  if (width !== undefined && (isNamed(size) || (anySize && isPossible(size)))) return size;
+  const more = anySize
+    ? `, or WIDTHxHEIGHT: multiples of ${SIZE_STEP}, at most ${MAX_SIDE} on the longer side and ${MAX_PIXELS} pixels, no side more than ${MAX_RATIO} times the other`
+    : '';
+  throw new GatewayError('invalid_value', `size must be ${ACCEPTED.size}${more}.`, { param: 'size' });
+}
+
+function isNamed({ width, height }: ImageSize): boolean {
+  return NAMED_SIZES.some((size) => size === `${width}x${height}`);
+}
+
+function isPossible({ width, height }: ImageSize): boolean {
+  const [shorter, longer] = width < height ? [width, height] : [height, width];
+  return (
+    width % SIZE_STEP === 0 &&
+    height % SIZE_STEP === 0 &&
+    longer <= MAX_SIDE &&
+    longer <= shorter * MAX_RATIO &&
+    width * height <= MAX_PIXELS
+  );
+}
+
+/** In the order of the document's members, then the item's. */
+function readReferences(body: ImageBody, item: Item | undefined): ReferenceInput[] {
+  const references = [
+    ...listLinks('image_url', body.image_url),
+    ...listLinks('input_image', body.input_image),
+    ...listLinks('image', body.image),
+    ...listLinks('items[0].image_url', item?.image_url),
+  ];
+  const extra = references[MAX_REFERENCES];
+  if (!extra) return references;
+  const message = `A request takes at most ${MAX_REFERENCES} input images; this one has ${references.length}.`;
+  throw new GatewayError('too_many_images', message, { param: memberOf(extra.param) });
+}
+
+function listLinks(param: string, links: Static<typeof Links> = []): ReferenceInput[] {
+  if (typeof links === 'string') return [{ value: links, param }];
+  return links.map((value, index) => ({ value, param: `${param}[${index}]` }));
+}
+
+/** `image[4]` → `image`. */
+function memberOf(param: string): string {
+  return param.replace(/\[\d+\]$/, '');
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http';
+import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
+import type { AuthFailures } from '../http/auth-failures.js';
+import type { AddressOf } from '../http/client-address.js';
+import type { Next, RequestContext } from '../http/request-state.js';
+import type { KeyTable } from './key-table.js';
+import { isDeviceToken } from './tokens.js';
+
+export interface AuthOptions {
+  keys: KeyTable;
+  failures: AuthFailures;
+  addressOf: AddressOf;
+  /** Page where keys are made, named in errors. */
+  siteUrl?: string;
+}
+
+export interface RouteAuth {
+  /** Any of several will do. Default: any good key will. */
+  grant?: Grant | readonly Grant[];
+  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
+  allowApiKeyHeader?: boolean;
+}
+
+/** Checks the key and its grant. Stands before anything that reads the body. */
+export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) {
+  const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
+
+  function refuse({ req: request }: RequestContext, error: unknown): never {
+    const address = addressOf(request);
+    const blockedFor = failures.blockedFor(address);
+    if (blockedFor !== undefined) {
+      throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
+        retryAfterSeconds: blockedFor,
+        cause: error,
+      });
+    }
+    // A forgotten key is no guess, and a database that is away is not the caller's doing.
+    if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
+    throw error;
+  }
+
+  return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
+    const wanted = typeof grant === 'string' ? [grant] : grant;
+    return (context: RequestContext, next: Next): Promise<unknown> => {
+      const { playedKey } = context.state;
+      const verified = playedKey ?? verify(context);
+      return verified instanceof Promise
+        ? verified.then((key) => letIn(context, key, next))
+        : letIn(context, verified, next);
+    };
+
+    function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
+      context.state.key = key;
+      const { grants, rpm } = key;
+      if (wanted && !wanted.some((one) => grants.includes(one))) {
+        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
+      }
+      if (wanted && rpm === 0)
+        throw new GatewayError('route_not_allowed', 'This API key may make 0 requests a minute.');
+      return next();
+    }
+
+    function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
+      try {
+        const shown = shownKey(context.req, allowApiKeyHeader);
+        if (shown === undefined) {
+          const accepted = allowApiKeyHeader
+            ? 'Authorization: Bearer <key> or X-API-Key: <key>'
+            : 'Authorization: Bearer <key>';
+          throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
+        }
+        if (isDeviceToken(shown)) {
+          const message = 'This is the token of a sign-in, which opens routes under /api. This one takes an API key.';
+          throw new GatewayError('invalid_api_key', message);
+        }
+        const verified = keys.verify(shown);
+        return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;
+      } catch (error) {
+        return refuse(context, error);
+      }
+    }
+  };
+}
+
+/** The key that stands behind {@link createAuth}. */
+export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
+  if (!key) throw new Error('a route asked for the key before it was checked');
+  return key;
+}
+
+function shownKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {
+  const { authorization } = request.headers;
+  const header = request.headers['x-api-key'];
+  const apiKey = typeof header === 'string' && header !== '' ? header : undefined;
+  if (authorization === undefined) return allowApiKeyHeader ? apiKey : undefined;
+  const bearer = authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7).trim() : undefined;
+  if (!bearer) throw new GatewayError('invalid_api_key', 'The Authorization header must read "Bearer <key>".');
+  // Also where the second header opens nothing: whoever sends two keys does not know whose request this is.
+  if (apiKey !== undefined && apiKey !== bearer) {
+    throw new GatewayError('invalid_api_key', 'Authorization and X-API-Key name two different keys.');
+  }
+  return bearer;
+}

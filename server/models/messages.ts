@@ -1,0 +1,210 @@
+import { setImmediate } from 'node:timers/promises';
+import type Router from '@koa/router';
+import {
+  type Clock,
+  type Gateway,
+  GatewayError,
+  isGatewayError,
+  type PreparedText,
+  type TextAnswer,
+  type TextRoute,
+} from 'mediagate';
+import { takeJsonBody } from '../http/body.js';
+import { BIG_BYTES, type BodyBudget } from '../http/body-budget.js';
+import { markAnthropic, markModel } from '../http/error-shapes.js';
+import { nameIgnored } from '../http/ignored-params.js';
+import type { RequestContext, RequestState } from '../http/request-state.js';
+import { leaveWithClient, sendText } from '../http/text-response.js';
+import { type createAuth, keyOf } from '../keys/auth.js';
+import { GRANTS, holderOf } from '../keys/keys.js';
+import type { UsageDesk } from '../usage/usage.js';
+import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
+import { encodeChat } from './messages/chat-request.js';
+import { readInputTokens } from './messages/counted-tokens.js';
+import { ignoredEffort } from './messages/effort.js';
+import { markNumbers, restoreNumbers } from './messages/exact-numbers.js';
+import { decodeCounted, decodeMessage, type MessageRequest } from './messages/request.js';
+import { encodeResponses, encodeResponsesInput } from './messages/responses-request.js';
+
+export interface MessageRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+  bodies: BodyBudget;
+  usage: UsageDesk;
+  clock: Clock;
+  /** Whether they do anything. */
+  enabled: boolean;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const MESSAGES = '/v1/messages';
+const COUNT_TOKENS = '/v1/messages/count_tokens';
+const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
+/** Counting uses none; but a budget that is used up is used up. */
+const LEAST_TOKENS = 1;
+
+/** The text models for clients of Anthropic's format: each request is put into a format of the models, and its answer back. */
+export function addMessageRoutes(router: Router<RequestState>, options: MessageRoutes): void {
+  if (!options.enabled) {
+    addDisabledRoutes(router, options);
+    return;
+  }
+  const { auth, bodies } = options;
+  const authenticate = auth({ grant: 'text', allowApiKeyHeader: true });
+  const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
+  for (const [path, ready] of Object.entries(works)) {
+    router.post(path, markAnthropic, markModel, authenticate, async (context: RequestContext) => {
+      const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
+      const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
+      try {
+        const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
+        await work(release);
+      } finally {
+        release();
+      }
+    });
+  }
+}
+
+/**
+ * What a request that was found good comes to; nothing of its body is kept in it for as long as the answer takes.
+ * @param release Gives the body's place in the budget back.
+ */
+type Work = (release: () => void) => Promise<void>;
+
+function pauseFor(bytes: number): Sent['pause'] {
+  return async () => bytes > BIG_BYTES && (await setImmediate());
+}
+
+interface Sent {
+  members: Members;
+  /** Gives all others a turn between two steps over a body that is long. */
+  pause(): Promise<unknown>;
+}
+
+/** Routes that are there and disabled: who has a key is told where to turn, in the shape that these routes have. */
+function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
+  const authenticate = auth({ grant: GRANTS, allowApiKeyHeader: true });
+  for (const path of [MESSAGES, COUNT_TOKENS]) {
+    router.post(path, markAnthropic, authenticate, () => {
+      const message = 'The messages route is disabled. Use /v1/responses or /v1/chat/completions.';
+      throw new GatewayError('route_not_allowed', message);
+    });
+  }
+}
+
+async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Sent): Promise<Work> {
+  const message = await prepareMessage(context, options.gateway, sent);
+  return (release) => answerMessage(context, options, message, release);
+}
+
+async function answerMessage(
+  context: RequestContext,
+  { usage, clock }: MessageRoutes,
+  { prepared, stream, ignored, ...how }: PreparedMessage,
+  release: () => void,
+): Promise<void> {
+  const { model, mostTokens: tokens } = prepared;
+  await usage.admitted(context, { route: MESSAGES, model, tokens }, async (work) => {
+    const exchange = prepared.send();
+    work.uses(exchange.ended);
+    leaveWithClient(context.res, exchange);
+    const said = await exchange.answer;
+    // The upstream has the body; what it says may take long.
+    release();
+    nameIgnored(context, ignored);
+    const { requestId } = context.state;
+    const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
+    const body = stream ? messageEvents(said, options) : await wholeMessage(said, options);
+    await sendText(context, { ...inJson(said), body });
+  });
+}
+
+type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'showsThinking'>;
+
+/** What is left of a request when it is on its way to the model. */
+interface PreparedMessage extends HowToAnswer {
+  prepared: PreparedText;
+  stream: boolean;
+  ignored: readonly string[];
+}
+
+async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
+  await sent.pause();
+  const request = decodeMessage(sent.members);
+  const { route, efforts } = formatOf(gateway, request);
+  await sent.pause();
+  const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
+  const body = bodyOf(context, encoded);
+  await sent.pause();
+  const prepared = await gateway.text.prepare({ route, ...body });
+  const { stream, stopSequences: stops, thinking, ignored } = request;
+  const showsThinking = thinking.shown;
+  return { prepared, stream, route, stops, showsThinking, ignored: [...ignored, ...ignoredEffort(thinking, efforts)] };
+}
+
+/** Of a model that has both formats, the one that says more. What is no text model is told so by who looks for it. */
+function formatOf(gateway: Gateway, { model }: MessageRequest) {
+  const found = gateway.text.models().find(({ id }) => id === model);
+  const { routes = ['responses'], efforts = [] } = found ?? {};
+  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  return { isThere: found !== undefined, route, efforts };
+}
+
+function bodyOf(context: RequestContext, encoded: Members) {
+  const { accountId } = keyOf(context);
+  const marked = JSON.stringify(encoded);
+  const text = restoreNumbers(marked);
+  const parsed: Members = text === marked ? encoded : JSON.parse(text);
+  return { body: Buffer.from(text), parsed, accountId, requestId: context.state.requestId };
+}
+
+/** @param parsed of the bytes: mostly no number in it is another than was sent. */
+function exactly(bytes: Buffer, parsed: Members): Members {
+  const text = bytes.toString('utf8');
+  const marked = markNumbers(text);
+  return marked === text ? parsed : JSON.parse(marked);
+}
+
+/** Whatever an upstream says of its own format is not said of this one. */
+function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
+}
+
+/** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
+async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Sent): Promise<Work> {
+  await sent.pause();
+  const request = decodeCounted(sent.members);
+  const { isThere, route, efforts } = formatOf(gateway, request);
+  const { model } = request;
+  await sent.pause();
+  const encoded = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
+  const body = bodyOf(context, encoded);
+  await sent.pause();
+  const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
+  const prepared = isThere ? await whereAble(prepare) : await prepare();
+  const { parsed } = body;
+  return () =>
+    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
+      const counted = await whereAble(async () => {
+        const exchange = prepared?.send();
+        if (!exchange) return undefined;
+        work.uses(exchange.ended);
+        leaveWithClient(context.res, exchange);
+        const said = await exchange.answer;
+        return readInputTokens(said);
+      });
+      context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
+    });
+}
+
+/** @returns Undefined where the model's upstream does not do this. */
+async function whereAble<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isGatewayError(error) && error.code === 'model_not_supported') return undefined;
+    throw error;
+  }
+}

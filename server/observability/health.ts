@@ -1,0 +1,148 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type Clock, type Gateway, GatewayError, isGatewayError, type Need } from 'mediagate';
+import type { SignInStatus } from '../accounts/identity.js';
+import { groupEntries } from '../entry-groups.js';
+import { PACKAGE_VERSION } from '../version.js';
+import { checkPlatforms } from './platform-check.js';
+
+const FRESH_MS = 1_000;
+const PATIENCE_MS = 2_000;
+/** A loop that was held up this long has made callers wait; below it, it is ordinary work. */
+const STALL_MS = 1_000;
+
+export interface HealthOptions {
+  gateway: Pick<Gateway, 'plugins' | 'platforms' | 'meets'>;
+  /** What the operator means this machine to have; where one of these is missing, health is degraded. */
+  wants: readonly Need[];
+  clock: Clock;
+  /** Named checks that resolve when all is well, e.g. a database ping. Each is asked at most once a second. */
+  checks: Readonly<Record<string, () => Promise<unknown>>>;
+  /** As `checks`, for what the gateway can do without for a while: where one fails it is degraded, and still ready. */
+  softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
+  /** How sign-in stands. Default: there is none. */
+  signIn?(): SignInStatus;
+}
+
+export interface CheckResult {
+  ok: boolean;
+  ms: number;
+  /** Why it is not, where the gateway's own words say so. */
+  message?: string;
+}
+
+/** `off`: not there, and the operator wants it so. */
+interface NeedCheck {
+  ok: boolean;
+  state: 'ready' | 'missing' | 'off';
+}
+
+export interface Health {
+  /** Body of `/health`. */
+  report(): Promise<object>;
+  /** Body of `/health/ready`; `ok` is false where requests should go elsewhere. */
+  readiness(): Promise<{ ok: boolean; status: string }>;
+  /** From now on the gateway is not ready: it is finishing. */
+  startDraining(): void;
+  /** Whether what the gateway rests on answers, by name; at most a second old. */
+  checks(): Promise<Readonly<Record<string, CheckResult>>>;
+  readonly draining: boolean;
+  /** Aborts when draining starts: whoever only waits for something ends then. */
+  readonly drain: AbortSignal;
+  close(): void;
+}
+
+export function createHealth({ gateway, wants, clock, checks, softChecks = {}, signIn }: HealthOptions): Health {
+  const startedAt = clock.monotonic();
+  const loop = monitorEventLoopDelay({ resolution: 100 });
+  loop.enable();
+  const draining = new AbortController();
+  let asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
+
+  async function check(run: () => Promise<unknown>): Promise<CheckResult> {
+    const begun = clock.monotonic();
+    const patience = new AbortController();
+    const tooLong = clock.sleep(PATIENCE_MS, patience.signal).then(() => ({ ok: false }));
+    const answered = run().then(
+      () => ({ ok: true }),
+      (error: unknown) => ({ ok: false, ...(isGatewayError(error) && { message: error.message }) }),
+    );
+    // The sleep rejects when it is no longer needed, which is its only way to fail.
+    tooLong.catch(() => undefined);
+    const answer = await Promise.race([answered, tooLong]);
+    patience.abort();
+    return { ...answer, ms: Math.round(clock.monotonic() - begun) };
+  }
+
+  function checkNeed(need: Need): NeedCheck {
+    if (gateway.meets(need)) return { ok: true, state: 'ready' };
+    return wants.includes(need) ? { ok: false, state: 'missing' } : { ok: true, state: 'off' };
+  }
+
+  function runChecks(): Promise<Record<string, CheckResult>> {
+    if (asked && clock.monotonic() - asked.at < FRESH_MS) return asked.results;
+    const names = Object.entries({ ...checks, ...softChecks }).map(
+      async ([name, run]) => [name, await check(run)] as const,
+    );
+    asked = { at: clock.monotonic(), results: Promise.all(names).then(Object.fromEntries) };
+    return asked.results;
+  }
+
+  return {
+    async report() {
+      const results = await runChecks();
+      const stalledMs = Math.round(loop.max / 1e6);
+      loop.reset();
+      const active = gateway.plugins().filter(({ state }) => state !== 'disabled');
+      const plugins = groupEntries(active).map(({ id, state, standIn, reason, entries }) => ({
+        id,
+        state,
+        ...(entries.length > 1 && { entries }),
+        ...(standIn && { stand_in: true }),
+        ...(reason && { reason }),
+      }));
+      const all = {
+        plugins: { ok: plugins.every(({ state }) => state === 'ready'), entries: plugins },
+        platforms: checkPlatforms(gateway.platforms()),
+        browser: checkNeed('browser'),
+        ffmpeg: checkNeed('ffmpeg'),
+        ...(signIn && { sign_in: describeSignIn(signIn()) }),
+        ...results,
+        event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
+      };
+      return {
+        ok: true,
+        status: Object.values(all).every(({ ok }) => ok) ? 'ok' : 'degraded',
+        version: PACKAGE_VERSION,
+        uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
+        checks: all,
+      };
+    },
+    async readiness() {
+      if (draining.signal.aborted) return { ok: false, status: 'shutting_down' };
+      const failed = Object.entries(await runChecks()).find(([name, { ok }]) => name in checks && !ok);
+      return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
+    },
+    checks: runChecks,
+    startDraining() {
+      draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+    },
+    get draining() {
+      return draining.signal.aborted;
+    },
+    drain: draining.signal,
+    close() {
+      loop.disable();
+    },
+  };
+}
+
+/** An operator who wants nobody to sign in has a healthy gateway. */
+function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
+  return {
+    ok: true,
+    state,
+    ...(provider && { provider }),
+    ...(standIn && { stand_in: true }),
+    ...(reason && { reason }),
+  };
+}

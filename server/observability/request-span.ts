@@ -1,0 +1,50 @@
+import { runInScope, type Span, type Tracer } from 'mediagate';
+import type { RequestContext } from '../http/request-state.js';
+
+/** Asked every few seconds by whoever watches the gateway. */
+const UNTRACED = /^\/(?:health|metrics)(?:\/|$)/;
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** A request as a span, which goes on with the trace of its `traceparent`. Everything done for it belongs to that. */
+export function handleInSpan(
+  tracer: Tracer,
+  context: RequestContext,
+  handle: () => Promise<unknown>,
+): Promise<unknown> {
+  const { requestId } = context.state;
+  if (UNTRACED.test(context.path)) return handle();
+  const parent = context.req.headers.traceparent;
+  const span = tracer.start({
+    name: methodOf(context),
+    kind: 'server',
+    attributes: {
+      'http.request.method': methodOf(context),
+      'url.scheme': 'http',
+      'mediagate.request.id': requestId,
+    },
+    ...(typeof parent === 'string' && { parent }),
+  });
+  context.state.span = span;
+  return runInScope({ requestId, span }, handle);
+}
+
+/** @param route Template: a path as sent may hold what only its caller knows, as signed links do. */
+export function endRequestSpan(span: Span, context: RequestContext, route: string | undefined): void {
+  const { res: response, state } = context;
+  const { statusCode: status } = response;
+  if (route !== undefined) span.rename(`${methodOf(context)} ${route}`);
+  span.set({
+    'http.route': route,
+    // A template without places for names is the path.
+    'url.path': route !== undefined && !/[:*{(]/.test(route) ? route : undefined,
+    'http.response.status_code': status,
+    'mediagate.key.id': state.key?.id,
+    ...(status >= 400 && { 'error.type': state.errorCode ?? String(status) }),
+  });
+  // What a caller did wrong is no failure of the server's.
+  span.end(status >= 500 ? { failure: state.errorCode ?? String(status) } : {});
+}
+
+function methodOf({ method }: RequestContext): string {
+  return METHODS.has(method) ? method : '_OTHER';
+}

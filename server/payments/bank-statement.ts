@@ -1,0 +1,114 @@
+import { readFile, stat } from 'node:fs/promises';
+import { type BankTransaction, checkTransaction, isGatewayError } from 'mediagate';
+import { parseIsoTime } from '../format/calendar-day.js';
+import { readCsv } from '../format/csv.js';
+import { isCurrency, minorDigits } from '../format/money.js';
+
+export type StatementTransfer = Omit<BankTransaction, 'provider'>;
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const COLUMNS = ['id', 'amount', 'currency', 'text', 'at'] as const;
+
+/** A file that cannot be used. The message names it, and the line. */
+export class BankStatementError extends Error {
+  override readonly name = 'BankStatementError';
+}
+
+/**
+ * Transfers that came in, of a bank's file. CSV has columns `id`, `amount` (`12.34`), `currency`, `text` and `at` among others,
+ * and what went out is left out; JSON is a list of objects with these members, the amount in minor units.
+ * @throws BankStatementError
+ */
+export async function readBankStatement(file: string): Promise<readonly StatementTransfer[]> {
+  const kind = /\.(csv|json)$/i.exec(file)?.[1]?.toLowerCase();
+  if (kind === undefined) throw new BankStatementError(`${file} must end in .csv or .json.`);
+  const text = await readText(file);
+  const lines = kind === 'csv' ? csvLines(file, text) : jsonLines(file, text);
+  return lines.flatMap(({ name, values }) => {
+    const problem = (what: string) => new BankStatementError(`${file}, ${name}: ${what}.`);
+    const currency = values.currency?.toUpperCase() ?? '';
+    if (!isCurrency(currency)) throw problem('currency is no currency of ISO 4217');
+    const amount = kind === 'csv' ? minorUnits(values.amount, currency) : wholeNumber(values.amount);
+    if (amount === undefined) throw problem(`amount is no amount of ${currency}`);
+    if (amount <= 0) return [];
+    const { id = '', text: said = '', at: day = '' } = values;
+    if (id === '' || id.length > 200) throw problem('id must have 1 to 200 characters');
+    const at = parseIsoTime(day);
+    if (at === undefined) {
+      throw problem('at must be a day such as 2026-06-15, or a time such as 2026-06-15T18:25:00Z');
+    }
+    const transfer = { id, amount, currency, text: said, at };
+    const unkept = reasonAgainst(transfer);
+    if (unkept !== undefined) throw problem(unkept);
+    return [transfer];
+  });
+}
+
+/** Why it could not be kept: found out before any of the file is counted. */
+function reasonAgainst(transfer: StatementTransfer): string | undefined {
+  try {
+    checkTransaction({ ...transfer, provider: 'statement' });
+    return undefined;
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    return error.message.replace(/\.$/, '');
+  }
+}
+
+interface Line {
+  /** For whoever has to find it. */
+  name: string;
+  values: Readonly<Partial<Record<(typeof COLUMNS)[number], string>>>;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    if ((await stat(file)).size > MAX_BYTES) throw new BankStatementError(`${file} is larger than ${MAX_BYTES} bytes.`);
+    return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '');
+  } catch (cause) {
+    if (cause instanceof BankStatementError) throw cause;
+    throw new BankStatementError(`${file} cannot be read.`, { cause });
+  }
+}
+
+function csvLines(file: string, text: string): Line[] {
+  const [head, ...rows] = readCsv(text);
+  const names = (head?.cells ?? []).map((cell) => cell.trim().toLowerCase());
+  const places = COLUMNS.map((column) => {
+    const place = names.indexOf(column);
+    if (place === -1) throw new BankStatementError(`${file} has no column ${column} in its first line.`);
+    return [column, place] as const;
+  });
+  return rows.map(({ cells, line }) => ({
+    name: `line ${line}`,
+    values: Object.fromEntries(places.map(([column, place]) => [column, cells[place]?.trim()])),
+  }));
+}
+
+function jsonLines(file: string, text: string): Line[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch (cause) {
+    throw new BankStatementError(`${file} is not JSON.`, { cause });
+  }
+  if (!Array.isArray(list)) throw new BankStatementError(`${file} is not a list.`);
+  return list.map((each: unknown, index) => {
+    const members = Object.entries(typeof each === 'object' && each !== null ? each : {});
+    const values = Object.fromEntries(members.map(([name, value]) => [name, String(value ?? '')]));
+    return { name: `number ${index + 1}`, values };
+  });
+}
+
+/** `12.34` in cents; undefined for what is no amount of the currency. */
+function minorUnits(text: string | undefined, currency: string): number | undefined {
+  const [, sign, whole = '', part = ''] = /^([+-]?)(\d{1,12})(?:\.(\d+))?$/.exec(text ?? '') ?? [];
+  const digits = minorDigits(currency);
+  if (whole === '' || (part.length > digits && /[1-9]/.test(part.slice(digits)))) return undefined;
+  const value = Number(whole + part.slice(0, digits).padEnd(digits, '0'));
+  return sign === '-' ? -value : value;
+}
+
+function wholeNumber(text: string | undefined): number | undefined {
+  return /^-?\d{1,13}$/.test(text ?? '') ? Number(text) : undefined;
+}

@@ -1,0 +1,117 @@
+import { createValidator, GatewayError, type OrderRecord, type PlanPreview, Type } from 'mediagate';
+import { isoTime } from '../format/iso-time.js';
+import type { Support } from '../plans/catalogue.js';
+import type { PaymentTransfer } from './payment-desk.js';
+
+export const MAX_PAYMENT_BODY_BYTES = 4_096;
+
+/** Body of `POST /api/agent/payment`. What it costs is in no request. */
+export const PaymentBodySchema = Type.Object(
+  { planId: Type.String({ minLength: 1, maxLength: 64 }) },
+  { additionalProperties: false },
+);
+
+const paymentBody = createValidator(PaymentBodySchema);
+
+/** @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_parameter` with `param`. */
+export function decodePaymentBody(body: Readonly<Record<string, unknown>>): { planId: string } {
+  const checked = paymentBody.check(body);
+  if (checked.ok) return checked.value;
+  const [issue] = checked.issues;
+  if (issue?.keyword === 'additionalProperties') {
+    const param = String(issue.params.additionalProperty).slice(0, 100);
+    throw new GatewayError('unsupported_parameter', 'The body takes planId alone; prices are those of the plans.', {
+      param,
+    });
+  }
+  const isMissing = issue?.keyword === 'required';
+  throw new GatewayError(
+    isMissing ? 'missing_required_parameter' : 'invalid_value',
+    `planId ${isMissing ? 'is missing' : 'must be the id of a plan'}; GET /api/agent/plans lists them.`,
+    { param: 'planId' },
+  );
+}
+
+/** Path under which an account sees its order. */
+export function paymentPath(code: string): string {
+  return `/api/agent/payment/${code}`;
+}
+
+/** The code, for an address: whatever else a client sends there is no order's. */
+export function isOrderCode(text: unknown): text is string {
+  return typeof text === 'string' && /^[0-9A-Z]{10}$/.test(text);
+}
+
+export interface PaymentParts {
+  order: OrderRecord;
+  /** How it is paid; undefined where nothing is to be paid. */
+  transfer: PaymentTransfer | undefined;
+  /** Picture of its QR code. */
+  svg: string | undefined;
+  /** What it makes of the plan, if it is paid now; undefined where nothing is to be paid. */
+  preview: PlanPreview | undefined;
+  /** Of the site, without a trailing slash. */
+  siteUrl: string;
+  support: Support;
+}
+
+/** An order as its account sees it. `transfer` and `qr` are null where nothing is to be paid. */
+export function encodePayment({ order, transfer, svg, preview, siteUrl, support }: PaymentParts) {
+  const { code } = order;
+  return {
+    code,
+    status: order.state,
+    planId: order.planId,
+    amount: order.amount,
+    currency: order.currency,
+    method: 'bank_transfer_qr',
+    transfer: transfer ? encodeTransfer(transfer) : null,
+    resultingPlan: preview ? encodePreview(preview) : null,
+    qr: transfer
+      ? {
+          ...transfer.qr,
+          svg: svg ?? null,
+          svgUrl: `${siteUrl}${paymentPath(code)}/qr.svg`,
+          pngUrl: `${siteUrl}${paymentPath(code)}/qr.png`,
+        }
+      : null,
+    createdAt: isoTime(order.createdAt),
+    expiresAt: isoTime(order.expiresAt),
+    paidAt: isoTime(order.paidAt),
+    paidAmount: order.paidAmount,
+    statusUrl: `${siteUrl}/api/payment/gateway?code=${code}`,
+    payUrl: `${siteUrl}/pay/${code}`,
+    support,
+  };
+}
+
+/** The plan as it would be if the money came at `asOf`. */
+function encodePreview(preview: PlanPreview) {
+  return {
+    planId: preview.planId,
+    asOf: isoTime(preview.at),
+    expiresAt: isoTime(preview.expiresAt),
+    creditedDays: preview.creditedDays,
+    replacesPlanId: preview.replacedPlanId,
+    endsReplacedPlan: preview.endsReplaced,
+    nextPlanId: preview.nextPlanId,
+  };
+}
+
+function encodeTransfer({ bankName, bankBin, accountNumber, accountName, content, amount }: PaymentTransfer) {
+  return { bankName, bankBin, accountNumber, accountName, content, amount };
+}
+
+/** An order as whoever knows its code sees it: nothing of whose it is. */
+export function encodePaymentStatus(order: OrderRecord) {
+  return {
+    code: order.code,
+    status: order.state,
+    amount: order.amount,
+    currency: order.currency,
+    paidAmount: order.paidAmount,
+    createdAt: isoTime(order.createdAt),
+    expiresAt: isoTime(order.expiresAt),
+    paidAt: isoTime(order.paidAt),
+  };
+}

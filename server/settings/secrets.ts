@@ -1,0 +1,88 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { type Fingerprint, loadSecret } from 'mediagate';
+import { createPepper, type Pepper } from '../keys/keys.js';
+import type { Catalogue } from '../plans/catalogue.js';
+import type { Settings } from './settings.js';
+
+const KEY_PEPPER = 'key-pepper';
+const LINK_SECRET = 'link-secret';
+const WEBHOOK_SECRET = 'webhook-secret';
+const SECRET_BYTES = 32;
+
+/** Peppers of the settings, newest first; where none is set, the one kept in the data folder. */
+export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Pepper[]]> {
+  const [newest, ...older] = settings.keyPeppers.map((text) => createPepper(Buffer.from(text)));
+  if (newest) return [newest, ...older];
+  return [createPepper(await loadSecret(settings.dataDir, KEY_PEPPER))];
+}
+
+/** As {@link loadPeppers}, but none is made where there is none yet. */
+export async function findPeppers(settings: Settings): Promise<Pepper[]> {
+  const known = settings.keyPeppers.length > 0 || isKept(settings, KEY_PEPPER);
+  return known ? loadPeppers(settings) : [];
+}
+
+/** Secrets that sign links, likewise. */
+export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
+  if (settings.linkSecrets.length > 0) return settings.linkSecrets.map((text) => Buffer.from(text));
+  return [await loadSecret(settings.dataDir, LINK_SECRET)];
+}
+
+/** As {@link loadLinkSecrets}; where there is none yet, one that is kept nowhere. */
+export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
+  const known = settings.linkSecrets.length > 0 || isKept(settings, LINK_SECRET);
+  return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
+}
+
+/** Secrets that those of webhooks are derived from, likewise. */
+export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Array, ...Uint8Array[]]> {
+  const [newest, ...older] = settings.imageWebhookSecrets.map((text) => Buffer.from(text));
+  return newest ? [newest, ...older] : [await loadSecret(settings.dataDir, WEBHOOK_SECRET)];
+}
+
+/**
+ * What all processes on one database have to agree about. The hash of a secret is keyed with the secret itself, so a
+ * reader of the hash learns nothing. A worker makes no secrets, so only those that it was given count.
+ */
+export async function fingerprintsOf(settings: Settings, isWorker: boolean, plans: Catalogue): Promise<Fingerprint[]> {
+  const { keyPeppers, linkSecrets, imageWebhookSecrets, imageWebhooks, dataDir } = settings;
+  const given = (texts: readonly string[]) => texts.map((text) => Buffer.from(text));
+  const secrets: [string, readonly Uint8Array[]][] = [
+    ['KEY_PEPPER', isWorker || keyPeppers.length > 0 ? given(keyPeppers) : [await loadSecret(dataDir, KEY_PEPPER)]],
+    ['LINK_SECRET', isWorker ? given(linkSecrets) : await loadLinkSecrets(settings)],
+    [
+      'IMAGE_WEBHOOK_SECRET',
+      isWorker || !imageWebhooks ? given(imageWebhookSecrets) : await loadWebhookSecrets(settings),
+    ],
+  ];
+  const required = secrets
+    .filter(([, values]) => values.length > 0)
+    .map(([setting, values]) => ({ setting, hashes: values.map((value) => hashOf(setting, value)), required: true }));
+  if (isWorker) return required;
+  const hashes = [createHash('sha256').update(JSON.stringify(plans)).digest('hex')];
+  return [...required, { setting: 'PLANS_FILE', hashes, required: false }];
+}
+
+function hashOf(setting: string, secret: Uint8Array): string {
+  return createHmac('sha256', secret).update(`mediagate fingerprint 1\n${setting}`).digest('hex').slice(0, 32);
+}
+
+function isKept({ dataDir }: Settings, name: string): boolean {
+  return existsSync(path.join(dataDir, 'secrets', name));
+}
+
+/** Everything secret in the settings, for the logger to strike out. */
+export function secretsOf(settings: Settings): string[] {
+  const urls = [settings.databaseUrl, settings.cacheUrl, settings.filesUrl, settings.egressProxyUrl];
+  const passwords = urls.flatMap((url) => {
+    const password = url === undefined ? undefined : URL.parse(url)?.password;
+    return password ? [password, decodeURIComponent(password)] : [];
+  });
+  const { keyPeppers, linkSecrets, imageWebhookSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
+  // As in `Bearer TOKEN`: the token is one without its scheme, too.
+  const headers = Object.values(otlpHeaders).flatMap((value) => [value, value.split(' ').at(-1) ?? '']);
+  const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
+  return [...keyPeppers, ...linkSecrets, ...imageWebhookSecrets, ...shared, ...headers, ...new Set(passwords)];
+}

@@ -1,0 +1,163 @@
+import { decimal, list, oneOf, webAddress, wholeNumber } from './setting-values.js';
+
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+const EXPORTERS = ['otlp', 'none'] as const;
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+/** What the variables of OpenTelemetry say, as far as the gateway goes by them. */
+export interface TracingSettings {
+  /** Where spans are sent, path included. Default: there are no traces. */
+  otlpEndpoint?: string;
+  /** Header fields of each export; their values are secrets. */
+  otlpHeaders?: Readonly<Record<string, string>>;
+  /** Default `http/protobuf`. */
+  otlpProtocol?: (typeof PROTOCOLS)[number];
+  /** Milliseconds for one export. Default 10,000. */
+  otlpTimeoutMs?: number;
+  tracesExporter?: (typeof EXPORTERS)[number];
+  otelDisabled?: boolean;
+  /** Default `mediagate`. */
+  serviceName?: string;
+  resourceAttributes?: Readonly<Record<string, string>>;
+  /** Default `parentbased_always_on`. */
+  sampler?: (typeof SAMPLERS)[number];
+  /** Share of the traces that a ratio takes, 0 to 1. Default 1. */
+  samplerRatio?: number;
+  /** Milliseconds that a span waits for others before it is sent. Default 5,000. */
+  spanDelayMs?: number;
+  /** Spans that may wait; more are dropped and counted. Default 2,048. */
+  spanQueueSize?: number;
+  /** Spans of one export. Default 512. */
+  spanBatchSize?: number;
+}
+
+/** One variable: as those of the other settings, which README lists. */
+interface TracingSetting {
+  name: string;
+  default: string;
+  description: string;
+  read(text: string): TracingSettings;
+}
+
+/** Where a general variable and one for traces say the same thing, the second counts, so it comes later. */
+export const TRACING_SETTINGS: readonly TracingSetting[] = [
+  {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    default: 'none: there are no traces',
+    description: 'Collector that traces are sent to; `/v1/traces` is added.',
+    read: (text) => ({ otlpEndpoint: `${webAddress(text)}/v1/traces` }),
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    default: 'none',
+    description: 'The same for traces alone, with its path.',
+    read: (text) => ({ otlpEndpoint: webAddress(text) }),
+  },
+  ...pair('HEADERS', 'none', 'Header fields of each export, `name=value,…`, percent-encoded; the values are secrets.', {
+    read: (text) => ({ otlpHeaders: headerFields(text) }),
+  }),
+  ...pair('PROTOCOL', 'http/protobuf', 'How they are sent: `http/protobuf`, `http/json`.', {
+    read: (text) => ({ otlpProtocol: oneOf(text, PROTOCOLS) }),
+  }),
+  ...pair('TIMEOUT', '10000', 'Milliseconds for one export.', {
+    read: (text) => ({ otlpTimeoutMs: wholeNumber(text, 1, 600_000) }),
+  }),
+  {
+    name: 'OTEL_TRACES_EXPORTER',
+    default: 'otlp',
+    description: '`none` makes no traces.',
+    read: (text) => ({ tracesExporter: oneOf(text, EXPORTERS) }),
+  },
+  {
+    name: 'OTEL_SDK_DISABLED',
+    default: 'false',
+    description: '`true` makes no traces either.',
+    read: (text) => ({ otelDisabled: oneOf(text, ['true', 'false']) === 'true' }),
+  },
+  {
+    name: 'OTEL_SERVICE_NAME',
+    default: 'mediagate',
+    description: 'Name of the service in traces.',
+    read: (text) => ({ serviceName: text }),
+  },
+  {
+    name: 'OTEL_RESOURCE_ATTRIBUTES',
+    default: 'none',
+    description: 'What else traces say of the process, `name=value,…`, percent-encoded.',
+    read: (text) => ({ resourceAttributes: pairs(text) }),
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER',
+    default: 'parentbased_always_on',
+    description: `Which traces are made: ${SAMPLERS.map((sampler) => `\`${sampler}\``).join(', ')}.`,
+    read: (text) => ({ sampler: oneOf(text, SAMPLERS) }),
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    default: '1',
+    description: 'Share of the traces for the samplers by ratio, 0 to 1.',
+    read: (text) => ({ samplerRatio: decimal(text, 0, 1) }),
+  },
+  {
+    name: 'OTEL_BSP_SCHEDULE_DELAY',
+    default: '5000',
+    description: 'Milliseconds that a finished span waits for others.',
+    read: (text) => ({ spanDelayMs: wholeNumber(text, 1, 600_000) }),
+  },
+  {
+    name: 'OTEL_BSP_MAX_QUEUE_SIZE',
+    default: '2048',
+    description: 'Finished spans that may wait; more are dropped, and counted.',
+    read: (text) => ({ spanQueueSize: wholeNumber(text, 1, 100_000) }),
+  },
+  {
+    name: 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
+    default: '512',
+    description: 'Spans of one export.',
+    read: (text) => ({ spanBatchSize: wholeNumber(text, 1, 10_000) }),
+  },
+];
+
+function pair(what: string, fallback: string, description: string, { read }: Pick<TracingSetting, 'read'>) {
+  return [
+    { name: `OTEL_EXPORTER_OTLP_${what}`, default: fallback, description, read },
+    { name: `OTEL_EXPORTER_OTLP_TRACES_${what}`, default: 'as above', description: 'The same for traces alone.', read },
+  ];
+}
+
+function pairs(text: string): Readonly<Record<string, string>> {
+  const entries = list(text).map((part): [string, string] => {
+    const [, name, value] = /^([^\s=]+)\s*=\s*(.*)$/.exec(part) ?? [];
+    if (name === undefined || value === undefined) throw new Error('name=value, several separated by commas');
+    return [decoded(name), decoded(value)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function headerFields(text: string): Readonly<Record<string, string>> {
+  const fields = pairs(text);
+  const isSendable = ([name, value]: [string, string]) =>
+    /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e]*$/.test(value);
+  if (!Object.entries(fields).every(isSendable)) throw new Error('name=value of header fields, separated by commas');
+  return fields;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('percent-encoded where it holds what is not plain');
+  }
+}
+
+/** Whether there are traces at all. */
+export function isTracing(settings: TracingSettings): settings is TracingSettings & { otlpEndpoint: string } {
+  return settings.otlpEndpoint !== undefined && !settings.otelDisabled && settings.tracesExporter !== 'none';
+}

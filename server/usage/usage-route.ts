@@ -1,0 +1,35 @@
+import type Router from '@koa/router';
+import type { Budgets, Clock, UsageLedger, Windows } from 'mediagate';
+import type { PollGuard } from '../http/poll-guard.js';
+import type { RequestContext, RequestState } from '../http/request-state.js';
+import { type createAuth, keyOf } from '../keys/auth.js';
+import { lookAtWindows } from '../keys/key-windows.js';
+import { readRangeQuery } from './range-query.js';
+import { encodeKeyUsage } from './usage-format.js';
+import { lookAtUsage } from './usage-view.js';
+
+export interface UsageRoutes {
+  windows: Windows;
+  budgets: Budgets;
+  ledger: UsageLedger;
+  auth: ReturnType<typeof createAuth>;
+  polls: PollGuard;
+  clock: Clock;
+}
+
+/** What the key itself used, and what it has left. Costs no slot. */
+export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes): void {
+  const { windows, budgets, ledger, auth, polls, clock } = options;
+
+  router.get('/v1/usage', auth({ allowApiKeyHeader: true }), async (context: RequestContext) => {
+    const key = keyOf(context);
+    polls.admit(key.id);
+    const range = readRangeQuery(context.query, clock.now());
+    const [looked, { budget, totals }] = await Promise.all([
+      lookAtWindows(windows, key),
+      lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
+    ]);
+    context.res.setHeader('Cache-Control', 'no-store');
+    context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });
+  });
+}

@@ -1,0 +1,71 @@
+import { cpus } from 'node:os';
+import { renderTable, writeReadmeTable } from '../support/document-tables.js';
+import { readFlags, refuse } from '../support/program-flags.js';
+import { measureAudio } from './audio.js';
+import { measureCachedExtract } from './cached-extract.js';
+import { measureColdStart } from './cold-start.js';
+import { measureGrowth } from './growth.js';
+import { measureImages } from './images.js';
+import { measureLoad } from './load.js';
+import type { Figure } from './measure.js';
+import { measureMemory } from './memory.js';
+import { measureNodes } from './nodes.js';
+import { measureIdleNodes } from './nodes-idle.js';
+import { measurePackageImport } from './package-import.js';
+import { measureParse } from './parse.js';
+import { measureSharedPages } from './shared-pages.js';
+import { measureSoak } from './soak.js';
+import { measureSpeech } from './speech.js';
+import { measureText } from './text.js';
+
+/** In this order; `--only parse,start`, or `parse start`, runs some. */
+const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  parse: measureParse,
+  shared: measureSharedPages,
+  http: measureCachedExtract,
+  load: measureLoad,
+  start: measureColdStart,
+  import: measurePackageImport,
+  memory: measureMemory,
+  audio: measureAudio,
+  images: measureImages,
+  speech: measureSpeech,
+  text: measureText,
+  soak: measureSoak,
+  growth: measureGrowth,
+  nodes: measureNodes,
+  idle: measureIdleNodes,
+};
+
+const PART_NAMES = Object.keys(PARTS);
+const flags = readFlags({
+  command: 'npm run bench --',
+  flags: { only: { text: 'PART,PART' }, update: 'switch' },
+  words: { name: 'PART', most: PART_NAMES.length },
+  note: `Parts are ${PART_NAMES.join(', ')}.`,
+});
+const chosen = [...flags.words, ...(flags.only?.split(',') ?? [])];
+const unknown = chosen.find((name) => !PART_NAMES.includes(name));
+if (unknown !== undefined) refuse(`There is no part "${unknown}"; there are: ${PART_NAMES.join(', ')}.`);
+const names = chosen.length > 0 ? chosen : PART_NAMES;
+
+const figures: Figure[] = [];
+for (const name of names) {
+  process.stderr.write(`measuring: ${name}\n`);
+  figures.push(...((await PARTS[name]?.()) ?? []));
+}
+
+const table = renderTable(
+  ['what', 'measured', 'target', 'met'],
+  figures.map(({ what, measured, target, met }) => [
+    what,
+    measured,
+    target,
+    target === '' ? '' : met ? 'yes' : '**no**',
+  ]),
+);
+const where = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, Node ${process.versions.node}`;
+const report = `${table}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${where}.`;
+console.log(report);
+if (flags.update) writeReadmeTable('bench', report);
+process.exitCode = figures.every(({ met }) => met) ? 0 : 1;

@@ -1,0 +1,141 @@
+import pLimit from 'p-limit';
+import type { Database } from '../../core/database/database.js';
+import { hasEnded, type OrderLedger } from './image-orders.js';
+import type { OrderSite } from './image-site.js';
+
+const WINDOW_MS = 60_000;
+const FETCHES = 8;
+/** Windows have a time of their own, read a moment after that of the job. */
+const READ_APART_MS = 100;
+
+/** What must be 0 after every fault. */
+export interface FaultCounters {
+  /** Clients were told of the job, but it is gone. */
+  lost: number;
+  /** Requests with two jobs, jobs of no request, completed jobs without exactly one bill, bills of others, results that changed. */
+  duplicated: number;
+  /** Requests over the limit in any 60 s of a key; slots taken for nothing, or not taken. */
+  slotErrors: number;
+  /** Not ended in time. */
+  stuck: number;
+  /** Links of completed jobs that lead to no picture, or to another one than was promised. */
+  deadLinks: number;
+}
+
+export interface ImageFindings extends FaultCounters {
+  requests: number;
+  accepted: number;
+  refused: number;
+  completed: number;
+  failed: number;
+  cancelled: number;
+  bills: number;
+  upstreamCalls: number;
+  /** Calls beyond the first of their job: pictures that the vendor may bill twice. */
+  repeatedCalls: number;
+  /** Calls beyond the runs of their job, for which no crash is to blame. Must be 0 where the upstream is well. */
+  unexplainedCalls: number;
+}
+
+export interface JudgeOptions {
+  /** Whether the times in the database are those of a clock that nobody set. */
+  wallClock: boolean;
+}
+
+/** Compares what the clients know, what the database says, and what the links lead to. */
+export async function judge(site: OrderSite, ledger: OrderLedger, options: JudgeOptions): Promise<ImageFindings> {
+  const database = await site.openDatabase();
+  try {
+    const told = ledger.filter(({ ids }) => ids.size > 0);
+    const { queries } = database;
+    const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'key_id', 'attempts', 'created_at']).execute();
+    const bills = (await queries.selectFrom('ledger').select('job_id').execute()).map(({ job_id }) => job_id);
+    const known = new Set(jobs.map(({ id }) => id));
+    const ids = new Set(told.flatMap((order) => [...order.ids]));
+    const ofState = (state: string) => jobs.filter((job) => job.state === state);
+    const completed = ofState('completed');
+    const billed = new Set(bills);
+    const duplicated =
+      sum(told, (order) => order.ids.size - 1 + Math.max(0, order.results.size - 1)) +
+      count(jobs, ({ id }) => !ids.has(id)) +
+      count(completed, ({ id }) => !billed.has(id)) +
+      Math.abs(bills.length - completed.length);
+    return {
+      lost: count([...ids], (id) => !known.has(id)) + count(told, ({ last }) => last === '404'),
+      duplicated,
+      slotErrors: (await slotErrors(database, site.rpm, options)) + overLimit(told, site.rpm),
+      stuck: count(told, (order) => !hasEnded(order) && order.last !== '404') + ofState('queued').length,
+      deadLinks: await deadLinks(site, told),
+      requests: ledger.length,
+      accepted: told.length,
+      refused: count(ledger, ({ refusal }) => refusal !== undefined),
+      completed: completed.length,
+      failed: ofState('failed').length,
+      cancelled: ofState('cancelled').length,
+      bills: bills.length,
+      upstreamCalls: site.upstream.requests.length,
+      repeatedCalls: sum(jobs, ({ id }) => Math.max(0, site.upstream.calls(id) - 1)),
+      unexplainedCalls: sum(jobs, ({ id, attempts }) => Math.max(0, site.upstream.calls(id) - attempts)),
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+export function isClean({ lost, duplicated, slotErrors, stuck, deadLinks }: FaultCounters): boolean {
+  return lost + duplicated + slotErrors + stuck + deadLinks === 0;
+}
+
+/** As the database has it: each window counted exactly the jobs of its key, and no 60 s hold too many. */
+async function slotErrors({ queries }: Database, rpm: number, { wallClock }: JudgeOptions): Promise<number> {
+  const jobs = await queries.selectFrom('jobs').select(['key_id', 'created_at']).execute();
+  const windows = await queries
+    .selectFrom('rate_windows')
+    .select(['key_id', 'next_seq'])
+    .where('family', '=', 'image')
+    .execute();
+  return sum(windows, ({ key_id, next_seq }) => {
+    const ofKey = jobs.filter((job) => job.key_id === key_id);
+    const times = ofKey.map(({ created_at }) => created_at).sort((left, right) => left - right);
+    const over = count(times, (at, index) => (times[index + rpm] ?? Infinity) - at < WINDOW_MS - READ_APART_MS);
+    return Math.abs(next_seq - ofKey.length) + (wallClock ? over : 0);
+  });
+}
+
+/** As clients saw it, whatever the clock of the gateway said: more were accepted than 60 s have slots. */
+function overLimit(told: OrderLedger, rpm: number): number {
+  return sum([...Map.groupBy(told, ({ key }) => key).values()], (ofKey) => {
+    const accepted = ofKey.toSorted((left, right) => (left.acceptedAt ?? 0) - (right.acceptedAt ?? 0));
+    // Each was accepted between being sent and being told, so that only this span is certain.
+    return count(accepted, (_order, index) => {
+      const group = accepted.slice(index, index + rpm + 1);
+      const firstSentAt = Math.min(...group.map(({ sentAt }) => sentAt));
+      return group.length > rpm && (group.at(-1)?.acceptedAt ?? 0) - firstSentAt < WINDOW_MS;
+    });
+  });
+}
+
+async function deadLinks(site: OrderSite, told: OrderLedger): Promise<number> {
+  const limit = pLimit(FETCHES);
+  const promised = told.flatMap(({ files }) =>
+    (files?.links ?? []).map((link, index) => ({ link, bytes: index === 0 ? files?.bytes : undefined })),
+  );
+  const dead = await Promise.all(promised.map((one) => limit(isDead, site, one)));
+  return count(dead, (is) => is);
+}
+
+/** @param bytes how many it must have, where that was promised. */
+async function isDead(site: OrderSite, { link, bytes }: { link: string; bytes?: number }): Promise<boolean> {
+  const response = await fetch((site.gateway?.url ?? '') + link);
+  const body = Buffer.from(await response.arrayBuffer());
+  const isPng = body.subarray(0, 4).toString('latin1') === '\x89PNG';
+  return response.status !== 200 || !isPng || (bytes !== undefined && body.length !== bytes);
+}
+
+function count<Item>(items: readonly Item[], is: (item: Item, index: number) => boolean): number {
+  return items.filter(is).length;
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

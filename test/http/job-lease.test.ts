@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+import { renderLease, renderWait } from '../../server/cli/job-lease.js';
+
+const LEASE = { at: 100_000, leaseMs: 15_000 };
+
+describe('how a worker fares, in words', () => {
+  const words = (silentMs: number, hasEnded = false) =>
+    renderLease({ host: 'one', pid: 1, hasEnded, seenAt: LEASE.at - silentMs }, LEASE);
+
+  it('says what becomes of a job whose worker is silent', () => {
+    expect(words(-50)).to.equal('alive 0 s ago');
+    expect(words(9_999)).to.equal('alive 9 s ago');
+    expect(words(12_000)).to.equal('no life for 12 s; waits for its lease: 3 s');
+    expect(words(15_000)).to.equal('no life for 15 s; its lease is over: waits for another worker');
+    expect(words(3 * 3_600_000)).to.equal('no life for 3 h; its lease is over: waits for another worker');
+    expect(words(1_000, true)).to.equal('its worker has ended; waits for another');
+  });
+
+  it('says why a job waits', () => {
+    expect(renderWait({ attempts: 0, cutOffs: 0 })).to.equal('waits for its turn');
+    expect(renderWait({ attempts: 1, cutOffs: 0 })).to.equal('was given back; waits to run again');
+    expect(renderWait({ attempts: 1, cutOffs: 1 })).to.equal('was cut off once; waits to run again');
+    expect(renderWait({ attempts: 3, cutOffs: 2 })).to.equal('was cut off 2 times; waits to run again');
+  });
+});
