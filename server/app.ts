@@ -23,6 +23,7 @@ import { createAddressOf } from './http/client-address.js';
 import { dispatch, type RoutedContext } from './http/dispatch.js';
 import { answerErrors } from './http/errors.js';
 import { App } from './http/koa-app.js';
+import { markVisits } from './http/pages.js';
 import { createPollGuard } from './http/poll-guard.js';
 import { requestIdOf } from './http/request-id.js';
 import { logRequest } from './http/request-log.js';
@@ -49,7 +50,7 @@ import type { Metrics } from './observability/metrics.js';
 import { addMetricsRoute } from './observability/metrics-route.js';
 import { endRequestSpan, handleInSpan } from './observability/request-span.js';
 import { addOpenApiRoute } from './openapi/openapi.js';
-import { markVisits } from './site/failure-page.js';
+import { renderFailure } from './site/failure-page.js';
 import { addSiteRoutes } from './site/routes.js';
 import type { UsageDesk } from './usage/usage.js';
 import { addUsageRoute } from './usage/usage-route.js';
@@ -147,7 +148,7 @@ function assemble(
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(dependencies));
-  app.use(answerErrors(logger));
+  app.use(answerErrors(logger, renderFailure));
   for (const middleware of before) app.use(middleware);
   app.use(dispatch(router));
   app.use(refuseUnrouted);

@@ -9,7 +9,6 @@ import { markOauth } from '../http/error-shapes.js';
 import type { RequestContext, RequestState } from '../http/request-state.js';
 import type { SiteAddress } from '../http/site-address.js';
 import { hashToken, newToken } from '../keys/tokens.js';
-import { showUserCode } from '../site/device-page.js';
 import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */
@@ -111,4 +110,9 @@ function refuse(context: RequestContext, error: string, description: string, mor
   context.status = 400;
   context.state.errorCode = error;
   context.body = { error, error_description: description, ...more };
+}
+
+/** As people read it best: `BCDF-GHJK`. */
+export function showUserCode(code: string): string {
+  return `${code.slice(0, 4)}-${code.slice(4)}`;
 }

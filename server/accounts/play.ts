@@ -1,9 +1,10 @@
-import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError } from 'mediagate';
+import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
 import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
+import { isOfPrograms } from '../http/pages.js';
 import type { Next, RequestContext } from '../http/request-state.js';
+import { newestKey } from '../keys/key-state.js';
 import type { KeyTable } from '../keys/key-table.js';
-import { isOfPrograms } from '../site/failure-page.js';
 import { createSameOriginGuard } from './same-origin.js';
 import { bearerOf } from './sessions.js';
 
@@ -45,14 +46,4 @@ export function createPlay({ account: { state, site }, desks: { sessions }, keys
 
   return (context: RequestContext, next: Next): Promise<unknown> =>
     isOfPrograms(context.req) || !context.path.startsWith(`${PREFIX}/v1/`) ? next() : play(context, next);
-}
-
-/** The key that an account acts with on pages. */
-export async function newestKey(
-  keys: Pick<ApiKeys, 'listOf'>,
-  accountId: string,
-  now: number,
-): Promise<ApiKeyRecord | undefined> {
-  const all = await keys.listOf(accountId);
-  return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
 }

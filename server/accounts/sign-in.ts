@@ -3,12 +3,11 @@ import { type Clock, GatewayError, isLoopbackHost, type SignIns, type Users } fr
 import { createAddressLimit } from '../http/address-limit.js';
 import type { AddressOf } from '../http/client-address.js';
 import { readCookie, removeCookie, setCookie } from '../http/cookies.js';
+import { markPage, seeOther } from '../http/pages.js';
 import type { RequestContext, RequestState } from '../http/request-state.js';
 import { readReturnPath } from '../http/return-path.js';
 import type { SiteAddress } from '../http/site-address.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/tokens.js';
-import { markPage } from '../site/failure-page.js';
-import { seeOther } from '../site/page.js';
 import type { OidcClient } from './oidc.js';
 import type { SessionDesk } from './sessions.js';
 

@@ -2,10 +2,9 @@ import type Router from '@koa/router';
 import { readJsonBody } from '../http/body.js';
 import { type BodyBudget, networkOwner } from '../http/body-budget.js';
 import type { AddressOf } from '../http/client-address.js';
+import { markPage, seeOther } from '../http/pages.js';
 import type { Next, RequestContext, RequestState } from '../http/request-state.js';
 import type { SiteAddress } from '../http/site-address.js';
-import { markPage } from '../site/failure-page.js';
-import { seeOther } from '../site/page.js';
 import type { SessionDesk } from './sessions.js';
 
 const MAX_BODY_BYTES = 1_024;

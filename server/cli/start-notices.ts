@@ -1,7 +1,5 @@
-import { statSync } from 'node:fs';
-import path from 'node:path';
 import type { AudioOperation, Gateway, PluginStatus } from 'mediagate';
-import { findMisspelt } from '../settings/misspelt-settings.js';
+import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/misspelt-settings.js';
 
 /** What each sort of model does, for people, in the order in which it is told. */
 const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [
@@ -11,9 +9,6 @@ const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [
   ['generateSound', 'sounds'],
 ];
 const WORK_WIDTH = Math.max(...AUDIO_WORK.map(([, work]) => work.length));
-
-/** A file that many programs read, and this one does not: what it has may be meant for another one. */
-export const DOT_ENV_ADVICE = 'To set what it has: set -a; . ./.env; set +a';
 
 export interface NoticeOptions {
   environment: NodeJS.ProcessEnv;
@@ -32,11 +27,6 @@ export function startNotices({ environment, gateway }: NoticeOptions): string[] 
     ...(hasDotEnv() ? [`There is a .env in this folder, which is not read. ${DOT_ENV_ADVICE}`] : []),
     ...describeStandIns(gateway),
   ];
-}
-
-/** Whether the working folder has a file that people put settings in. */
-export function hasDotEnv(): boolean {
-  return statSync(path.resolve('.env'), { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 /** One line for each sort of work that only stand-ins do, below one that says so. */

@@ -1,7 +1,6 @@
-import { DOT_ENV_ADVICE, hasDotEnv } from '../cli/start-notices.js';
 import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/listening-address.js';
 import { variablesOfPlugins } from '../open-gateway.js';
-import { findMisspelt } from '../settings/misspelt-settings.js';
+import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/misspelt-settings.js';
 import type { Settings } from '../settings/settings.js';
 import type { Finding } from './check.js';
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
-import { setPageHeaders } from '../site/page.js';
 import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-format.js';
 import { checkRawHeaders, isFramed } from './raw-headers.js';
 import type { Next, RequestContext, RequestState } from './request-state.js';
+import { setPageHeaders } from './response-headers.js';
 
 interface DrainLimits {
   bytes: number;
@@ -20,8 +20,11 @@ const DRAIN_IDLE_MS = 1_000;
 /** Bytes of one body that are read over in one turn of the event loop. */
 const DRAIN_TURN_BYTES = 512 * 1024;
 
+/** Renders an error as the page that a browser shows. */
+export type RenderFailure = (error: GatewayError, requestId: string) => string;
+
 /** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
-export function answerErrors(logger: Logger) {
+export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
   async function answer(context: RequestContext, thrown: unknown): Promise<void> {
     const error = toGatewayError(thrown);
     context.state.errorCode = error.code;
@@ -30,7 +33,7 @@ export function answerErrors(logger: Logger) {
     // Also where nobody is left to read it: the log line says how it ended.
     context.status = errorClassOf(error.code, context.state).status;
     if (!context.writable) return;
-    const body = writeHead(context, error);
+    const body = writeHead(context, error, renderFailure);
     if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
     else context.body = body;
   }
@@ -55,13 +58,13 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
   else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
 }
 
-function writeHead(context: RequestContext, error: GatewayError): string {
-  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, renderFailure } = context.state;
+function writeHead(context: RequestContext, error: GatewayError, renderFailure?: RenderFailure): string {
+  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, isPage } = context.state;
   const problem = !anthropic && !oauth && wantsProblem(context.req);
   const overWindow = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
   const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, overWindow };
   for (const [name, value] of Object.entries(errorHeaders(error, details))) context.res.setHeader(name, value);
-  if (renderFailure && context.accepts('json', 'html') === 'html') {
+  if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);
     context.res.setHeader('Content-Type', 'text/html; charset=utf-8');
     return renderFailure(error, requestId);

@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord, GatewayError, SignedIn, Span } from 'mediagate';
+import type { ApiKeyRecord, SignedIn, Span } from 'mediagate';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {
@@ -21,7 +21,7 @@ export interface RequestState {
   /** Who is signed in, once somebody has asked. */
   signedIn?: Promise<SignedIn | undefined>;
   /** Set on routes that people visit: a browser is shown its errors as a page. */
-  renderFailure?: (error: GatewayError, requestId: string) => string;
+  isPage?: true;
   /** Set on routes that clients of OAuth speak to: their errors have its shape. */
   oauth?: true;
   /** Set where somebody is not signed in: they are told where to. */

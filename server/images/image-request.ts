@@ -9,7 +9,9 @@ import {
   Type,
 } from 'mediagate';
 import { knownMembers, memberError } from '../http/body-members.js';
-import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../webhooks/targets.js';
+
+export const MAX_WEBHOOK_URL_LENGTH = 2048;
+export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
 
 /** Four input images of 10 MiB in base64, and 1 MiB for everything else. */
 export const MAX_IMAGE_BODY_BYTES = 4 * Math.ceil((10 * 1024 * 1024) / 3) * 4 + 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { ApiKeyRecord } from 'mediagate';
+import type { ApiKeyRecord, ApiKeys } from 'mediagate';
 
 /** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
 export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
@@ -17,4 +17,14 @@ export function isGood(record: ApiKeyRecord, now: number): boolean {
 
 export function isGoodState(state: KeyState): boolean {
   return state === 'active' || state === 'rotated';
+}
+
+/** The key that an account acts with on pages. */
+export async function newestKey(
+  keys: Pick<ApiKeys, 'listOf'>,
+  accountId: string,
+  now: number,
+): Promise<ApiKeyRecord | undefined> {
+  const all = await keys.listOf(accountId);
+  return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
 }

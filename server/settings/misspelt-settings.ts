@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
 import { nearestName } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
@@ -61,4 +63,12 @@ function mayBeMeant(name: string, candidate: string): boolean {
   const words = name.split('_');
   const wanted = candidate.split('_');
   return words.length !== wanted.length || words.every((word, index) => nearestName(word, [wanted[index] ?? '']));
+}
+
+/** A file that many programs read, and this one does not: what it has may be meant for another one. */
+export const DOT_ENV_ADVICE = 'To set what it has: set -a; . ./.env; set +a';
+
+/** Whether the working folder has a file that people put settings in. */
+export function hasDotEnv(): boolean {
+  return statSync(path.resolve('.env'), { throwIfNoEntry: false })?.isFile() ?? false;
 }

@@ -1,14 +1,15 @@
 import type Router from '@koa/router';
 import { type Clock, type DeviceGrant, type DeviceGrants, GatewayError, type UserRecord } from 'mediagate';
+import { showUserCode } from '../accounts/device-api.js';
 import type { SessionDesk } from '../accounts/sessions.js';
 import { createAddressLimit } from '../http/address-limit.js';
 import { readForm } from '../http/body.js';
 import type { BodyBudget } from '../http/body-budget.js';
 import type { AddressOf } from '../http/client-address.js';
+import { markPage, seeOther } from '../http/pages.js';
 import type { Next, RequestContext, RequestState } from '../http/request-state.js';
 import type { SiteAddress } from '../http/site-address.js';
-import { markPage } from './failure-page.js';
-import { type Page, seeOther, sendPage } from './page.js';
+import { type Page, sendPage } from './page.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage } from './pages/device.js';
 
 const MAX_FORM_BYTES = 1_024;
@@ -69,11 +70,6 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     context.status = 404;
     sendPage(context, deviceCodePage(code));
   });
-}
-
-/** As people read it best: `BCDF-GHJK`. */
-export function showUserCode(code: string): string {
-  return `${code.slice(0, 4)}-${code.slice(4)}`;
 }
 
 function isAnswer(text: unknown): text is DeviceAnswer {

@@ -1,27 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { GatewayError } from 'mediagate';
-import type { Next, RequestContext } from '../http/request-state.js';
 import { type Html, html } from './html.js';
 import { renderPage } from './page.js';
-
-/** People who visit these routes with a browser are shown a failure as a page. */
-export function markPage(context: RequestContext, next: Next): Promise<unknown> {
-  context.state.renderFailure = renderFailure;
-  return next();
-}
-
-/** Paths of programs: whoever asks for these is told in JSON what went wrong. */
-const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
-
-/** Of most requests, without taking their address apart. */
-export function isOfPrograms({ url }: IncomingMessage): boolean {
-  return url?.startsWith('/v1/') === true;
-}
-
-/** As {@link markPage}, for every address that nothing else is at. */
-export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
-  return isOfPrograms(context.req) || PROGRAMS.test(context.path) ? next() : markPage(context, next);
-}
 
 /** What a person may do about it. */
 interface Advice {
@@ -57,7 +36,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   internal_error: { title: 'Something broke on our side', words: 'It has been logged. Try again in a moment.' },
 };
 
-function renderFailure({ code, message }: GatewayError, requestId: string): string {
+export function renderFailure({ code, message }: GatewayError, requestId: string): string {
   const { title, words = message, action } = ADVICE[code] ?? { title: 'This did not work' };
   return renderPage({
     title,

@@ -1,22 +1,8 @@
-import type { ServerResponse } from 'node:http';
 import type { RequestContext } from '../http/request-state.js';
+import { setPageHeaders } from '../http/response-headers.js';
 import { assets } from './assets.js';
 import { type Html, html } from './html.js';
 import { renderFooter, renderHeader, type Viewer } from './layout.js';
-
-/** Nothing of anybody else's but pictures and sound of links, and no script or style that is not a file of ours. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "font-src 'self'",
-  "img-src 'self' data: https:",
-  "media-src 'self' blob: https:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
 
 export interface Page {
   /** Heading of the window; the page's own `h1` is in its content. */
@@ -32,26 +18,10 @@ export interface Page {
   scripts?: readonly string[];
 }
 
-/** Of every page. Forms tell their origin to the site alone, so that it can be checked. */
-export function setPageHeaders(response: ServerResponse): void {
-  response.setHeader('Content-Security-Policy', POLICY);
-  response.setHeader('Referrer-Policy', 'same-origin');
-  response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
-  response.setHeader('Cache-Control', 'no-store');
-  response.setHeader('Content-Type', 'text/html; charset=utf-8');
-}
-
 /** Pages are not compressed: they are small, and what is private must not be told by how well it is squeezed. */
 export function sendPage(context: RequestContext, page: Page): void {
   setPageHeaders(context.res);
   context.body = renderPage(page);
-}
-
-/** Sends a browser on, by GET, to a path of the site or to an address. */
-export function seeOther(context: RequestContext, location: string): void {
-  context.status = 303;
-  context.set('Location', location);
-  context.body = '';
 }
 
 export function renderPage({ title, content, description, current, viewer, scripts = [] }: Page): string {

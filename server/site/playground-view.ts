@@ -1,5 +1,5 @@
 import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
-import { newestKey } from '../accounts/play.js';
+import { newestKey } from '../keys/key-state.js';
 import { GRANTS } from '../keys/keys.js';
 import { encodeModelList } from '../models/model-list.js';
 import type { Catalogue } from '../plans/catalogue.js';

@@ -1,7 +1,5 @@
 import { createAddressGuard, GatewayError, isGatewayError } from 'mediagate';
-
-export const MAX_WEBHOOK_URL_LENGTH = 2048;
-export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
+import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/image-request.js';
 
 const PARAM = 'webhook_url';
 
