@@ -1,8 +1,7 @@
 import type { Browser, HttpClient, Logger } from './contracts/services.js';
 import type { GatewayOptions, HttpClientLimits } from './gateway.js';
-import type { BrowserFaces, HttpFaces } from './plugins/entry-services.js';
-import { absentBrowser } from './runtime/absent.js';
-import { GatewayError } from './runtime/errors.js';
+import type { BrowserFaces, HttpFaces } from './plugins/index.js';
+import { absentBrowser, GatewayError } from './runtime/index.js';
 
 /** Something to be closed with the gateway. */
 interface Owned {

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
-import { createAudio } from './audio/audio.js';
-import type { Audio } from './audio/audio-requests.js';
-import type { BrowserExecutable } from './browser/browser-process.js';
+import type { Audio } from './audio/index.js';
+import { createAudio } from './audio/index.js';
+import type { BrowserExecutable } from './browser/index.js';
 import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
 import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
 import type { IdentityProvider } from './contracts/identity-provider.js';
@@ -10,10 +10,6 @@ import type { Meter, UpstreamState } from './contracts/meter.js';
 import type { Need, Plugin } from './contracts/plugin.js';
 import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
 import type { TextModel, TextProvider } from './contracts/text-provider.js';
-import { createAudioFiles } from './extraction/audio-files.js';
-import { createAudioLinks } from './extraction/audio-link.js';
-import { createExtractionService } from './extraction/extraction.js';
-import { createExtractionJobs, type ExtractionJobs } from './extraction/extraction-jobs.js';
 import type {
   AudioFile,
   AudioFileRequest,
@@ -24,46 +20,46 @@ import type {
   ExtractResult,
   Submission,
   SubmitRequest,
-} from './extraction/requests.js';
-import { createSubmissions } from './extraction/submission.js';
+} from './extraction/index.js';
+import {
+  createAudioFiles,
+  createAudioLinks,
+  createExtractionJobs,
+  createExtractionService,
+  createSubmissions,
+  type ExtractionJobs,
+} from './extraction/index.js';
 import { openBrowser, openHttp } from './gateway-services.js';
-import { absentImages } from './images/absent-images.js';
-import type { Images } from './images/image-jobs.js';
-import { createImages, type ImagesOptions } from './images/images.js';
-import { createReferences } from './images/references.js';
-import type { Jobs } from './jobs/jobs.js';
-import { createFfmpeg } from './media/ffmpeg.js';
-import { createImageFiles } from './media/image-file.js';
-import { createScratchFolders } from './media/scratch-folders.js';
-import { createSoundFilters } from './media/sound-filters.js';
-import { writeInSpans } from './observability/storage-span.js';
-import { createRootScope } from './plugins/container.js';
+import type { Images } from './images/index.js';
+import { absentImages, createImages, createReferences, type ImagesOptions } from './images/index.js';
+import type { Jobs } from './jobs/index.js';
+import { createFfmpeg, createImageFiles, createScratchFolders, createSoundFilters } from './media/index.js';
+import { writeInSpans } from './observability/index.js';
 import {
   BROWSER,
   CACHE,
   CLOCK,
+  createPluginHost,
+  createRegistry,
+  createRootScope,
   HTTP,
   LOGGER,
   registerEntryServices,
   SOUND_FILTERS,
   STORAGE,
-} from './plugins/entry-services.js';
-import { createPluginHost } from './plugins/plugin-host.js';
-import { createRegistry } from './plugins/registry.js';
-import { absentSoundFilters, absentStorage, silentLogger } from './runtime/absent.js';
-import { systemClock } from './runtime/clock.js';
-import { GatewayError } from './runtime/errors.js';
-import { createMemoryCache } from './storage/memory-cache.js';
-import type { Texts } from './text/requests.js';
-import { createTexts, type TextsOptions } from './text/text.js';
+} from './plugins/index.js';
+import { absentSoundFilters, absentStorage, GatewayError, silentLogger, systemClock } from './runtime/index.js';
+import { createMemoryCache } from './storage/index.js';
+import type { Texts } from './text/index.js';
+import { createTexts, type TextsOptions } from './text/index.js';
 
 export type * from './audio/audio-requests.js';
-export type { BrowserExecutable } from './browser/browser-process.js';
+export type { BrowserExecutable } from './browser/index.js';
 export type * from './images/image-jobs.js';
-export type { ImagesOptions } from './images/images.js';
-export { MAX_REFERENCES, type ReferenceInput } from './images/references.js';
+export type { ImagesOptions } from './images/index.js';
+export { MAX_REFERENCES, type ReferenceInput } from './images/index.js';
+export type { TextsOptions } from './text/index.js';
 export type * from './text/requests.js';
-export type { TextsOptions } from './text/text.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {

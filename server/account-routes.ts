@@ -1,31 +1,25 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, Logger, State } from 'mediagate';
 import type { AccountDesks } from './account-services.js';
-import { addAgentRoutes } from './accounts/agent-routes.js';
-import { addDeviceApiRoutes } from './accounts/device-api.js';
-import type { Identity } from './accounts/identity.js';
-import { createKeyDesk } from './accounts/key-desk.js';
-import { createLoginNotice } from './accounts/login-notice.js';
-import { createOidcClient } from './accounts/oidc.js';
-import { createSameOriginGuard } from './accounts/same-origin.js';
-import { addSignInRoutes } from './accounts/sign-in.js';
-import { addSignOutRoutes } from './accounts/sign-out.js';
-import { addUserRoutes } from './accounts/user-routes.js';
-import { type BodyBudget, createBodyBudget } from './http/body-budget.js';
-import type { AddressOf } from './http/client-address.js';
-import type { PollGuard } from './http/poll-guard.js';
-import type { RequestState } from './http/request-state.js';
-import type { SiteAddress } from './http/site-address.js';
-import type { KeyTable } from './keys/key-table.js';
-import type { Pepper } from './keys/keys.js';
-import type { PaymentDesk } from './payments/payment-desk.js';
-import { addPaymentRoutes } from './payments/payment-routes.js';
-import type { PaymentSecrets } from './payments/payment-secrets.js';
-import { addPaymentStatusRoute } from './payments/payment-status.js';
-import { addPaymentWebhookRoute } from './payments/payment-webhooks.js';
-import type { Catalogue } from './plans/catalogue.js';
-import type { FreeTierPeriod } from './plans/plan-terms.js';
-import { addDevicePageRoutes } from './site/device-page.js';
+import type { Identity } from './accounts/index.js';
+import {
+  addAgentRoutes,
+  addDeviceApiRoutes,
+  addSignInRoutes,
+  addSignOutRoutes,
+  addUserRoutes,
+  createKeyDesk,
+  createLoginNotice,
+  createOidcClient,
+  createSameOriginGuard,
+} from './accounts/index.js';
+import type { AddressOf, PollGuard, RequestState, SiteAddress } from './http/index.js';
+import { type BodyBudget, createBodyBudget } from './http/index.js';
+import type { KeyTable, Pepper } from './keys/index.js';
+import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
+import { addPaymentRoutes, addPaymentStatusRoute, addPaymentWebhookRoute } from './payments/index.js';
+import type { Catalogue, FreeTierPeriod } from './plans/index.js';
+import { addDevicePageRoutes } from './site/index.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {

@@ -1,7 +1,6 @@
 import type { Budgets, Clock, UsageLedger, Windows } from 'mediagate';
 import type { AccountDependencies } from './account-routes.js';
-import { type AccountView, createAccountView } from './accounts/account-overview.js';
-import { createSessionDesk, type SessionDesk } from './accounts/sessions.js';
+import { type AccountView, createAccountView, createSessionDesk, type SessionDesk } from './accounts/index.js';
 
 /** What routes, pages and the playground ask alike: who is signed in, and how their account stands. */
 export interface AccountDesks {

@@ -12,50 +12,41 @@ import {
 } from 'mediagate';
 import { type AccountDependencies, addAccountRoutes } from './account-routes.js';
 import { type AccountDesks, createAccountDesks } from './account-services.js';
-import { createPlay } from './accounts/play.js';
-import { addAudioRoutes } from './audio/audio.js';
-import { addSpeechRoutes } from './audio/speech.js';
-import { addTranscriptionRoutes } from './audio/transcriptions.js';
-import { addField } from './http/answer-response.js';
-import { createAuthFailures, createFixedWindow } from './http/auth-failures.js';
-import { createBodyBudget } from './http/body-budget.js';
-import { createAddressOf } from './http/client-address.js';
-import { dispatch, type RoutedContext } from './http/dispatch.js';
-import { answerErrors } from './http/errors.js';
-import { App } from './http/koa-app.js';
-import { markVisits } from './http/pages.js';
-import { createPollGuard } from './http/poll-guard.js';
-import { requestIdOf } from './http/request-id.js';
-import { logRequest } from './http/request-log.js';
-import type { Next, RequestContext, RequestState } from './http/request-state.js';
-import { setSecurityHeaders } from './http/response-headers.js';
-import { newRouter } from './http/router.js';
-import { createWaitingRoom } from './http/waiting.js';
-import type { AnswerDesk } from './idempotency/answer-desk.js';
-import { addImageFileRoutes } from './images/image-files.js';
-import { addImageGenerationRoute } from './images/image-generations.js';
-import { createImageSubmitter } from './images/image-submission.js';
-import { addImageRoutes } from './images/images.js';
-import { createAuth } from './keys/auth.js';
-import type { KeyTable } from './keys/key-table.js';
-import { addExtractRoutes } from './links/extract.js';
-import { addExtractBatchRoute } from './links/extract-batch.js';
-import { addMessageRoutes } from './models/messages.js';
-import { addModelRoutes } from './models/models.js';
-import { addStoredResponseRoutes } from './models/stored-responses.js';
-import { addTextRoutes } from './models/text.js';
-import type { Health } from './observability/health.js';
-import { addHealthRoutes } from './observability/health-route.js';
-import type { Metrics } from './observability/metrics.js';
-import { addMetricsRoute } from './observability/metrics-route.js';
-import { endRequestSpan, handleInSpan } from './observability/request-span.js';
-import { addOpenApiRoute } from './openapi/openapi.js';
-import { renderFailure } from './site/failure-page.js';
-import { addSiteRoutes } from './site/routes.js';
-import type { UsageDesk } from './usage/usage.js';
-import { addUsageRoute } from './usage/usage-route.js';
-import type { WebhookDesk } from './webhooks/open.js';
-import { addWebhookRoutes } from './webhooks/webhooks.js';
+import { createPlay } from './accounts/index.js';
+import { addAudioRoutes, addSpeechRoutes, addTranscriptionRoutes } from './audio/index.js';
+import type { Next, RequestContext, RequestState } from './http/index.js';
+import {
+  App,
+  addField,
+  answerErrors,
+  createAddressOf,
+  createAuthFailures,
+  createBodyBudget,
+  createFixedWindow,
+  createPollGuard,
+  createWaitingRoom,
+  dispatch,
+  logRequest,
+  markVisits,
+  newRouter,
+  type RoutedContext,
+  requestIdOf,
+  setSecurityHeaders,
+} from './http/index.js';
+import type { AnswerDesk } from './idempotency/index.js';
+import { addImageFileRoutes, addImageGenerationRoute, addImageRoutes, createImageSubmitter } from './images/index.js';
+import type { KeyTable } from './keys/index.js';
+import { createAuth } from './keys/index.js';
+import { addExtractBatchRoute, addExtractRoutes } from './links/index.js';
+import { addMessageRoutes, addModelRoutes, addStoredResponseRoutes, addTextRoutes } from './models/index.js';
+import type { Health, Metrics } from './observability/index.js';
+import { addHealthRoutes, addMetricsRoute, endRequestSpan, handleInSpan } from './observability/index.js';
+import { addOpenApiRoute } from './openapi/index.js';
+import { addSiteRoutes, renderFailure } from './site/index.js';
+import type { UsageDesk } from './usage/index.js';
+import { addUsageRoute } from './usage/index.js';
+import type { WebhookDesk } from './webhooks/index.js';
+import { addWebhookRoutes } from './webhooks/index.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;

@@ -1,22 +1,19 @@
 import type Koa from 'koa';
 import { type Gateway, type Logger, type State, systemClock, type Tracer } from 'mediagate';
-import { createIdentity, type SignInStatus } from './accounts/identity.js';
+import { createIdentity, type SignInStatus } from './accounts/index.js';
 import type { CloseList } from './close-list.js';
-import type { RequestState } from './http/request-state.js';
-import { createSiteAddress } from './http/site-address.js';
-import { createAnswerDesk } from './idempotency/answer-desk.js';
-import { openKeyTable } from './keys/key-table.js';
-import { createKeyRecord, GRANTS, type Pepper } from './keys/keys.js';
-import type { Health } from './observability/health.js';
-import type { Metrics } from './observability/metrics.js';
-import { createPaymentDesk } from './payments/payment-desk.js';
-import { startPaymentSweep } from './payments/payment-sweep.js';
-import { readCatalogue } from './plans/plans-file.js';
-import { loadPeppers } from './settings/secrets.js';
-import type { Settings } from './settings/settings.js';
-import { createUsageDesk } from './usage/usage.js';
-import type { WebhookOutcome } from './webhooks/delivery.js';
-import { openWebhooks } from './webhooks/open.js';
+import type { RequestState } from './http/index.js';
+import { createSiteAddress } from './http/index.js';
+import { createAnswerDesk } from './idempotency/index.js';
+import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
+import type { Health, Metrics } from './observability/index.js';
+import { createPaymentDesk, startPaymentSweep } from './payments/index.js';
+import { readCatalogue } from './plans/index.js';
+import type { Settings } from './settings/index.js';
+import { loadPeppers } from './settings/index.js';
+import { createUsageDesk } from './usage/index.js';
+import type { WebhookOutcome } from './webhooks/index.js';
+import { openWebhooks } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
 

@@ -2,16 +2,12 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';
 import { type Logger, systemClock } from 'mediagate';
-import { type Banner, renderBanner } from './cli/banner.js';
-import { samplesOf } from './cli/first-requests.js';
-import { startNotices } from './cli/start-notices.js';
+import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { matcherOf } from './http/client-address.js';
-import { drain } from './http/drain.js';
-import { describeLinks, describeListening, localAddress } from './http/listening-address.js';
+import { describeLinks, describeListening, drain, localAddress, matcherOf } from './http/index.js';
 import { openServer } from './open-server.js';
 import { keptInFolder, type Role } from './roles.js';
-import type { Settings } from './settings/settings.js';
+import type { Settings } from './settings/index.js';
 
 const METRICS_CONNECTIONS = 100;
 /** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */

@@ -11,9 +11,8 @@ import {
   type State,
   systemClock,
 } from 'mediagate';
-import { checkExecutables, findChromium, findFfmpeg } from './settings/executables.js';
-import { findLinkSecrets, loadLinkSecrets } from './settings/secrets.js';
-import type { Settings } from './settings/settings.js';
+import type { Settings } from './settings/index.js';
+import { checkExecutables, findChromium, findFfmpeg, findLinkSecrets, loadLinkSecrets } from './settings/index.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;

@@ -10,19 +10,17 @@ import {
   type State,
   systemClock,
 } from 'mediagate';
-import type { SignInStatus } from './accounts/identity.js';
+import type { SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { openFront } from './front.js';
-import type { Health } from './observability/health.js';
-import type { Metrics } from './observability/metrics.js';
-import { openTracing } from './observability/tracing.js';
+import type { Health, Metrics } from './observability/index.js';
+import { openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
-import { readCatalogue } from './plans/plans-file.js';
+import { readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
-import { checkRoom } from './settings/data-folder.js';
-import { fingerprintsOf, secretsOf } from './settings/secrets.js';
-import type { Settings } from './settings/settings.js';
+import type { Settings } from './settings/index.js';
+import { checkRoom, fingerprintsOf, secretsOf } from './settings/index.js';
 
 export interface OpenServerOptions {
   /** As {@link readSettings} gives them. What a listener is told (`host`, `port`, its bounds) is the caller's to heed. */

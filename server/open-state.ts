@@ -8,7 +8,7 @@ import {
   systemClock,
   type Tracer,
 } from 'mediagate';
-import type { Settings } from './settings/settings.js';
+import type { Settings } from './settings/index.js';
 
 /** Who is told of what the state does. Default: nobody. */
 export interface Watching {

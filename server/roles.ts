@@ -1,4 +1,4 @@
-import { type Settings, SettingsError } from './settings/settings.js';
+import { type Settings, SettingsError } from './settings/index.js';
 
 /** What of the gateway a process is: `api` answers requests, `worker` runs background jobs, `all` does both. */
 export type Role = 'all' | 'api' | 'worker';

@@ -8,7 +8,7 @@ import type {
   Transcript,
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 
 /** A sound that somebody sends. */
 export interface SoundUpload {

@@ -6,13 +6,10 @@ import type {
   TranscribeCall,
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { Ffmpeg } from '../media/ffmpeg.js';
-import type { ScratchFolders } from '../media/scratch-folders.js';
-import { modelSpan } from '../observability/model-span.js';
-import { inSpan } from '../observability/work-scope.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import type { Registered, Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Ffmpeg, ScratchFolders } from '../media/index.js';
+import { inSpan, modelSpan } from '../observability/index.js';
+import type { PluginHost, Registered, Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Audio, AudioExchange, Heard, Sounding } from './audio-requests.js';
 import { createSoundUploads } from './sound-uploads.js';
 import { openSounding } from './sounding.js';

@@ -1,10 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
-import { type Container, SNIFF_BYTES, sniffContainer } from '../media/container.js';
-import type { Ffmpeg } from '../media/ffmpeg.js';
-import type { ScratchFolders } from '../media/scratch-folders.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import { diskFailure } from '../runtime/system-error.js';
+import type { Ffmpeg, ScratchFolders } from '../media/index.js';
+import { type Container, SNIFF_BYTES, sniffContainer } from '../media/index.js';
+import { diskFailure, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { SoundUpload, UploadedSound } from './audio-requests.js';
 
 const MAX_SECONDS = 3 * 3600;

@@ -1,10 +1,9 @@
 import type { SoundStream, SpeechFormat } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
-import type { Ffmpeg } from '../media/ffmpeg.js';
-import { SPEECH_FORMATS } from '../media/speech-format.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import { GatewayError } from '../runtime/errors.js';
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import type { Ffmpeg } from '../media/index.js';
+import { SPEECH_FORMATS } from '../media/index.js';
+import type { PluginHost } from '../plugins/index.js';
+import { GatewayError, unlessAborted } from '../runtime/index.js';
 import type { Sounding, SoundingEnd } from './audio-requests.js';
 import { convertSpeech } from './speech-conversion.js';
 

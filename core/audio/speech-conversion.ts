@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { SpeechFormat } from '../contracts/audio-provider.js';
-import type { Ffmpeg } from '../media/ffmpeg.js';
-import { wavHeader } from '../media/speech-format.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Ffmpeg } from '../media/index.js';
+import { wavHeader } from '../media/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { isPlainWav } from './wav-samples.js';
 
 export interface SpeechToConvert {

@@ -1,5 +1,5 @@
 import type { SoundFile, Transcript } from '../contracts/audio-provider.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 interface Timed {
   start: number;

@@ -1,4 +1,4 @@
-import { PCM_RATE } from '../media/speech-format.js';
+import { PCM_RATE } from '../media/index.js';
 
 const HEAD_BYTES = 36;
 

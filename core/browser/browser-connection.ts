@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { BrowserPage } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { browserFailure } from './browser-failure.js';
 import type { ProtocolTransport } from './browser-pipe.js';
 

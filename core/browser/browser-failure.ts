@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** First match wins. Messages of playwright-core, and Chromium's own names of network failures in them. */
 const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout', string])[] = [

@@ -1,6 +1,6 @@
 import { getCACertificates } from 'node:tls';
 import type { Logger } from '../contracts/services.js';
-import { withDeadline } from '../runtime/deadline.js';
+import { withDeadline } from '../runtime/index.js';
 import { browserArguments } from './browser-arguments.js';
 import { type BrowserConnection, connectBrowser } from './browser-connection.js';
 import { createPipeTransport } from './browser-pipe.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { isProcessRunning } from '../runtime/system-error.js';
+import { isProcessRunning } from '../runtime/index.js';
 
 /**
  * The process that made a folder is in its name, and which start of it: a container gives each start the same id. A folder

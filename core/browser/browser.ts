@@ -1,12 +1,10 @@
 import pLimit from 'p-limit';
 import type { BrowserCall, Logger } from '../contracts/services.js';
-import type { AddressGuard } from '../net/address-guard.js';
-import { readProxyUrl } from '../net/egress-proxy.js';
-import { leaveScope } from '../observability/work-scope.js';
-import type { BrowserFaces, FaceOptions } from '../plugins/entry-services.js';
-import { withDeadline } from '../runtime/deadline.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import type { AddressGuard } from '../net/index.js';
+import { readProxyUrl } from '../net/index.js';
+import { leaveScope } from '../observability/index.js';
+import type { BrowserFaces, FaceOptions } from '../plugins/index.js';
+import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { exitOf } from './browser-arguments.js';
 import { browserFailure } from './browser-failure.js';
 import { createLauncher, type Launcher, type RunningBrowser } from './browser-launch.js';

@@ -1,9 +1,8 @@
 import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
-import type { AddressGuard } from '../net/address-guard.js';
-import type { EgressProxy } from '../net/egress-proxy.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { AddressGuard, EgressProxy } from '../net/index.js';
+import { GatewayError } from '../runtime/index.js';
 
 const { request: httpRequest } = process.getBuiltinModule('node:http');
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { AddressGuard } from '../net/address-guard.js';
-import { HOP_FIELDS } from '../net/http-headers.js';
+import type { AddressGuard } from '../net/index.js';
+import { HOP_FIELDS } from '../net/index.js';
 import type { Dial } from './forward-proxy-dial.js';
 import { type Pass, ProxyRefusal } from './forward-proxy-pass.js';
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 
 /** How far one client of the forward proxy may go. */
 export interface PassLimits {

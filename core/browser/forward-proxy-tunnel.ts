@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { AddressGuard } from '../net/address-guard.js';
+import type { AddressGuard } from '../net/index.js';
 import type { Dial } from './forward-proxy-dial.js';
 import { type Pass, ProxyRefusal } from './forward-proxy-pass.js';
 

@@ -1,4 +1,4 @@
-import type { TransientCode } from '../runtime/errors.js';
+import type { TransientCode } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 
 /** What a link points at. */

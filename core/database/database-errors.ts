@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** Locked, full, unreadable, not to be opened: conditions of the machine, not of the query. */
 const SQLITE_AWAY = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/;

@@ -1,10 +1,9 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
-import { type Placed, PlacedList } from '../runtime/placed-list.js';
+import { GatewayError, type Placed, PlacedList } from '../runtime/index.js';
 import type { Tables } from '../state/schema.js';
-import { makeFolder } from '../storage/folder-names.js';
+import { makeFolder } from '../storage/index.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import { describeOpeningFailure } from './opening-failure.js';

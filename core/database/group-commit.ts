@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Database, OnEnd, TransactionOptions } from './database.js';
 import { databaseAway } from './database-errors.js';
 import type { Script } from './script.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../contracts/services.js';
-import type { JobClock } from '../jobs/job-clock.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { JobClock } from '../jobs/index.js';
+import { GatewayError } from '../runtime/index.js';
 import type { Tables } from '../state/schema.js';
 import type { Database } from './database.js';
 import type { Kysely } from './kysely.js';

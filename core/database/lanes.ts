@@ -1,4 +1,4 @@
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 import type { Database, TransactionOptions } from './database.js';
 import { createGroupCommit, type GroupCommit } from './group-commit.js';
 import type { Script } from './script.js';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { isServerLock } from './database-errors.js';
 import type { SchemaStatus } from './schema-migration.js';
 

@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 const DEFAULT_PORT = '5432';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { isProcessRunning } from '../runtime/system-error.js';
+import { isProcessRunning } from '../runtime/index.js';
 
 /*
  * Who runs a job, as text: the machine, the process on it, and which of the process's workers. A run whose process is

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import type { Tables } from '../state/schema.js';
 import { isServerLock, isSqliteLock } from './database-errors.js';
 import type { Kysely } from './kysely.js';

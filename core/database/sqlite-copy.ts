@@ -1,7 +1,6 @@
 import type BetterSqlite3 from 'better-sqlite3';
-import { GatewayError } from '../runtime/errors.js';
-import { isSystemError } from '../runtime/system-error.js';
-import type { Progress } from '../state/backup/backup.js';
+import { GatewayError, isSystemError } from '../runtime/index.js';
+import type { Progress } from '../state/backup/index.js';
 import { databaseAway, isSqliteLock } from './database-errors.js';
 
 const LOCK_PATIENCE_MS = 2_000;

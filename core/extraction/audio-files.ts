@@ -1,13 +1,8 @@
 import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/extractor.js';
 import type { ByteRange, Clock, FileStat, Logger, Storage } from '../contracts/services.js';
-import type { Ffmpeg } from '../media/ffmpeg.js';
-import type { ScratchFolders } from '../media/scratch-folders.js';
-import type { HttpFaces } from '../plugins/entry-services.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import type { Registered, Registry } from '../plugins/registry.js';
-import { isDamagedFile } from '../runtime/damaged-file.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import type { Ffmpeg, ScratchFolders } from '../media/index.js';
+import type { HttpFaces, PluginHost, Registered, Registry } from '../plugins/index.js';
+import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
 import type { AudioLinks } from './audio-link.js';
 import { makeAudio } from './audio-making.js';
 import { createMakings, type Make } from './audio-makings.js';

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { AudioLinkOptions } from '../gateway.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import type { AudioLink } from './requests.js';
 
 const DAY_MS = 86_400_000;

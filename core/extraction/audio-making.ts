@@ -2,13 +2,17 @@ import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { AudioSource } from '../contracts/extractor.js';
 import type { Clock, HttpClient, Storage } from '../contracts/services.js';
-import { type Container, SNIFF_BYTES, sniffContainer } from '../media/container.js';
-import { type Ffmpeg, MP3_BYTES_PER_SECOND } from '../media/ffmpeg.js';
-import type { ConversionReport } from '../media/ffmpeg-report.js';
-import { createGrowingFile, type GrowingFile } from '../media/growing-file.js';
-import type { ScratchFolders } from '../media/scratch-folders.js';
-import { GatewayError } from '../runtime/errors.js';
-import { diskFailure } from '../runtime/system-error.js';
+import type { ConversionReport, ScratchFolders } from '../media/index.js';
+import {
+  type Container,
+  createGrowingFile,
+  type Ffmpeg,
+  type GrowingFile,
+  MP3_BYTES_PER_SECOND,
+  SNIFF_BYTES,
+  sniffContainer,
+} from '../media/index.js';
+import { diskFailure, GatewayError } from '../runtime/index.js';
 import { fetchSound } from './audio-source.js';
 
 /** Sound of this length at most. */

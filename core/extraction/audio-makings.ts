@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { Clock } from '../contracts/services.js';
-import type { GrowingFile } from '../media/growing-file.js';
-import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../runtime/errors.js';
-import { startLifetime } from '../runtime/lifetime.js';
+import type { GrowingFile } from '../media/index.js';
+import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode, startLifetime } from '../runtime/index.js';
 
 /** From the question where the sound is to the stored file, waiting for a place included. */
 const TIME_MS = 120_000;

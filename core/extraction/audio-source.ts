@@ -1,7 +1,7 @@
 import type { AudioSource } from '../contracts/extractor.js';
 import type { HttpClient, HttpStream } from '../contracts/services.js';
-import { discard, type Hop, nextHop } from '../net/http-redirect.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { discard, type Hop, nextHop } from '../net/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** Bytes of a source at most. */
 const MAX_SOURCE_BYTES = 200 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { type ExtractionData, PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
-import { type Checked, createValidator } from '../runtime/validation.js';
+import { type Checked, createValidator } from '../runtime/index.js';
 
 const postData = createValidator(PostDataSchema);
 const productData = createValidator(ProductDataSchema);

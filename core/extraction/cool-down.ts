@@ -1,5 +1,5 @@
 import type { Clock } from '../contracts/services.js';
-import type { TransientCode } from '../runtime/errors.js';
+import type { TransientCode } from '../runtime/index.js';
 import type { Outcome } from './ladder.js';
 
 const LIMITED_FIRST_MS = 10_000;

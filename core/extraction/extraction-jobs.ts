@@ -1,9 +1,9 @@
 import type { Clock, Logger } from '../contracts/services.js';
 import type { JobsOptions } from '../gateway.js';
-import type { JobRecord, JobRun, JobWorkers } from '../jobs/jobs.js';
-import type { Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import type { SlotAnswer } from '../state/limits/windows.js';
+import type { JobRecord, JobRun, JobWorkers } from '../jobs/index.js';
+import type { Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { SlotAnswer } from '../state/limits/index.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJob, ExtractionJobSummary, SubmitRequest } from './requests.js';
 import type { Kept } from './result-cache.js';

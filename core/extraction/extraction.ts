@@ -9,15 +9,14 @@ import {
 } from '../contracts/extractor.js';
 import type { Meter } from '../contracts/meter.js';
 import type { Cache, Clock } from '../contracts/services.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import type { Registered, Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { PluginHost, Registered, Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { AudioLinks } from './audio-link.js';
 import { checkExtraction } from './check-extraction.js';
 import { createFlights } from './flights.js';
 import type { CacheUse, ExtractRequest, ExtractResult } from './requests.js';
 import { createResultCache, type Kept } from './result-cache.js';
-import { parseLinkText } from './scraping/link-text.js';
+import { parseLinkText } from './scraping/index.js';
 
 /** Changes whenever what a cached result holds, or what its key says, changes its meaning. */
 const CACHE_VERSION = 2;

@@ -1,4 +1,4 @@
-import { isRecord } from './scraping/json-walk.js';
+import { isRecord } from './scraping/index.js';
 
 /** The parts of a plugin's shipped facts that an entry overrides, in the same shape. */
 export type FactsOverride = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import { unlessAborted } from '../runtime/index.js';
 
 /** One piece of work for everybody who asks for the same thing at the same time. */
 export interface Flights<Result> {

@@ -1,4 +1,4 @@
-import { type DefinitiveCode, GatewayError, type TransientCode } from '../runtime/errors.js';
+import { type DefinitiveCode, GatewayError, type TransientCode } from '../runtime/index.js';
 import type { Rest } from './cool-down.js';
 import type { Outcome, Tried } from './ladder.js';
 

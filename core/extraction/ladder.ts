@@ -1,6 +1,6 @@
 import type { RungState } from '../contracts/extractor.js';
 import type { Clock, Logger } from '../contracts/services.js';
-import type { Attempt, DefinitiveCode, TransientCode } from '../runtime/errors.js';
+import type { Attempt, DefinitiveCode, TransientCode } from '../runtime/index.js';
 import { createCoolDown } from './cool-down.js';
 import { decide } from './ladder-verdict.js';
 import { isOverdue, runRung } from './rung-run.js';

@@ -15,8 +15,7 @@ import {
   type Provenance,
 } from '../contracts/documents.js';
 import type { Part } from './ladder.js';
-import { fitSchema } from './scraping/fit-schema.js';
-import { firstLine } from './scraping/json-walk.js';
+import { firstLine, fitSchema } from './scraping/index.js';
 
 /** With undefined in each optional member, at any depth: what is not known may be given as that. */
 type Unsure<Value> = Value extends readonly (infer Item)[]

@@ -1,9 +1,9 @@
 import type { ExtractionData } from '../contracts/documents.js';
 import type { Extraction, ExtractOptions, LinkRef } from '../contracts/extractor.js';
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
-import type { JobFailure, JobState } from '../jobs/jobs.js';
-import type { GatewayError } from '../runtime/errors.js';
-import type { SlotAnswer, SlotRequest } from '../state/limits/windows.js';
+import type { JobFailure, JobState } from '../jobs/index.js';
+import type { GatewayError } from '../runtime/index.js';
+import type { SlotAnswer, SlotRequest } from '../state/limits/index.js';
 
 /** One link to extract. Options of reviews change nothing for platforms that have none. */
 export interface ExtractRequest {

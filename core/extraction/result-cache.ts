@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Extraction } from '../contracts/extractor.js';
 import type { Cache, Clock } from '../contracts/services.js';
-import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/errors.js';
+import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
 
 /** An extraction and when it was fetched. */
 export interface Kept {

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../contracts/services.js';
-import { inSpan } from '../observability/work-scope.js';
-import { boundedWait, GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../runtime/errors.js';
+import { inSpan } from '../observability/index.js';
+import { boundedWait, GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../runtime/index.js';
 import type { Outcome, Rung } from './ladder.js';
 
 export interface RungRun<Found> {

@@ -1,7 +1,6 @@
 import type { HttpClient, HttpStream } from '../contracts/services.js';
-import { discard } from '../net/http-redirect.js';
-import { retryAfterSeconds } from '../net/upstream-refusal.js';
-import { boundedWait, GatewayError } from '../runtime/errors.js';
+import { discard, retryAfterSeconds } from '../net/index.js';
+import { boundedWait, GatewayError } from '../runtime/index.js';
 
 const MAX_HOPS = 5;
 

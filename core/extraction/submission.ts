@@ -1,9 +1,8 @@
 import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
-import { queueFull } from '../jobs/queue-full.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import { startLifetime } from '../runtime/lifetime.js';
-import type { SlotAnswer } from '../state/limits/windows.js';
+import { queueFull } from '../jobs/index.js';
+import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
+import type { SlotAnswer } from '../state/limits/index.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
 import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from './requests.js';

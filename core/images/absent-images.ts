@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import type { Images } from './image-jobs.js';
 
 async function refuse(): Promise<never> {

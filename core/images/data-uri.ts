@@ -1,5 +1,5 @@
-import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/image-check.js';
-import { GatewayError } from '../runtime/errors.js';
+import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/index.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** What 10 MiB are in base64. */
 const MAX_BASE64_LENGTH = Math.ceil(MAX_IMAGE_BYTES / 3) * 4;

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { drawRandomBytes } from '../runtime/random-bytes.js';
+import { drawRandomBytes } from '../runtime/index.js';
 
 const RANDOM_BYTES = 16;
 const STEM_BYTES = RANDOM_BYTES + 8;

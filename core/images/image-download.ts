@@ -1,8 +1,7 @@
 import type { HttpClient, HttpStream } from '../contracts/services.js';
-import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/image-check.js';
-import { discard, type Hop, nextHop } from '../net/http-redirect.js';
-import { withDeadline } from '../runtime/deadline.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/index.js';
+import { discard, type Hop, nextHop } from '../net/index.js';
+import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 
 const DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 3;

@@ -1,8 +1,8 @@
 import type { ImageSize } from '../contracts/image-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { ByteRange, FileSource, FileStat, StoredBody } from '../contracts/services.js';
-import type { DailyQuota, Idempotency, JobFailure, JobState, WaitOptions } from '../jobs/jobs.js';
-import type { SlotAnswer, SlotRequest } from '../state/limits/windows.js';
+import type { DailyQuota, Idempotency, JobFailure, JobState, WaitOptions } from '../jobs/index.js';
+import type { SlotAnswer, SlotRequest } from '../state/limits/index.js';
 import type { ReferenceInput } from './references.js';
 
 /** One picture that is wanted. */

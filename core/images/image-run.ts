@@ -1,13 +1,11 @@
 import type { GeneratedImage, ImageSize } from '../contracts/image-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { Clock, Logger } from '../contracts/services.js';
-import type { JobRun } from '../jobs/jobs.js';
-import type { ImageFiles, OutputFormat } from '../media/image-file.js';
-import { modelSpan } from '../observability/model-span.js';
-import { inSpan } from '../observability/work-scope.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import type { Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { JobRun } from '../jobs/index.js';
+import type { ImageFiles, OutputFormat } from '../media/index.js';
+import { inSpan, modelSpan } from '../observability/index.js';
+import type { PluginHost, Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ReferenceFiles, StoredReference } from './reference-files.js';
 import type { References } from './references.js';
 import type { ResultFiles, ResultPlace, StoredImage } from './result-files.js';

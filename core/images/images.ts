@@ -1,9 +1,8 @@
 import type { Clock, Logger, Storage } from '../contracts/services.js';
-import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../jobs/jobs.js';
-import type { ImageFiles } from '../media/image-file.js';
-import type { PluginHost } from '../plugins/plugin-host.js';
-import type { Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../jobs/index.js';
+import type { ImageFiles } from '../media/index.js';
+import type { PluginHost, Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { hasEnded, type ImageJob, type ImageJobSummary, type ImageSubmission, type Images } from './image-jobs.js';
 import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
 import { createReferenceFiles, fileNamesOf } from './reference-files.js';

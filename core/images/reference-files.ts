@@ -1,6 +1,6 @@
 import type { Clock, Logger, Storage } from '../contracts/services.js';
-import type { JobRecord } from '../jobs/jobs.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { JobRecord } from '../jobs/index.js';
+import { GatewayError } from '../runtime/index.js';
 import { fileName, newFileStem } from './file-names.js';
 import type { ImageJobSummary } from './image-jobs.js';
 import type { Reference } from './references.js';

@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Media } from '../contracts/media.js';
 import type { HttpClient } from '../contracts/services.js';
-import { checkImage } from '../media/image-check.js';
-import type { ImageFiles } from '../media/image-file.js';
-import { IMAGE_CONTENT_TYPES } from '../media/image-type.js';
-import { createAddressGuard, MAX_URL_LENGTH } from '../net/address-guard.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { ImageFiles } from '../media/index.js';
+import { checkImage, IMAGE_CONTENT_TYPES } from '../media/index.js';
+import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { decodeDataUri, isDataUri } from './data-uri.js';
 import { downloadImage } from './image-download.js';
 

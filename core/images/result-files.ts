@@ -1,7 +1,7 @@
 import type { Media } from '../contracts/media.js';
 import type { Clock, FileSource, Logger, Storage, StoredFile } from '../contracts/services.js';
-import type { FittedImage } from '../media/image-file.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { FittedImage } from '../media/index.js';
+import { GatewayError } from '../runtime/index.js';
 import { expiryOf, fileName, newFileStem, newPublicStem } from './file-names.js';
 import type { FinishedImage, ImageDelivery, ImageFile } from './image-jobs.js';
 

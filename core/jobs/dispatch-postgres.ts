@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Listening, listenPostgres } from '../database/database-postgres.js';
-import { CompiledQuery } from '../database/kysely.js';
+import { CompiledQuery, type Listening, listenPostgres } from '../database/index.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWatchers } from './end-watchers.js';
 import { JOB_KINDS } from './job-kinds.js';

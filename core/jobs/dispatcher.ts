@@ -1,4 +1,4 @@
-import type { Script } from '../database/script.js';
+import type { Script } from '../database/index.js';
 import type { JobKind } from './jobs.js';
 
 /** Workers that want to be told of work. */

@@ -1,6 +1,5 @@
-import type { Kysely } from '../database/kysely.js';
-import type { Script } from '../database/script.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { Kysely, Script } from '../database/index.js';
+import { GatewayError } from '../runtime/index.js';
 import {
   hashKey,
   type IdempotencyKeys,

@@ -1,8 +1,14 @@
 import type { Usage } from '../contracts/media.js';
-import type { Database } from '../database/database.js';
-import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from '../database/kysely.js';
-import { describeRunner, hasEnded } from '../database/runner.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { Database } from '../database/index.js';
+import {
+  describeRunner,
+  hasEnded,
+  type Kysely,
+  type Selectable,
+  type SelectQueryBuilder,
+  sql,
+} from '../database/index.js';
+import { GatewayError } from '../runtime/index.js';
 import type { LedgerTable, Tables } from '../state/schema.js';
 import type {
   JobAdministration,

@@ -1,5 +1,5 @@
-import type { Database, OnEnd } from '../database/database.js';
-import { play, type Script } from '../database/script.js';
+import type { Database, OnEnd } from '../database/index.js';
+import { play, type Script } from '../database/index.js';
 import type { JobRow } from './job-rows.js';
 import type { JobRunTable, RunKey } from './job-run-table.js';
 import type { Run } from './job-workers.js';

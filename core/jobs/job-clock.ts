@@ -1,6 +1,5 @@
 import type { Clock } from '../contracts/services.js';
-import { CompiledQuery, type Kysely, type RawBuilder, sql } from '../database/kysely.js';
-import { play, rowsOf, type Script } from '../database/script.js';
+import { CompiledQuery, type Kysely, play, type RawBuilder, rowsOf, type Script, sql } from '../database/index.js';
 import type { Tables } from '../state/schema.js';
 
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';

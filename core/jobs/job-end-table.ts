@@ -1,8 +1,14 @@
-import type { Database } from '../database/database.js';
-import { type CompiledQuery, type Kysely, sql, type Transaction } from '../database/kysely.js';
-import { createRowInsertScript } from '../database/row-insert.js';
-import { rowsOf, type Script } from '../database/script.js';
-import { filled } from '../database/statements.js';
+import type { Database } from '../database/index.js';
+import {
+  type CompiledQuery,
+  createRowInsertScript,
+  filled,
+  type Kysely,
+  rowsOf,
+  type Script,
+  sql,
+  type Transaction,
+} from '../database/index.js';
 import { countUse, dayOf } from '../state/limits/daily-quotas.js';
 import type { LedgerTable, Tables, UsageTotalsTable } from '../state/schema.js';
 import { knownCounts } from '../state/usage/usage-counts.js';

@@ -1,9 +1,7 @@
-import type { Database, OnEnd } from '../database/database.js';
-import { createGroupCommit } from '../database/group-commit.js';
-import type { Transaction } from '../database/kysely.js';
-import { play, type Script } from '../database/script.js';
-import { GatewayError } from '../runtime/errors.js';
-import { writeAudit } from '../state/audit/audit-sql.js';
+import type { Database, OnEnd, Transaction } from '../database/index.js';
+import { createGroupCommit, play, type Script } from '../database/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { writeAudit } from '../state/audit/index.js';
 import type { Tables } from '../state/schema.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';

@@ -1,4 +1,4 @@
-import { drawRandomBytes } from '../runtime/random-bytes.js';
+import { drawRandomBytes } from '../runtime/index.js';
 import type { JobKind } from './jobs.js';
 
 const HOUR_MS = 60 * 60 * 1000;

@@ -1,9 +1,6 @@
 import type { Meter } from '../contracts/meter.js';
 import type { Logger } from '../contracts/services.js';
-import { createBeats } from '../database/beats.js';
-import { DATABASE_PATIENCE_MS, type Database } from '../database/database.js';
-import { startRounds } from '../database/rounds.js';
-import { hasEnded } from '../database/runner.js';
+import { createBeats, DATABASE_PATIENCE_MS, type Database, hasEnded, startRounds } from '../database/index.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunSeen } from './job-run-table.js';
 import { namesOf } from './job-scope.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Selectable } from '../database/kysely.js';
-import { type GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Selectable } from '../database/index.js';
+import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { JobsTable } from '../state/schema.js';
 import { keptMs } from './job-kinds.js';
 import type { JobFailure, JobRecord, JobRun } from './jobs.js';

@@ -1,7 +1,5 @@
-import type { Database } from '../database/database.js';
-import { type CompiledQuery, type Kysely, sql } from '../database/kysely.js';
-import { rowsOf, type Script } from '../database/script.js';
-import { filled, lockNamed } from '../database/statements.js';
+import type { Database } from '../database/index.js';
+import { type CompiledQuery, filled, type Kysely, lockNamed, rowsOf, type Script, sql } from '../database/index.js';
 import type { Tables } from '../state/schema.js';
 import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';

@@ -1,5 +1,5 @@
 import type { Span, Tracer } from '../contracts/services.js';
-import type { WorkScope } from '../observability/work-scope.js';
+import type { WorkScope } from '../observability/index.js';
 import type { JobRow } from './job-rows.js';
 
 /** What lines of the log about a job are found by. */

@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.js';
+import type { Database } from '../database/index.js';
 import { forgetOldDays } from '../state/limits/daily-quotas.js';
 import type { JobClock } from './job-clock.js';
 import type { JobTable } from './job-table.js';

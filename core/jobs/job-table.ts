@@ -1,8 +1,15 @@
-import type { Database } from '../database/database.js';
-import { type CompiledQuery, type Kysely, type RawBuilder, sql } from '../database/kysely.js';
-import { createRowInsertScript } from '../database/row-insert.js';
-import { rowsOf, type Script } from '../database/script.js';
-import { filled, lockNamed } from '../database/statements.js';
+import type { Database } from '../database/index.js';
+import {
+  type CompiledQuery,
+  createRowInsertScript,
+  filled,
+  type Kysely,
+  lockNamed,
+  type RawBuilder,
+  rowsOf,
+  type Script,
+  sql,
+} from '../database/index.js';
 import type { JobOwnersTable, Tables } from '../state/schema.js';
 import type { JobClock } from './job-clock.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './job-kinds.js';

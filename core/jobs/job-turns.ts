@@ -1,6 +1,4 @@
-import { type CompiledQuery, type Kysely, sql } from '../database/kysely.js';
-import { rowsOf, type Script } from '../database/script.js';
-import { createListScript } from '../database/statements.js';
+import { type CompiledQuery, createListScript, type Kysely, rowsOf, type Script, sql } from '../database/index.js';
 import type { Tables } from '../state/schema.js';
 import type { JobKind } from './jobs.js';
 

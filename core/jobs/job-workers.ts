@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Meter } from '../contracts/meter.js';
 import type { Logger, Tracer } from '../contracts/services.js';
-import type { Database } from '../database/database.js';
-import { nameRunner } from '../database/runner.js';
-import { play } from '../database/script.js';
-import { failureOf, runInScope } from '../observability/work-scope.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import type { Database } from '../database/index.js';
+import { nameRunner, play } from '../database/index.js';
+import { failureOf, runInScope } from '../observability/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createJobClaims, type JobClaims } from './job-claims.js';
 import type { Outcome } from './job-end-table.js';

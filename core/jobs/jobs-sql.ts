@@ -1,11 +1,9 @@
 import type { Meter } from '../contracts/meter.js';
 import type { Clock, Logger, Tracer } from '../contracts/services.js';
-import type { Database } from '../database/database.js';
-import { createGroupCommit, type GroupCommit } from '../database/group-commit.js';
-import { createRareWarning } from '../database/rare-warning.js';
-import { play } from '../database/script.js';
-import { inSpan } from '../observability/work-scope.js';
-import { isGatewayError } from '../runtime/errors.js';
+import type { Database } from '../database/index.js';
+import { createGroupCommit, createRareWarning, type GroupCommit, play } from '../database/index.js';
+import { inSpan } from '../observability/index.js';
+import { isGatewayError } from '../runtime/index.js';
 import { createIdempotencyKeys } from '../state/idempotency/idempotency-keys.js';
 import { dayOf, readUsed } from '../state/limits/daily-quotas.js';
 import type { SlotTable } from '../state/limits/slots.js';

@@ -1,5 +1,5 @@
 import type { Usage } from '../contracts/media.js';
-import type { Attempt, ErrorCode } from '../runtime/errors.js';
+import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { SlotAnswer, SlotRequest } from '../state/limits/windows.js';
 
 /** What a job does. Each kind has a bound and workers of its own. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** What a client is told to wait. */
 const RETRY_SECONDS = 5;

@@ -1,8 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { GatewayError } from '../runtime/errors.js';
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import { GatewayError, unlessAborted } from '../runtime/index.js';
 import { type ConversionReport, createReportReader } from './ffmpeg-report.js';
 
 /** What a program needs to start. Everything else in our environment is none of its business: some of it is secret. */

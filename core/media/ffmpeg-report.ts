@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** What ffmpeg told about a source while it read it. */
 export interface ConversionReport {

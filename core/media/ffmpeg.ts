@@ -1,8 +1,8 @@
 import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/audio-provider.js';
-import { inSpan } from '../observability/work-scope.js';
-import { GatewayError } from '../runtime/errors.js';
+import { inSpan } from '../observability/index.js';
+import { GatewayError } from '../runtime/index.js';
 import type { Container } from './container.js';
 import { runFfmpeg } from './ffmpeg-process.js';
 import type { ConversionReport } from './ffmpeg-report.js';

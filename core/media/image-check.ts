@@ -1,4 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { type ImageHeader, readImageHeader } from './image-header.js';
 import { sniffImage } from './image-type.js';
 

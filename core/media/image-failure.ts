@@ -1,4 +1,4 @@
-import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/errors.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** What a decoder reports, in words that may be shown. The original is kept as `cause`. */
 export async function explainDecoding<Result>(decode: () => Promise<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isSystemError } from '../runtime/system-error.js';
+import { isSystemError } from '../runtime/index.js';
 
 /** Folders for work in progress. */
 export interface ScratchFolders {

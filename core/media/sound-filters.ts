@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { SamplesCall, SoundFilters } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { type Container, SNIFF_BYTES, sniffContainer } from './container.js';
 import type { Ffmpeg, SampleMaking } from './ffmpeg.js';
 

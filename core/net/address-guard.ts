@@ -1,7 +1,5 @@
 import { isIP } from 'node:net';
-import { withDeadline } from '../runtime/deadline.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import { isSystemError } from '../runtime/system-error.js';
+import { GatewayError, isGatewayError, isSystemError, withDeadline } from '../runtime/index.js';
 import { resolveHost } from './host-resolver.js';
 import { isPublicAddress } from './public-address.js';
 

@@ -1,8 +1,8 @@
 import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
 import type { UpstreamState } from '../contracts/meter.js';
 import type { Clock } from '../contracts/services.js';
-import { inSpan } from '../observability/work-scope.js';
-import { boundedWait, GatewayError, withBoundedWait } from '../runtime/errors.js';
+import { inSpan } from '../observability/index.js';
+import { boundedWait, GatewayError, withBoundedWait } from '../runtime/index.js';
 import { createRetryBudget } from './retry-budget.js';
 import { createWeightedTurns } from './weighted-turns.js';
 

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import { isSystemError } from '../runtime/system-error.js';
+import { isSystemError } from '../runtime/index.js';
 
 /** What c-ares says where a name exists without addresses of the kind asked for. */
 const NO_SUCH_RECORD = 'ENODATA';

@@ -1,6 +1,6 @@
 import type { HttpResponse, HttpStream } from '../contracts/services.js';
-import { parseJson } from '../extraction/scraping/json-text.js';
-import { GatewayError } from '../runtime/errors.js';
+import { parseJson } from '../extraction/scraping/index.js';
+import { GatewayError } from '../runtime/index.js';
 import { decodeBody, overCap } from './http-decoding.js';
 import { httpFailure } from './http-failure.js';
 import type { HeaderFields } from './http-headers.js';

@@ -1,6 +1,6 @@
 import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 export interface DecodingOptions {
   /** The `content-encoding` field as received; undefined where there is none. */

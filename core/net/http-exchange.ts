@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpRequest } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import type { AddressGuard } from './address-guard.js';
 import type { EgressDispatchers } from './egress-dispatcher.js';
 import { type Answer, openAnswer } from './http-answer.js';

@@ -1,4 +1,4 @@
-import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/errors.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { RequestLife } from './request-life.js';
 
 const TIMEOUT_CODES = new Set([

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpStream } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { type HeaderFields, withoutContentFields, withoutCredentials } from './http-headers.js';
 
 /** One request on its way, possibly after redirects. */

@@ -1,5 +1,5 @@
 import type { HttpClient, HttpRequest } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import type { AddressGuard } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers } from './egress-dispatcher.js';
 import { readProxyUrl } from './egress-proxy.js';

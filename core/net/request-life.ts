@@ -1,6 +1,4 @@
-import { GatewayError } from '../runtime/errors.js';
-import { type Placed, PlacedList } from '../runtime/placed-list.js';
-import { unlessAborted } from '../runtime/unless-aborted.js';
+import { GatewayError, type Placed, PlacedList, unlessAborted } from '../runtime/index.js';
 
 /** How late a deadline may be that is far off; such ones have one timer together. */
 const TICK_MS = 250;

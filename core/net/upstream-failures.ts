@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../contracts/services.js';
-import { currentScope } from '../observability/work-scope.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { currentScope } from '../observability/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-failure.js';
 import { retryAfterSeconds, type UpstreamRefusal } from './upstream-refusal.js';

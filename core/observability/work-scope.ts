@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { NewSpan, Span } from '../contracts/services.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 
 /** What the work at hand belongs to; it goes along wherever that work goes. */
 export interface WorkScope {

@@ -1,5 +1,5 @@
 import type { ContributionKind, Contributions, Plugin } from '../contracts/plugin.js';
-import { isRecord, type JsonRecord } from '../extraction/scraping/json-walk.js';
+import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
 
 /** Where `setup` returns what each kind names. */
 export const CONTRIBUTION_LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {

@@ -1,6 +1,6 @@
 import { Type } from '../contracts/typebox.js';
 import type { PluginEntry } from '../gateway.js';
-import { createValidator } from '../runtime/validation.js';
+import { createValidator } from '../runtime/index.js';
 
 export const EntryIdSchema = Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' });
 export const TrustedOriginsSchema = Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }));

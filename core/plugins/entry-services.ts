@@ -15,10 +15,8 @@ import type {
   SoundFilters,
   Storage,
 } from '../contracts/services.js';
-import { measureHttp } from '../observability/http-figures.js';
-import { sendInSpan } from '../observability/http-span.js';
-import { inSpan } from '../observability/work-scope.js';
-import { GatewayError } from '../runtime/errors.js';
+import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
+import { GatewayError } from '../runtime/index.js';
 import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';
 
 /** Limits that an entry's HTTP client and browser carry into every request and visit. */

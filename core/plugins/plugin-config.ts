@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Static, Type } from '../contracts/typebox.js';
 import type { EntryVariables, PluginEntry } from '../gateway.js';
-import { createValidator } from '../runtime/validation.js';
+import { createValidator } from '../runtime/index.js';
 import { EntryIdSchema, MAX_TIMEOUT_MS, TrustedOriginsSchema } from './entry-check.js';
 
 const strict = { additionalProperties: false } as const;

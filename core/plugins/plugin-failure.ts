@@ -7,7 +7,7 @@ import {
   type GatewayErrorDetails,
   isGatewayError,
   TRANSIENT_CODES,
-} from '../runtime/errors.js';
+} from '../runtime/index.js';
 
 /** How the services that plugins are given fail: HTTP, the browser, ffmpeg, a fail-over. */
 const SERVICE_CODES = [

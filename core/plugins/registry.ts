@@ -5,7 +5,7 @@ import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions } from '../contracts/plugin.js';
 import type { Logger } from '../contracts/services.js';
 import type { TextModel, TextProvider } from '../contracts/text-provider.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** What one entry contributed, under the entry's id. */
 export interface Registered<Contribution> {

@@ -1,11 +1,14 @@
-import type { AccountState } from './accounts/account-state.js';
-import { type AccountsOptions, createAccounts } from './accounts/accounts-sql.js';
-import { createDeviceGrants } from './accounts/device-grants-sql.js';
-import { createSessions } from './accounts/sessions-sql.js';
-import { createSignIns } from './accounts/sign-ins-sql.js';
-import { createUsers } from './accounts/users-sql.js';
-import { createAudit } from './audit/audit-sql.js';
-import { createOrders } from './payments/orders-sql.js';
+import type { AccountState } from './accounts/index.js';
+import {
+  type AccountsOptions,
+  createAccounts,
+  createDeviceGrants,
+  createSessions,
+  createSignIns,
+  createUsers,
+} from './accounts/index.js';
+import { createAudit } from './audit/index.js';
+import { createOrders } from './payments/index.js';
 
 /** What the gateway remembers of people, in SQL. */
 export function createAccountState(options: AccountsOptions): AccountState {

@@ -1,19 +1,15 @@
 import path from 'node:path';
 import type { Meter } from '../contracts/meter.js';
 import type { Cache, Clock, Logger, Storage, Tracer } from '../contracts/services.js';
-import type { Instances } from '../database/instances.js';
-import type { JobAdministration } from '../jobs/job-administration.js';
-import type { Jobs } from '../jobs/jobs.js';
-import type { AccountState } from './accounts/account-state.js';
-import type { KeptAnswers } from './idempotency/kept-answers.js';
-import type { ApiKeys } from './keys/api-keys.js';
-import type { Windows } from './limits/windows.js';
-import type { BackgroundResponses } from './models/background-responses.js';
-import type { StoredResponses } from './models/stored-responses.js';
-import type { Admissions } from './usage/admissions.js';
-import type { Budgets } from './usage/budgets.js';
-import type { UsageLedger } from './usage/usage.js';
-import type { Webhooks } from './webhooks/webhooks.js';
+import type { Instances } from '../database/index.js';
+import type { JobAdministration, Jobs } from '../jobs/index.js';
+import type { AccountState } from './accounts/index.js';
+import type { KeptAnswers } from './idempotency/index.js';
+import type { ApiKeys } from './keys/index.js';
+import type { Windows } from './limits/index.js';
+import type { BackgroundResponses, StoredResponses } from './models/index.js';
+import type { Admissions, Budgets, UsageLedger } from './usage/index.js';
+import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
   /** Folder of everything embedded: the SQLite file, files, secrets. Made (0700) where absent. */

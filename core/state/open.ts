@@ -1,23 +1,15 @@
-import { openDatabase } from '../database/database.js';
-import { createInstances } from '../database/instances.js';
-import { createEmbeddedDispatcher } from '../jobs/dispatch-embedded.js';
-import type { Dispatcher } from '../jobs/dispatcher.js';
-import { createJobClock } from '../jobs/job-clock.js';
-import { createJobs } from '../jobs/jobs-sql.js';
-import { openCache } from '../storage/cache.js';
-import { makeFolder } from '../storage/folder-names.js';
+import { createInstances, openDatabase } from '../database/index.js';
+import type { Dispatcher } from '../jobs/index.js';
+import { createEmbeddedDispatcher, createJobClock, createJobs } from '../jobs/index.js';
+import { makeFolder, openCache } from '../storage/index.js';
 import { createAccountState } from './account-state-sql.js';
-import { createKeptAnswers } from './idempotency/kept-answers-sql.js';
+import { createKeptAnswers } from './idempotency/index.js';
 import { openFiles, type Records, type State, type StateSettings } from './index.js';
-import { createApiKeys } from './keys/api-keys-sql.js';
-import { createSlotTable } from './limits/slots.js';
-import { createWindows } from './limits/windows-sql.js';
-import { createBackgroundResponses } from './models/background-responses-sql.js';
-import { createStoredResponses } from './models/stored-responses-sql.js';
-import { createAdmissions } from './usage/admissions-sql.js';
-import { createBudgets } from './usage/budgets-sql.js';
-import { createUsageLedger } from './usage/usage-sql.js';
-import { createWebhooks } from './webhooks/webhooks-sql.js';
+import { createApiKeys } from './keys/index.js';
+import { createSlotTable, createWindows } from './limits/index.js';
+import { createBackgroundResponses, createStoredResponses } from './models/index.js';
+import { createAdmissions, createBudgets, createUsageLedger } from './usage/index.js';
+import { createWebhooks } from './webhooks/index.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {

@@ -1,8 +1,8 @@
-import type { JobKind, JobState } from '../jobs/jobs.js';
-import type { SessionKind } from './accounts/sessions.js';
-import type { AuditAction } from './audit/audit.js';
-import type { OrderState, ReviewReason } from './payments/orders.js';
-import type { Budget } from './usage/budgets.js';
+import type { JobKind, JobState } from '../jobs/index.js';
+import type { SessionKind } from './accounts/index.js';
+import type { AuditAction } from './audit/index.js';
+import type { OrderState, ReviewReason } from './payments/index.js';
+import type { Budget } from './usage/index.js';
 
 /** The tables, alike on both engines. Times are whole milliseconds. */
 export interface Tables {

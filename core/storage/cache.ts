@@ -1,10 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import type { Cache, Clock, Logger } from '../contracts/services.js';
-import type { Database } from '../database/database.js';
-import { startPatience } from '../database/patience.js';
-import { createRareWarning } from '../database/rare-warning.js';
-import { GatewayError } from '../runtime/errors.js';
+import type { Database } from '../database/index.js';
+import { createRareWarning, startPatience } from '../database/index.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;

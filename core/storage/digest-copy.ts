@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { isSystemError } from '../runtime/system-error.js';
+import { isSystemError } from '../runtime/index.js';
 
 const CHUNK_BYTES = 256 * 1024;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import type { ByteRange } from '../contracts/services.js';
-import { damagedFile } from '../runtime/damaged-file.js';
+import { damagedFile } from '../runtime/index.js';
 import { readTrailer, type Trailer, versionOf } from './file-trailer.js';
 
 const CHUNK_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isSystemError } from '../runtime/system-error.js';
+import { isSystemError } from '../runtime/index.js';
 import { readTrailer } from './file-trailer.js';
 
 /** What a file is called until it is whole. */

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { damagedFile } from '../runtime/damaged-file.js';
+import { damagedFile } from '../runtime/index.js';
 
 /** What is known about a stored file. */
 export interface Trailer {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { ByteRange, Clock, FileStat, Logger } from '../contracts/services.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { DiskFiles } from './files-disk.js';
 import { expiryMarkerOf } from './object-expiry.js';
 import type { ObjectStore } from './object-store.js';

@@ -1,6 +1,5 @@
 import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/services.js';
-import { isDamagedFile } from '../runtime/damaged-file.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
 import type { Files } from '../state/index.js';
 import { createUploads } from './file-uploads.js';
 import { openDiskFiles } from './files-disk.js';

@@ -1,5 +1,5 @@
 import type { FileSource } from '../contracts/services.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 
 /** Where an S3-compatible store is, and as whom to speak to it. */
 export interface ObjectStoreAddress {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock } from '../contracts/services.js';
-import { systemClock } from '../runtime/clock.js';
+import { systemClock } from '../runtime/index.js';
 
 /** Characters of JSON kept at most; the least recently used goes first. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;

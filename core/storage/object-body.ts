@@ -1,5 +1,5 @@
 import type { Clock } from '../contracts/services.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** A store that has begun to send a file may be silent for so long. */
 const SILENCE_MS = 30_000;

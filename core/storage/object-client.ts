@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { S3mini, S3ServiceError } from 's3mini';
 import type { Clock } from '../contracts/services.js';
-import { withDeadline } from '../runtime/deadline.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { ObjectStoreAddress } from './files-url.js';
 
 export type ObjectClient = S3mini;

@@ -1,5 +1,5 @@
 import type { FileStat } from '../contracts/services.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import type { ObjectStore } from './object-store.js';
 
 /*

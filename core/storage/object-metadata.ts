@@ -1,5 +1,5 @@
 import type { FileSource, FileStat } from '../contracts/services.js';
-import { damagedFile } from '../runtime/damaged-file.js';
+import { damagedFile } from '../runtime/index.js';
 
 const SHA256 = 'x-amz-meta-sha256';
 const SIZE = 'x-amz-meta-size';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
-import { damagedFile, isDamagedFile } from '../runtime/damaged-file.js';
-import { GatewayError } from '../runtime/errors.js';
+import { damagedFile, GatewayError, isDamagedFile } from '../runtime/index.js';
 import { bodyOf } from './object-body.js';
 import {
   connectToObjects,

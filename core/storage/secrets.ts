@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isSystemError } from '../runtime/system-error.js';
+import { isSystemError } from '../runtime/index.js';
 import { folderNames, makeFolder } from './folder-names.js';
 
 export const SECRET_BYTES = 32;

@@ -1,5 +1,5 @@
 import type { SoundStream, SpeechFormat, Transcript } from '../contracts/audio-provider.js';
-import { soundFormat } from '../media/sound-stream.js';
+import { soundFormat } from '../media/index.js';
 import type { MadeSound } from './audio-run.js';
 import { compare } from './matchers.js';
 

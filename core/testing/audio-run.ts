@@ -12,7 +12,7 @@ import type {
 } from '../contracts/audio-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { HttpClient } from '../contracts/services.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
 

@@ -1,6 +1,6 @@
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
-import { readJson } from '../net/http-answer.js';
-import { type ErrorCode, GatewayError } from '../runtime/errors.js';
+import { readJson } from '../net/index.js';
+import { type ErrorCode, GatewayError } from '../runtime/index.js';
 
 /** What a scripted upstream does with one request. */
 export type FakeReply =

@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { ImageCall, ImageProvider } from '../contracts/image-provider.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';

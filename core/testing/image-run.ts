@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import type { GeneratedImage, ImageCall, ImageSize } from '../contracts/image-provider.js';
 import type { Media } from '../contracts/media.js';
 import type { HttpClient } from '../contracts/services.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';
 import { imageProviderOf, setUpPlugin, type TestSetup } from './setup.js';

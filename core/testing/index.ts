@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 /** `mediagate/testing`: what a plugin's tests are made of. */
 
-export { createMemoryCache } from '../storage/memory-cache.js';
+export { createMemoryCache } from '../storage/index.js';
 export { audioProviderChecks, describeAudioProvider } from './audio-checks.js';
 export type {
   AudioProviderDefinition,

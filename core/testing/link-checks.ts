@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { Extractor, LinkRef } from '../contracts/extractor.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import { type Check, reportAll } from './check.js';
 import type { ExtractorDefinition } from './extractor-definition.js';
 import { hostileLinks } from './hostile-links.js';

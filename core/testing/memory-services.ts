@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock, FileStat, LogFields, Logger, Storage } from '../contracts/services.js';
-import { systemClock } from '../runtime/clock.js';
+import { systemClock } from '../runtime/index.js';
 
 /** Files in memory. */
 export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {

@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import { inspect } from 'node:util';
-import { type GatewayError, isGatewayError } from '../runtime/errors.js';
+import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { FakeReply } from './fake-http.js';
 
 /** Milliseconds that "at once" may take on a busy machine. */

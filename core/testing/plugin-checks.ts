@@ -1,8 +1,8 @@
 import assert from 'node:assert';
 import path from 'node:path';
 import type { Plugin } from '../contracts/plugin.js';
-import { CONTRIBUTION_LISTS } from '../plugins/contribution-check.js';
-import { createValidator } from '../runtime/validation.js';
+import { CONTRIBUTION_LISTS } from '../plugins/index.js';
+import { createValidator } from '../runtime/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import { pluginFolder } from './fixtures.js';

@@ -1,4 +1,4 @@
-import { literalEnd, parseJson } from '../extraction/scraping/json-text.js';
+import { literalEnd, parseJson } from '../extraction/scraping/index.js';
 import type { Exchange } from './fixtures.js';
 
 /** A reply taken apart, so that its data can be altered and put together again. */

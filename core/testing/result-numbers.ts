@@ -1,6 +1,5 @@
 import type { Extraction } from '../contracts/extractor.js';
-import { parseCount } from '../extraction/scraping/counts.js';
-import { parseDuration } from '../extraction/scraping/dates.js';
+import { parseCount, parseDuration } from '../extraction/scraping/index.js';
 import { NestedJson, type ReplyParts } from './reply-parts.js';
 
 export interface KnownNumbers {

@@ -5,11 +5,8 @@ import type { ImageProvider } from '../contracts/image-provider.js';
 import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
 import type { Browser, Clock, HttpClient, SoundFilters } from '../contracts/services.js';
 import type { TextProvider } from '../contracts/text-provider.js';
-import { absentSoundFilters } from '../runtime/absent.js';
-import { systemClock } from '../runtime/clock.js';
-import { GatewayError } from '../runtime/errors.js';
-import { createValidator } from '../runtime/validation.js';
-import { createMemoryCache } from '../storage/memory-cache.js';
+import { absentSoundFilters, createValidator, GatewayError, systemClock } from '../runtime/index.js';
+import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 
 export interface TestSetupOptions {

@@ -1,5 +1,5 @@
 import type { TextReply } from '../contracts/text-provider.js';
-import { at } from '../extraction/scraping/json-walk.js';
+import { at } from '../extraction/scraping/index.js';
 import type { Wanted } from './text-contents.js';
 
 const HEADER = /^[a-z0-9-]+$/;

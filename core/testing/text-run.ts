@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { TextModel, TextProvider, TextReply } from '../contracts/text-provider.js';
-import { isGatewayError } from '../runtime/errors.js';
+import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 import { setUpPlugin, type TestSetup, textProviderOf } from './setup.js';
 import { answerContent, requestBody, type Wanted } from './text-contents.js';

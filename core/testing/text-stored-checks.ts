@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { StoredResponseAction, StoredResponseCall, TextProvider } from '../contracts/text-provider.js';
-import { at } from '../extraction/scraping/json-walk.js';
+import { at } from '../extraction/scraping/index.js';
 import type { Check } from './check.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';
 import { modelErrorOf } from './model-faults.js';

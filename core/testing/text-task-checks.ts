@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { ResponsesTask, TextProvider, TextReply } from '../contracts/text-provider.js';
-import { at } from '../extraction/scraping/json-walk.js';
+import { at } from '../extraction/scraping/index.js';
 import type { Check } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import { setUpPlugin, textProviderOf } from './setup.js';

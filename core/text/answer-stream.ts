@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { EventReader } from './event-reader.js';
 import { createEventRewriter, type EventRewriter } from './event-rewriter.js';
 import type { BodyReader, PacedBody } from './paced-body.js';

@@ -1,4 +1,4 @@
-import type { BackgroundCorrection } from '../state/models/background-responses.js';
+import type { BackgroundCorrection } from '../state/models/index.js';
 import type { TextOutcome } from './requests.js';
 
 /** What the end of an exchange tells of a response in the background. */

@@ -1,8 +1,7 @@
 import type { Logger } from '../contracts/services.js';
-import { createRareWarning } from '../database/rare-warning.js';
-import { type Rounds, startRounds } from '../database/rounds.js';
-import { isGatewayError } from '../runtime/errors.js';
-import type { BackgroundResponse, BackgroundResponses } from '../state/models/background-responses.js';
+import { createRareWarning, type Rounds, startRounds } from '../database/index.js';
+import { isGatewayError } from '../runtime/index.js';
+import type { BackgroundResponse, BackgroundResponses } from '../state/models/index.js';
 import type { TextExchange } from './requests.js';
 
 const ROUND_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Usage } from '../contracts/media.js';
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './text-sample.js';
 
 /**

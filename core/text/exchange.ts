@@ -1,6 +1,6 @@
 import type { Usage } from '../contracts/media.js';
 import type { TextReply } from '../contracts/text-provider.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { AnswerStream } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';
 import { type BodyReader, PacedBody } from './paced-body.js';

@@ -1,6 +1,6 @@
 import type { Usage } from '../contracts/media.js';
 import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './text-sample.js';
 
 export interface TextRequest {

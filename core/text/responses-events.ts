@@ -1,4 +1,4 @@
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 import type { EventReader, Verdict } from './event-reader.js';
 import { isText, readValue, walkMembers } from './json-walk.js';
 import { readUsageBytes } from './reported-usage.js';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { GatewayError } from '../runtime/errors.js';
+import type { GatewayError } from '../runtime/index.js';
 
 export const DONE_EVENT = 'data: [DONE]\n\n';
 

@@ -1,5 +1,5 @@
 import type { TextModel, TextRoute } from '../contracts/text-provider.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { type JsonValue, replaceMembers } from './json-members.js';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -8,13 +8,15 @@ import type {
   TextReply,
   TextRoute,
 } from '../contracts/text-provider.js';
-import { modelSpan, usageAttributes } from '../observability/model-span.js';
-import { openSpan } from '../observability/work-scope.js';
-import type { EntryTerms, PluginHost } from '../plugins/plugin-host.js';
-import type { Registry } from '../plugins/registry.js';
-import { GatewayError, isGatewayError } from '../runtime/errors.js';
-import type { BackgroundResponse, BackgroundResponses } from '../state/models/background-responses.js';
-import type { StoredResponse, StoredResponses } from '../state/models/stored-responses.js';
+import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
+import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type {
+  BackgroundResponse,
+  BackgroundResponses,
+  StoredResponse,
+  StoredResponses,
+} from '../state/models/index.js';
 import { correctionOf } from './background-correction.js';
 import { startBackgroundLooks } from './background-looks.js';
 import { createChatReader } from './chat-events.js';

@@ -1,5 +1,5 @@
-import type { GatewayError } from '../runtime/errors.js';
-import { type Placed, PlacedList } from '../runtime/placed-list.js';
+import type { GatewayError } from '../runtime/index.js';
+import { type Placed, PlacedList } from '../runtime/index.js';
 
 /** Something that has to look at the time now and then. */
 export interface Watched extends Placed {

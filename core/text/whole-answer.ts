@@ -1,5 +1,5 @@
 import type { Usage } from '../contracts/media.js';
-import { GatewayError } from '../runtime/errors.js';
+import { GatewayError } from '../runtime/index.js';
 import { isText, readValue, walkMembers } from './json-walk.js';
 import { readUsage } from './reported-usage.js';
 import { NO_TEXT, sampleBytes, sampleTexts, type TextSample } from './text-sample.js';

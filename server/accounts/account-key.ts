@@ -1,8 +1,6 @@
 import { type ApiKeyRecord, createValidator, GatewayError, Type, type Validator } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { isVisible } from '../format/visible-text.js';
-import { keyState } from '../keys/key-state.js';
-import { maskedKey } from '../keys/keys.js';
+import { isoTime, isVisible } from '../format/index.js';
+import { keyState, maskedKey } from '../keys/index.js';
 
 const HOUR_MS = 3_600_000;
 const MAX_NAME = 100;

@@ -1,7 +1,7 @@
 import { type Gateway, MAX_REFERENCES } from 'mediagate';
-import { SIGN_IN_INSTRUCTION } from '../http/error-format.js';
-import { NAMED_SIZES } from '../images/image-request.js';
-import { type Catalogue, MODEL_NOTES } from '../plans/catalogue.js';
+import { SIGN_IN_INSTRUCTION } from '../http/index.js';
+import { NAMED_SIZES } from '../images/index.js';
+import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
 import { encodePlans } from './account-plans.js';
 import { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './endpoints.js';
 import type { SignInStatus } from './identity.js';

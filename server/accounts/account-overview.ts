@@ -12,10 +12,9 @@ import type {
   UserRecord,
   Windows,
 } from 'mediagate';
-import { isGood } from '../keys/key-state.js';
-import { type KeyWindows, lookAtWindows } from '../keys/key-windows.js';
-import type { DayRange } from '../usage/usage-days.js';
-import { lookAtUsage } from '../usage/usage-view.js';
+import { isGood, type KeyWindows, lookAtWindows } from '../keys/index.js';
+import type { DayRange } from '../usage/index.js';
+import { lookAtUsage } from '../usage/index.js';
 
 /** A key of an account, without its secret. */
 export interface OverviewKey {

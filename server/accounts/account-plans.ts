@@ -1,4 +1,4 @@
-import type { Catalogue } from '../plans/catalogue.js';
+import type { Catalogue } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 
 /** What plans there are. Prices are told only where the operator wants them told. */

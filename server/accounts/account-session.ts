@@ -1,6 +1,6 @@
 import type { AccountRecord, ApiKeyRecord, SignedIn } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { SIGN_IN_INSTRUCTION } from '../http/error-format.js';
+import { isoTime } from '../format/index.js';
+import { SIGN_IN_INSTRUCTION } from '../http/index.js';
 import { type AccountAnswer, countGoodKeys, encodeAccountPlan, encodeUser } from './account-user.js';
 
 export interface SessionParts extends SignedIn {

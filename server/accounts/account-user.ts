@@ -1,10 +1,9 @@
 import type { AccountPlan, ApiKeyRecord, BudgetState, UserRecord } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { isGood, keyState } from '../keys/key-state.js';
-import type { KeyWindows } from '../keys/key-windows.js';
-import type { Catalogue } from '../plans/catalogue.js';
-import { leftOf } from '../usage/budget-text.js';
-import { addUp, type UsageCounts } from '../usage/usage-days.js';
+import { isoTime } from '../format/index.js';
+import type { KeyWindows } from '../keys/index.js';
+import { isGood, keyState } from '../keys/index.js';
+import type { Catalogue } from '../plans/index.js';
+import { addUp, leftOf, type UsageCounts } from '../usage/index.js';
 import { encodeAccountKey } from './account-key.js';
 import type { AccountOverview, OverviewKey } from './account-overview.js';
 

@@ -1,9 +1,8 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, UserRecord } from 'mediagate';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { sendJson, sendTagged } from '../http/tagged-answer.js';
-import type { Catalogue } from '../plans/catalogue.js';
+import type { RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import { sendJson, sendTagged } from '../http/index.js';
+import type { Catalogue } from '../plans/index.js';
 import { encodeManifest } from './account-manifest.js';
 import type { AccountView } from './account-overview.js';
 import { encodePlans } from './account-plans.js';

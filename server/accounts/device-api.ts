@@ -1,14 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Router from '@koa/router';
 import { type Clock, type DeviceGrants, type DevicePoll, GatewayError } from 'mediagate';
-import { createAddressLimit } from '../http/address-limit.js';
-import { type BodyReaderOptions, isForm, readForm, readJsonBody } from '../http/body.js';
-import { type BodyBudget, networkOwner } from '../http/body-budget.js';
-import type { AddressOf } from '../http/client-address.js';
-import { markOauth } from '../http/error-shapes.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { hashToken, newToken } from '../keys/tokens.js';
+import type { AddressOf, RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import {
+  type BodyBudget,
+  type BodyReaderOptions,
+  createAddressLimit,
+  isForm,
+  markOauth,
+  networkOwner,
+  readForm,
+  readJsonBody,
+} from '../http/index.js';
+import { hashToken, newToken } from '../keys/index.js';
 import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */

@@ -1,6 +1,6 @@
 import { type Gateway, isLoopbackHost, type OpenIdentityProvider } from 'mediagate';
-import type { SiteAddress } from '../http/site-address.js';
-import type { Settings } from '../settings/settings.js';
+import type { SiteAddress } from '../http/index.js';
+import type { Settings } from '../settings/index.js';
 
 /** How sign-in stands; what `/health`, `doctor` and the banner show. */
 export interface SignInStatus {

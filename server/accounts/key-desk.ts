@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, isGatewayError } from 'mediagate';
-import { isGood } from '../keys/key-state.js';
-import type { KeyTable } from '../keys/key-table.js';
-import { createKey, deriveKey, hashKey, type KeyText, type Pepper } from '../keys/keys.js';
-import { type PlanTermsOptions, planTerms } from '../plans/plan-terms.js';
+import type { KeyTable } from '../keys/index.js';
+import { createKey, deriveKey, hashKey, isGood, type KeyText, type Pepper } from '../keys/index.js';
+import { type PlanTermsOptions, planTerms } from '../plans/index.js';
 
 /** Keys of an account that may be good at once; one that was rotated and goes on beside its successor does not count. */
 export const MAX_KEYS = 10;

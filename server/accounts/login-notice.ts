@@ -1,5 +1,4 @@
-import type { Next, RequestContext } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
+import type { Next, RequestContext, SiteAddress } from '../http/index.js';
 
 /** Stands before routes of accounts: their 401 says where to sign in. */
 export function createLoginNotice(site: () => SiteAddress) {

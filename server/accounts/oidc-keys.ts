@@ -1,6 +1,6 @@
 import type { Clock } from 'mediagate';
 import type { CustomFetch } from 'openid-client';
-import { createAuthFailures } from '../http/auth-failures.js';
+import { createAuthFailures } from '../http/index.js';
 
 /** How long fetched keys are used for tokens that they are named in. */
 const FRESH_MS = 300_000;

@@ -1,10 +1,10 @@
 import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
 import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
-import { isOfPrograms } from '../http/pages.js';
-import type { Next, RequestContext } from '../http/request-state.js';
-import { newestKey } from '../keys/key-state.js';
-import type { KeyTable } from '../keys/key-table.js';
+import type { Next, RequestContext } from '../http/index.js';
+import { isOfPrograms } from '../http/index.js';
+import type { KeyTable } from '../keys/index.js';
+import { newestKey } from '../keys/index.js';
 import { createSameOriginGuard } from './same-origin.js';
 import { bearerOf } from './sessions.js';
 

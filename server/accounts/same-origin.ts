@@ -1,6 +1,5 @@
 import { GatewayError } from 'mediagate';
-import type { Next, RequestContext } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
+import type { Next, RequestContext, SiteAddress } from '../http/index.js';
 import { bearerOf } from './sessions.js';
 
 /**

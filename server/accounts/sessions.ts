@@ -1,8 +1,7 @@
 import { GatewayError, type SessionKind, type Sessions, type SignedIn } from 'mediagate';
-import { readCookie, removeCookie, setCookie } from '../http/cookies.js';
-import type { RequestContext } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from '../keys/tokens.js';
+import type { RequestContext, SiteAddress } from '../http/index.js';
+import { readCookie, removeCookie, setCookie } from '../http/index.js';
+import { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from '../keys/index.js';
 
 const HOUR_MS = 3_600_000;
 const BROWSER = { kind: 'browser', idleMs: 12 * HOUR_MS, lifetimeMs: 7 * 24 * HOUR_MS } as const;

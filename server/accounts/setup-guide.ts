@@ -1,5 +1,5 @@
-import { shellWord } from '../format/shell-word.js';
-import { MODEL_NOTES } from '../plans/catalogue.js';
+import { shellWord } from '../format/index.js';
+import { MODEL_NOTES } from '../plans/index.js';
 
 /** Where the API key is kept on the client's side: no example holds a key. */
 export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';

@@ -1,13 +1,16 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, isLoopbackHost, type SignIns, type Users } from 'mediagate';
-import { createAddressLimit } from '../http/address-limit.js';
-import type { AddressOf } from '../http/client-address.js';
-import { readCookie, removeCookie, setCookie } from '../http/cookies.js';
-import { markPage, seeOther } from '../http/pages.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { readReturnPath } from '../http/return-path.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { hashToken, isBrowserToken, newToken } from '../keys/tokens.js';
+import type { AddressOf, RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import {
+  createAddressLimit,
+  markPage,
+  readCookie,
+  readReturnPath,
+  removeCookie,
+  seeOther,
+  setCookie,
+} from '../http/index.js';
+import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
 import type { OidcClient } from './oidc.js';
 import type { SessionDesk } from './sessions.js';
 

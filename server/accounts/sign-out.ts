@@ -1,10 +1,6 @@
 import type Router from '@koa/router';
-import { readJsonBody } from '../http/body.js';
-import { type BodyBudget, networkOwner } from '../http/body-budget.js';
-import type { AddressOf } from '../http/client-address.js';
-import { markPage, seeOther } from '../http/pages.js';
-import type { Next, RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
+import type { AddressOf, Next, RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import { type BodyBudget, markPage, networkOwner, readJsonBody, seeOther } from '../http/index.js';
 import type { SessionDesk } from './sessions.js';
 
 const MAX_BODY_BYTES = 1_024;

@@ -1,4 +1,4 @@
-import type { Next, RequestContext } from '../http/request-state.js';
+import type { Next, RequestContext } from '../http/index.js';
 import type { SessionDesk } from './sessions.js';
 
 /**

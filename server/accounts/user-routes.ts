@@ -1,14 +1,17 @@
 import type Router from '@koa/router';
 import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
-import { createAddressLimit } from '../http/address-limit.js';
-import { readJsonBody } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { Next, ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { sendJson } from '../http/tagged-answer.js';
-import { markReplayed, readIdempotencyKey } from '../idempotency/idempotency-key.js';
-import { readRangeQuery } from '../usage/range-query.js';
+import type {
+  BodyBudget,
+  Next,
+  ParamsContext,
+  PollGuard,
+  RequestContext,
+  RequestState,
+  SiteAddress,
+} from '../http/index.js';
+import { createAddressLimit, readJsonBody, sendJson } from '../http/index.js';
+import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import { readRangeQuery } from '../usage/index.js';
 import { decodeKeyBody, decodeRotationBody, encodeAccountKey, MAX_KEY_BODY_BYTES } from './account-key.js';
 import type { AccountView } from './account-overview.js';
 import { type AccountAnswer, encodeOverview } from './account-user.js';

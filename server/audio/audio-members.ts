@@ -1,5 +1,5 @@
 import { createValidator, GatewayError, type SpeechFormat, type Static, type TObject, Type } from 'mediagate';
-import { knownMembers, memberError } from '../http/body-members.js';
+import { knownMembers, memberError } from '../http/index.js';
 
 export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const satisfies readonly SpeechFormat[];
 export const MAX_TEXT_LENGTH = 4_096;

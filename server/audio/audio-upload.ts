@@ -1,12 +1,9 @@
 import type { UploadedSound } from 'mediagate';
-import { clientSignal } from '../http/client-signal.js';
-import { type SoundForm, useSoundForm } from '../http/form.js';
-import { missing } from '../http/form-fields.js';
-import type { RequestContext } from '../http/request-state.js';
-import type { KeyedRequest } from '../idempotency/answer-desk.js';
-import { readIdempotencyKey } from '../idempotency/idempotency-key.js';
-import { keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
+import type { RequestContext } from '../http/index.js';
+import { clientSignal, missing, type SoundForm, useSoundForm } from '../http/index.js';
+import type { KeyedRequest } from '../idempotency/index.js';
+import { readIdempotencyKey } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
 import type { AudioRouteOptions } from './audio-work.js';
 
 export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<SoundForm, 'fields'> {

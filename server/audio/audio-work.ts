@@ -1,11 +1,9 @@
 import type { AudioExchange, AudioOperation, Gateway } from 'mediagate';
-import type { BodyBudget } from '../http/body-budget.js';
-import { nameIgnored } from '../http/ignored-params.js';
-import type { RequestContext } from '../http/request-state.js';
-import type { AnswerDesk, KeyedRequest } from '../idempotency/answer-desk.js';
-import type { OutgoingAnswer } from '../idempotency/answer-sending.js';
-import type { createAuth } from '../keys/auth.js';
-import type { UsageDesk } from '../usage/usage.js';
+import type { BodyBudget, RequestContext } from '../http/index.js';
+import { nameIgnored } from '../http/index.js';
+import type { AnswerDesk, KeyedRequest, OutgoingAnswer } from '../idempotency/index.js';
+import type { createAuth } from '../keys/index.js';
+import type { UsageDesk } from '../usage/index.js';
 
 /** What the routes of audio models share. */
 export interface AudioRouteOptions {

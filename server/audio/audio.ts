@@ -1,9 +1,7 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway } from 'mediagate';
-import { clientSignal } from '../http/client-signal.js';
-import { markLinkData } from '../http/error-shapes.js';
-import { sendFile, sendGrowing } from '../http/file-response.js';
-import type { ParamsContext, RequestState } from '../http/request-state.js';
+import type { ParamsContext, RequestState } from '../http/index.js';
+import { clientSignal, markLinkData, sendFile, sendGrowing } from '../http/index.js';
 
 export interface AudioRoutes {
   gateway: Gateway;

@@ -1,5 +1,5 @@
 import { type ChangeVoiceCall, GatewayError, type GenerateSoundCall, type SpeechFormat, Type } from 'mediagate';
-import { type FormFields, fieldOf, requiredField } from '../http/form-fields.js';
+import { type FormFields, fieldOf, requiredField } from '../http/index.js';
 import {
   createMemberCheck,
   format,

@@ -1,5 +1,5 @@
 import type { Sounding, SoundingEnd, Usage } from 'mediagate';
-import { type ErrorContext, encodeError, toGatewayError } from '../http/error-format.js';
+import { type ErrorContext, encodeError, toGatewayError } from '../http/index.js';
 
 /** A sound in server-sent events: its pieces in base64, then what was used; or why it broke off. */
 export async function* encodeSpeechEvents(sounding: Sounding, request: ErrorContext): AsyncGenerator<Uint8Array> {

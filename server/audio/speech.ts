@@ -1,13 +1,10 @@
 import type Router from '@koa/router';
 import type { Sounding } from 'mediagate';
-import { readJson } from '../http/body.js';
-import { markModel } from '../http/error-shapes.js';
-import { EVENTS } from '../http/event-stream.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import type { OutgoingAnswer } from '../idempotency/answer-sending.js';
-import { readIdempotencyKey } from '../idempotency/idempotency-key.js';
-import { keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
+import type { RequestContext, RequestState } from '../http/index.js';
+import { EVENTS, markModel, readJson } from '../http/index.js';
+import type { OutgoingAnswer } from '../idempotency/index.js';
+import { readIdempotencyKey } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
 import { useUpload } from './audio-upload.js';
 import { type AudioRouteOptions, workOnAudio } from './audio-work.js';
 import { decodeSound, decodeVoiceChange } from './sound-request.js';

@@ -1,5 +1,5 @@
 import { GatewayError, type TranscribeCall } from 'mediagate';
-import { type FormFields, fieldOf, requiredField } from '../http/form-fields.js';
+import { type FormFields, fieldOf, requiredField } from '../http/index.js';
 import { MAX_NAME_LENGTH, MAX_TEXT_LENGTH } from './audio-members.js';
 
 export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;

@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
-import { markModel } from '../http/error-shapes.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
+import type { RequestContext, RequestState } from '../http/index.js';
+import { markModel } from '../http/index.js';
 import { useUpload } from './audio-upload.js';
 import { type AudioRouteOptions, workOnAudio } from './audio-work.js';
 import { encodeTranscript } from './transcription-answer.js';

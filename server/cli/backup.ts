@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { backUpState, systemClock } from 'mediagate';
-import { shellWord } from '../format/shell-word.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import { shellWord } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { requireState } from './command-state.js';
 import { runLengthy } from './lengthy.js';

@@ -1,7 +1,7 @@
 import type { PluginStatus } from 'mediagate';
-import type { SignInStatus } from '../accounts/identity.js';
-import { describeLinks, describeListening } from '../http/listening-address.js';
-import type { Settings } from '../settings/settings.js';
+import type { SignInStatus } from '../accounts/index.js';
+import { describeLinks, describeListening } from '../http/index.js';
+import type { Settings } from '../settings/index.js';
 import type { SampleRequest } from './first-requests.js';
 import { describeEntries } from './plugin-table.js';
 

@@ -1,5 +1,5 @@
-import { renderTable } from '../format/text-table.js';
-import type { Settings } from '../settings/settings.js';
+import { renderTable } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
 import { type CanaryTarget, chooseTargets, type TargetChoice } from './canary-links.js';
 import { withGateway } from './command-gateway.js';
 import { openQuietLogger } from './command-logger.js';

@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { pointToSetting, settingsHelp } from '../settings/settings-help.js';
+import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { addJobCommands } from './job-commands.js';

@@ -1,6 +1,6 @@
 import type { Gateway, Logger } from 'mediagate';
 import { openGateway } from '../open-gateway.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 
 /** A gateway to look at, without state, for as long as `work` takes. */
 export async function withGateway<Result>(

@@ -1,6 +1,6 @@
 import { createLogger } from 'mediagate';
-import { secretsOf } from '../settings/secrets.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
+import { secretsOf } from '../settings/index.js';
 
 /** Logger of a command that ends by itself: its person wants the result, so what went well is not logged. */
 export function openCommandLogger(settings: Settings) {

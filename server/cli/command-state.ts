@@ -1,6 +1,6 @@
 import { isStateThere, type Records } from 'mediagate';
 import { openRecordsOf } from '../open-state.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { CommandFailure } from './output.js';
 

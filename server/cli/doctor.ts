@@ -1,10 +1,21 @@
 import { systemClock } from 'mediagate';
-import type { Finding } from '../doctor/check.js';
-import { checkAddress, checkSettings } from '../doctor/environment.js';
-import { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode, checkSecrets } from '../doctor/machine.js';
-import { checkDatabase, checkFiles, checkPlugins, checkProxy } from '../doctor/services.js';
-import { checkSignIn } from '../doctor/sign-in.js';
-import type { Settings } from '../settings/settings.js';
+import type { Finding } from '../doctor/index.js';
+import {
+  checkAddress,
+  checkBrowser,
+  checkClock,
+  checkDatabase,
+  checkDataFolder,
+  checkFfmpeg,
+  checkFiles,
+  checkNode,
+  checkPlugins,
+  checkProxy,
+  checkSecrets,
+  checkSettings,
+  checkSignIn,
+} from '../doctor/index.js';
+import type { Settings } from '../settings/index.js';
 import { openQuietLogger } from './command-logger.js';
 import { print, printJson } from './output.js';
 

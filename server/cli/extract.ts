@@ -1,10 +1,8 @@
 import type { Gateway, GatewayError, Logger } from 'mediagate';
-import { ERROR_CLASSES, encodeError, toGatewayError } from '../http/error-format.js';
-import { newRequestId } from '../http/request-id.js';
-import { checkExtractBody, decodeExtract, type ExtractBody, ignoredOptions } from '../links/extract-request.js';
-import { encodeExtraction } from '../links/extract-response.js';
+import { ERROR_CLASSES, encodeError, newRequestId, toGatewayError } from '../http/index.js';
+import { checkExtractBody, decodeExtract, type ExtractBody, encodeExtraction, ignoredOptions } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { printJson } from './output.js';
 import { mistakeOf } from './request-mistake.js';

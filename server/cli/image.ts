@@ -1,11 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
-import { isOpen } from '../images/image-job.js';
-import { decodeImage } from '../images/image-request.js';
+import { decodeImage, isOpen } from '../images/index.js';
 import { openGateway } from '../open-gateway.js';
 import { openStateOf } from '../open-state.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { openQuietLogger } from './command-logger.js';
 import { type ImageTarget, readTarget } from './image-target.js';
 import { CommandFailure, CommandMistake, print } from './output.js';

@@ -1,7 +1,7 @@
 import { importState, systemClock } from 'mediagate';
-import { renderTable } from '../format/text-table.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import { renderTable } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { runLengthy } from './lengthy.js';
 import { CommandFailure, print } from './output.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type ImageJobSummary, type JobRecord, openFiles, removeInputImages, systemClock } from 'mediagate';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { withState } from './command-state.js';
 import { unknownJob } from './jobs.js';

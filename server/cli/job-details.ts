@@ -7,11 +7,9 @@ import type {
   JobFailure,
   JobList,
 } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import { isoTime, renderTable, shown } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { renderLease, renderWait } from './job-lease.js';
 import { describeJob, renderWorker, unknownJob } from './jobs.js';

@@ -1,5 +1,5 @@
 import type { JobList, JobWorker, ListedJob } from 'mediagate';
-import { renderDuration } from '../format/duration-text.js';
+import { renderDuration } from '../format/index.js';
 
 /** Workers show life three times a lease; of those, one may be late. */
 const LATE = 2 / 3;

@@ -1,10 +1,7 @@
 import type { JobKind, JobList, JobState, ListedJob, Records } from 'mediagate';
-import { renderDuration } from '../format/duration-text.js';
-import { isoTime } from '../format/iso-time.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import { isoTime, renderDuration, renderTable, shown } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { renderLease, renderWait } from './job-lease.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';

@@ -1,4 +1,4 @@
-import { namedKeyId } from '../keys/keys.js';
+import { namedKeyId } from '../keys/index.js';
 import { CommandMistake } from './output.js';
 
 /**

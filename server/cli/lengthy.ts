@@ -1,5 +1,5 @@
 import { isGatewayError, type Progress } from 'mediagate';
-import { grouped } from '../usage/budget-text.js';
+import { grouped } from '../usage/index.js';
 import { CommandFailure } from './output.js';
 import { mistakeOf } from './request-mistake.js';
 import { startSpinner } from './spinner.js';

@@ -1,5 +1,5 @@
 import { migrateState, readSchema, type SchemaStatus } from 'mediagate';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { print } from './output.js';
 import { startSpinner } from './spinner.js';

@@ -1,4 +1,4 @@
-import { readSettings, type Settings } from '../settings/settings.js';
+import { readSettings, type Settings } from '../settings/index.js';
 
 /** A command that ended badly, in words for the person who typed it. */
 export class CommandFailure extends Error {

@@ -1,9 +1,7 @@
 import type { Recording } from 'mediagate';
-import { renderMoney } from '../format/money.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import { BankStatementError, readBankStatement } from '../payments/bank-statement.js';
-import type { Settings } from '../settings/settings.js';
+import { renderMoney, renderTable, shown } from '../format/index.js';
+import { BankStatementError, readBankStatement } from '../payments/index.js';
+import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';
 import { CommandMistake, print, printJson } from './output.js';
 

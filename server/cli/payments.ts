@@ -1,9 +1,6 @@
 import type { AuditEntry, OrderRecord, OrderState, RecordedTransaction } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { renderMoney } from '../format/money.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import type { Settings } from '../settings/settings.js';
+import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';

@@ -1,11 +1,8 @@
-import { isoTime } from '../format/iso-time.js';
-import { renderMoney } from '../format/money.js';
-import { renderTable } from '../format/text-table.js';
-import type { Catalogue } from '../plans/catalogue.js';
-import { type CatalogueTerms, planTerms } from '../plans/plan-terms.js';
-import { readCatalogue } from '../plans/plans-file.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import { isoTime, renderMoney, renderTable } from '../format/index.js';
+import type { Catalogue } from '../plans/index.js';
+import { type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
+import type { Settings } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandMistake, print, printJson } from './output.js';

@@ -1,6 +1,6 @@
 import type { PluginStatus } from 'mediagate';
 import { type EntryGroup, groupEntries } from '../entry-groups.js';
-import { renderTable } from '../format/text-table.js';
+import { renderTable } from '../format/index.js';
 
 /** As many are named in a line of the start; of more there is the number. */
 const MOST_NAMED = 3;

@@ -1,4 +1,4 @@
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { withGateway } from './command-gateway.js';
 import { openCommandLogger } from './command-logger.js';
 import { print, printJson } from './output.js';

@@ -1,7 +1,7 @@
 import { restoreState } from 'mediagate';
-import { findPeppers } from '../settings/secrets.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
+import type { Settings } from '../settings/index.js';
+import { findPeppers } from '../settings/index.js';
+import { grouped } from '../usage/index.js';
 import { runLengthy } from './lengthy.js';
 import { CommandFailure, print } from './output.js';
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { isGatewayError, PluginConfigError } from 'mediagate';
-import { PlansFileError } from '../plans/plans-file.js';
-import { type Settings, SettingsError } from '../settings/settings.js';
+import { PlansFileError } from '../plans/index.js';
+import { type Settings, SettingsError } from '../settings/index.js';
 
 /** A failure to start in words for the person at the terminal; `exitCode` 2 means "fix the settings". */
 export interface StartFailure {

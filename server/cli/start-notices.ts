@@ -1,5 +1,5 @@
 import type { AudioOperation, Gateway, PluginStatus } from 'mediagate';
-import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/misspelt-settings.js';
+import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/index.js';
 
 /** What each sort of model does, for people, in the order in which it is told. */
 const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [

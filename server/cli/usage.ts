@@ -1,9 +1,7 @@
 import { systemClock, type UsageTotal } from 'mediagate';
-import { renderTable } from '../format/text-table.js';
-import type { Settings } from '../settings/settings.js';
-import { grouped } from '../usage/budget-text.js';
-import { addUp, readDayRange, type UsageCounts } from '../usage/usage-days.js';
-import { encodeCounts } from '../usage/usage-format.js';
+import { renderTable } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { readKeyId } from './key-id.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';

@@ -8,13 +8,10 @@ import {
   systemClock,
   type UserRecord,
 } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { renderMoney } from '../format/money.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import { keyState } from '../keys/key-state.js';
-import type { Settings } from '../settings/settings.js';
-import { leftOf, renderLeft } from '../usage/budget-text.js';
+import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import { keyState } from '../keys/index.js';
+import type { Settings } from '../settings/index.js';
+import { leftOf, renderLeft } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { print, printJson } from './output.js';
 import { describeUser, findUser, hasEnded, stateOf } from './users.js';

@@ -1,8 +1,6 @@
 import { type AccountPlan, type AccountRecord, type State, systemClock, type UserRecord } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { renderTable } from '../format/text-table.js';
-import { shown } from '../format/visible-text.js';
-import type { Settings } from '../settings/settings.js';
+import { isoTime, renderTable, shown } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';

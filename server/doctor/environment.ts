@@ -1,7 +1,7 @@
-import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/listening-address.js';
+import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
 import { variablesOfPlugins } from '../open-gateway.js';
-import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/misspelt-settings.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
+import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from '../settings/index.js';
 import type { Finding } from './check.js';
 
 /** Whether every variable that looks like a setting is one, and all of them are read. */

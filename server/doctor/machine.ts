@@ -5,9 +5,8 @@ import { access, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { secretsOfOthers } from 'mediagate';
-import { LEAST_FILES, roomOf } from '../settings/data-folder.js';
-import { findChromium, findFfmpeg, notExecutable } from '../settings/executables.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
+import { findChromium, findFfmpeg, LEAST_FILES, notExecutable, roomOf } from '../settings/index.js';
 import { API_VERSION } from '../version.js';
 import { type Finding, messageOf } from './check.js';
 

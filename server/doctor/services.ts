@@ -14,9 +14,9 @@ import {
   systemClock,
 } from 'mediagate';
 import { groupEntries } from '../entry-groups.js';
-import { checkPlatforms } from '../observability/platform-check.js';
+import { checkPlatforms } from '../observability/index.js';
 import { openGateway } from '../open-gateway.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { type Finding, messageOf } from './check.js';
 
 const CONNECT_MS = 3_000;

@@ -1,11 +1,9 @@
 import { isGatewayError, type Logger, systemClock } from 'mediagate';
-import { createIdentity } from '../accounts/identity.js';
-import { createOidcClient } from '../accounts/oidc.js';
-import { localAddress } from '../http/listening-address.js';
-import { createSiteAddress } from '../http/site-address.js';
-import { newToken } from '../keys/tokens.js';
+import { createIdentity, createOidcClient } from '../accounts/index.js';
+import { createSiteAddress, localAddress } from '../http/index.js';
+import { newToken } from '../keys/index.js';
 import { openGateway } from '../open-gateway.js';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 import { type Finding, messageOf } from './check.js';
 
 /** Whether people can sign in. An issuer that is configured is asked what it can do. */

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
-import { samplePrompt } from '../../core/text/text-sample.js';
+import { samplePrompt } from '../../core/text/index.js';
 import { parseLargeBody } from './json-body.js';
 import type { ParseAnswer, ParseOrder } from './json-threads.js';
 

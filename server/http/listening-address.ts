@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import type { Settings } from '../settings/settings.js';
+import type { Settings } from '../settings/index.js';
 
 /** Whether it stands for all addresses of the machine. */
 function isEveryAddress(host: string): boolean {

@@ -9,13 +9,9 @@ import {
   type Logger,
   type Storage,
 } from 'mediagate';
-import { clientSignal } from '../http/client-signal.js';
-import { toGatewayError } from '../http/error-format.js';
-import { sendStream } from '../http/event-stream.js';
-import type { RequestContext } from '../http/request-state.js';
-import { createWaitingRoom } from '../http/waiting.js';
-import { keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
+import type { RequestContext } from '../http/index.js';
+import { clientSignal, createWaitingRoom, sendStream, toGatewayError } from '../http/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
 import { createOutlive } from '../unheard-work.js';
 import { keepWhileSending } from './answer-keeping.js';
 import { type OutgoingAnswer, sendAnswer } from './answer-sending.js';

@@ -7,8 +7,7 @@ import {
   type Logger,
   type Storage,
 } from 'mediagate';
-import { toGatewayError } from '../http/error-format.js';
-import { createHandOver } from '../http/hand-over.js';
+import { createHandOver, toGatewayError } from '../http/index.js';
 import type { OutgoingAnswer } from './answer-sending.js';
 
 /** A file goes after the key that leads to it. */

@@ -1,6 +1,6 @@
 import type { GatewayError } from 'mediagate';
-import { EVENTS, sendEvents, sendStream } from '../http/event-stream.js';
-import type { RequestContext } from '../http/request-state.js';
+import type { RequestContext } from '../http/index.js';
+import { EVENTS, sendEvents, sendStream } from '../http/index.js';
 
 /** An answer that goes out as it comes, or as a whole. */
 export interface OutgoingAnswer {

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway } from 'mediagate';
-import { sendFile } from '../http/file-response.js';
-import type { ParamsContext, RequestState } from '../http/request-state.js';
+import type { ParamsContext, RequestState } from '../http/index.js';
+import { sendFile } from '../http/index.js';
 
 export interface ImageFileRoutes {
   gateway: Gateway;

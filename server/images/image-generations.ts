@@ -1,13 +1,9 @@
 import type Router from '@koa/router';
 import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
-import { clientSignal } from '../http/client-signal.js';
-import { sendBytes } from '../http/file-response.js';
-import { readPreferences } from '../http/preferences.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { encodeAround } from '../idempotency/base64-body.js';
-import { inProgress, readIdempotencyKey, readRetryCount } from '../idempotency/idempotency-key.js';
-import { keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
+import type { RequestContext, RequestState } from '../http/index.js';
+import { clientSignal, readPreferences, sendBytes } from '../http/index.js';
+import { encodeAround, inProgress, readIdempotencyKey, readRetryCount } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
 import { encodeFirstSubmitted, encodeSubmitted, isOpen } from './image-job.js';
 import { encodeImageResult } from './image-result.js';
 import { type ImageRoutes, sendSubmitted } from './images.js';

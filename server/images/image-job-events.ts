@@ -1,5 +1,5 @@
 import { type ImageJob, isGatewayError } from 'mediagate';
-import { type ErrorContext, encodeError } from '../http/error-format.js';
+import { type ErrorContext, encodeError } from '../http/index.js';
 import { isOpen } from './image-job.js';
 
 /** Milliseconds between two looks at what becomes of an open job; its end is heard of at once. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ImageJob, JobState } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { describeFailure } from '../http/error-format.js';
+import { isoTime } from '../format/index.js';
+import { describeFailure } from '../http/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { encodeImageEntry } from './image-entry.js';
 

@@ -8,7 +8,7 @@ import {
   type Static,
   Type,
 } from 'mediagate';
-import { knownMembers, memberError } from '../http/body-members.js';
+import { knownMembers, memberError } from '../http/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;

@@ -1,12 +1,10 @@
 import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
-import { useJsonBody } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import type { RequestContext } from '../http/request-state.js';
-import { markReplayed } from '../idempotency/idempotency-key.js';
-import { keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
-import { acceptSlot, slotRequest } from '../limits/limits.js';
-import type { WebhookTargets } from '../webhooks/targets.js';
+import type { BodyBudget, RequestContext } from '../http/index.js';
+import { useJsonBody } from '../http/index.js';
+import { markReplayed } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
+import { acceptSlot, slotRequest } from '../limits/index.js';
+import type { WebhookTargets } from '../webhooks/index.js';
 import { decodeImage, IMAGE_FIELDS, MAX_IMAGE_BODY_BYTES, type SizeRule } from './image-request.js';
 
 export interface ImageSubmitterOptions extends SizeRule {

@@ -1,16 +1,9 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, ImageJob } from 'mediagate';
-import { clientSignal } from '../http/client-signal.js';
-import { EVENTS, sendEvents } from '../http/event-stream.js';
-import { hasCurrentCopy, sendBytes } from '../http/file-response.js';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
-import { readWait } from '../http/wait-query.js';
-import type { WaitingRoom } from '../http/waiting.js';
-import { encodeAround, type LongBody } from '../idempotency/base64-body.js';
-import { readIdempotencyKey } from '../idempotency/idempotency-key.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
+import type { ParamsContext, PollGuard, RequestContext, RequestState, WaitingRoom } from '../http/index.js';
+import { clientSignal, EVENTS, hasCurrentCopy, readWait, sendBytes, sendEvents } from '../http/index.js';
+import { encodeAround, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
+import { type createAuth, holderOf, keyOf } from '../keys/index.js';
 import {
   encodeFirstSubmitted,
   encodeImageJob,

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
-import type { AuthFailures } from '../http/auth-failures.js';
-import type { AddressOf } from '../http/client-address.js';
-import type { Next, RequestContext } from '../http/request-state.js';
+import type { AddressOf, AuthFailures, Next, RequestContext } from '../http/index.js';
 import type { KeyTable } from './key-table.js';
 import { isDeviceToken } from './tokens.js';
 

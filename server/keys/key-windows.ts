@@ -1,5 +1,5 @@
 import type { ApiKeyRecord, Grant, SlotAnswer, WindowFamily, Windows } from 'mediagate';
-import { slotRequest } from '../limits/limits.js';
+import { slotRequest } from '../limits/index.js';
 
 const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
   images: 'image',

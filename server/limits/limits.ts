@@ -7,7 +7,7 @@ import {
   type WindowFamily,
   type Windows,
 } from 'mediagate';
-import { addField } from '../http/answer-response.js';
+import { addField } from '../http/index.js';
 
 export interface SlotWish {
   key: ApiKeyRecord;

@@ -1,5 +1,5 @@
 import type { BatchItem } from 'mediagate';
-import { describeFailure } from '../http/error-format.js';
+import { describeFailure } from '../http/index.js';
 import { encodeJob } from './extract-job.js';
 import { encodeExtraction } from './extract-response.js';
 

@@ -1,6 +1,6 @@
 import type { ExtractionJob, JobState } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { describeFailure } from '../http/error-format.js';
+import { isoTime } from '../format/index.js';
+import { describeFailure } from '../http/index.js';
 import { encodeExtraction } from './extract-response.js';
 
 /** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */

@@ -9,7 +9,7 @@ import {
   Type,
   type Validator,
 } from 'mediagate';
-import { knownMembers, memberError } from '../http/body-members.js';
+import { knownMembers, memberError } from '../http/index.js';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;

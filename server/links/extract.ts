@@ -1,14 +1,9 @@
 import type Router from '@koa/router';
 import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway, Windows } from 'mediagate';
-import { readJsonBody } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import { clientSignal } from '../http/client-signal.js';
-import { markLinkData } from '../http/error-shapes.js';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
-import { acceptSlot, slotRequest, takeSlot } from '../limits/limits.js';
+import type { BodyBudget, ParamsContext, PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { clientSignal, markLinkData, readJsonBody } from '../http/index.js';
+import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import { acceptSlot, slotRequest, takeSlot } from '../limits/index.js';
 import { encodeCapabilities } from './capabilities.js';
 import { encodeJob, isOpen, POLL_AFTER_SECONDS } from './extract-job.js';
 import {

@@ -9,15 +9,19 @@ import {
   type TextAnswer,
   type TextRoute,
 } from 'mediagate';
-import { takeJsonBody } from '../http/body.js';
-import { BIG_BYTES, type BodyBudget } from '../http/body-budget.js';
-import { markAnthropic, markModel } from '../http/error-shapes.js';
-import { nameIgnored } from '../http/ignored-params.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { leaveWithClient, sendText } from '../http/text-response.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { GRANTS, holderOf } from '../keys/keys.js';
-import type { UsageDesk } from '../usage/usage.js';
+import type { RequestContext, RequestState } from '../http/index.js';
+import {
+  BIG_BYTES,
+  type BodyBudget,
+  leaveWithClient,
+  markAnthropic,
+  markModel,
+  nameIgnored,
+  sendText,
+  takeJsonBody,
+} from '../http/index.js';
+import { type createAuth, GRANTS, holderOf, keyOf } from '../keys/index.js';
+import type { UsageDesk } from '../usage/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { encodeChat } from './messages/chat-request.js';
 import { readInputTokens } from './messages/counted-tokens.js';

@@ -1,4 +1,4 @@
-import { MODEL_NOTES } from '../plans/catalogue.js';
+import { MODEL_NOTES } from '../plans/index.js';
 
 const { chat, audio, image } = MODEL_NOTES;
 /** The models of the service in the order that it names them; others come after them. */

@@ -1,9 +1,9 @@
 import type Router from '@koa/router';
 import { type Gateway, GatewayError } from 'mediagate';
-import { markAnthropic } from '../http/error-shapes.js';
-import type { Next, ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { checkModel, isModelAllowed } from '../usage/usage.js';
+import type { Next, ParamsContext, RequestContext, RequestState } from '../http/index.js';
+import { markAnthropic } from '../http/index.js';
+import { type createAuth, keyOf } from '../keys/index.js';
+import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
 

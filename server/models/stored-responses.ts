@@ -1,10 +1,8 @@
 import type Router from '@koa/router';
 import type { Gateway, StoredResponseAction } from 'mediagate';
-import { markModel } from '../http/error-shapes.js';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { ParamsContext, RequestState } from '../http/request-state.js';
-import { leaveWithClient, sendText } from '../http/text-response.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
+import type { ParamsContext, PollGuard, RequestState } from '../http/index.js';
+import { leaveWithClient, markModel, sendText } from '../http/index.js';
+import { type createAuth, keyOf } from '../keys/index.js';
 
 export interface StoredResponseRoutes {
   gateway: Gateway;

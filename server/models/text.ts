@@ -1,13 +1,9 @@
 import type Router from '@koa/router';
 import type { Gateway, PreparedText, TextRequest } from 'mediagate';
-import { takeJsonBody } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import { markModel } from '../http/error-shapes.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { leaveWithClient, sendText } from '../http/text-response.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { holderOf } from '../keys/keys.js';
-import type { AdmittedWork, UsageDesk } from '../usage/usage.js';
+import type { BodyBudget, RequestContext, RequestState } from '../http/index.js';
+import { leaveWithClient, markModel, sendText, takeJsonBody } from '../http/index.js';
+import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import type { AdmittedWork, UsageDesk } from '../usage/index.js';
 
 export interface TextRoutes {
   gateway: Gateway;

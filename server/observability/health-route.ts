@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { RequestContext, RequestState } from '../http/request-state.js';
+import type { RequestContext, RequestState } from '../http/index.js';
 import type { Health } from './health.js';
 
 /** How the process is doing. No key needed; nothing secret in them. */

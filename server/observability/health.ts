@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Clock, type Gateway, GatewayError, isGatewayError, type Need } from 'mediagate';
-import type { SignInStatus } from '../accounts/identity.js';
+import type { SignInStatus } from '../accounts/index.js';
 import { groupEntries } from '../entry-groups.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { checkPlatforms } from './platform-check.js';

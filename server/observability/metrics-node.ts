@@ -1,4 +1,4 @@
-import { roomOf } from '../settings/data-folder.js';
+import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import type { AddLookedUp, Figure } from './metrics-figures.js';
 import type { MetricSources } from './metrics-sources.js';

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { RequestContext, RequestState } from '../http/request-state.js';
+import type { RequestContext, RequestState } from '../http/index.js';
 import type { Metrics } from './metrics.js';
 
 /** Figures for Prometheus. No key needed; no key, account or link is named in them. */

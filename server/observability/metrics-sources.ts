@@ -1,5 +1,5 @@
 import type { Gateway, Jobs, Webhooks } from 'mediagate';
-import type { BodyBudget } from '../http/body-budget.js';
+import type { BodyBudget } from '../http/index.js';
 import type { CheckResult } from './health.js';
 
 /** What is looked up when somebody asks for figures; what a process does not have, it says nothing of. */

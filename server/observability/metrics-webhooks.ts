@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { WebhookOutcome } from '../webhooks/delivery.js';
+import type { WebhookOutcome } from '../webhooks/index.js';
 import type { AddLookedUp } from './metrics-figures.js';
 import type { MetricSources } from './metrics-sources.js';
 

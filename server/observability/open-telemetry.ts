@@ -20,7 +20,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { NewSpan, Span, SpanAttributes, Tracer } from 'mediagate';
-import type { TracingSettings } from '../settings/tracing-settings.js';
+import type { TracingSettings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 
 /** Longer values are cut. */

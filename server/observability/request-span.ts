@@ -1,5 +1,5 @@
 import { runInScope, type Span, type Tracer } from 'mediagate';
-import type { RequestContext } from '../http/request-state.js';
+import type { RequestContext } from '../http/index.js';
 
 /** Asked every few seconds by whoever watches the gateway. */
 const UNTRACED = /^\/(?:health|metrics)(?:\/|$)/;

@@ -1,5 +1,5 @@
 import { type Logger, openHttpClient, type Tracer } from 'mediagate';
-import { isTracing, type TracingSettings } from '../settings/tracing-settings.js';
+import { isTracing, type TracingSettings } from '../settings/index.js';
 import { createBatchQueue } from './batch-queue.js';
 import { createSpanExport } from './span-export.js';
 

@@ -1,8 +1,8 @@
 import type { TSchema } from 'mediagate';
 import { Type } from 'mediagate';
-import { KeyBodySchema, RotationBodySchema } from '../accounts/account-key.js';
-import { MAX_WAIT_SECONDS } from '../http/wait-query.js';
-import { PaymentBodySchema } from '../payments/payment.js';
+import { KeyBodySchema, RotationBodySchema } from '../accounts/index.js';
+import { MAX_WAIT_SECONDS } from '../http/index.js';
+import { PaymentBodySchema } from '../payments/index.js';
 import { IDEMPOTENCY, type Operation, type Operations } from './operation.js';
 
 const Text = Type.String();

@@ -1,5 +1,5 @@
 import type { ErrorCode } from 'mediagate';
-import { errorClassOf } from '../http/error-format.js';
+import { errorClassOf } from '../http/index.js';
 import { API_VERSION } from '../version.js';
 import { ACCOUNTS, PAYMENTS } from './accounts.js';
 import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';

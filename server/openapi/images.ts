@@ -1,6 +1,6 @@
 import { Type } from 'mediagate';
-import { MAX_WAIT_SECONDS } from '../http/wait-query.js';
-import { ImageBodySchema, ImageJobBodySchema } from '../images/image-request.js';
+import { MAX_WAIT_SECONDS } from '../http/index.js';
+import { ImageBodySchema, ImageJobBodySchema } from '../images/index.js';
 import { answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, type Operations } from './operation.js';
 

@@ -1,5 +1,5 @@
 import { DEFINITIVE_CODES, TRANSIENT_CODES, Type } from 'mediagate';
-import { BatchBodySchema, ExtractBodySchema } from '../links/extract-request.js';
+import { BatchBodySchema, ExtractBodySchema } from '../links/index.js';
 import { answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, IDEMPOTENCY_ERRORS, type Operations } from './operation.js';
 

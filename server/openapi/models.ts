@@ -1,8 +1,5 @@
 import { Type } from 'mediagate';
-import { SPEECH_FORMATS } from '../audio/audio-members.js';
-import { SoundBodySchema } from '../audio/sound-request.js';
-import { SpeechBodySchema } from '../audio/speech-request.js';
-import { TRANSCRIPTION_FORMATS } from '../audio/transcription-request.js';
+import { SoundBodySchema, SPEECH_FORMATS, SpeechBodySchema, TRANSCRIPTION_FORMATS } from '../audio/index.js';
 import { type AnswerName, answerSchema } from './answer-schemas.js';
 import { IDEMPOTENCY, IDEMPOTENCY_ERRORS, type Operation, type Operations } from './operation.js';
 

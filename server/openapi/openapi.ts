@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { RequestContext, RequestState } from '../http/request-state.js';
+import type { RequestContext, RequestState } from '../http/index.js';
 import { describeRoutes } from './document.js';
 
 /** The API reference for programs: of all routes that the router has, those added later too. */

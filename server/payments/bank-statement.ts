@@ -1,8 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { type BankTransaction, checkTransaction, isGatewayError } from 'mediagate';
-import { parseIsoTime } from '../format/calendar-day.js';
-import { readCsv } from '../format/csv.js';
-import { isCurrency, minorDigits } from '../format/money.js';
+import { isCurrency, minorDigits, parseIsoTime, readCsv } from '../format/index.js';
 
 export type StatementTransfer = Omit<BankTransaction, 'provider'>;
 

@@ -6,9 +6,8 @@ import {
   type PlanPreview,
   type UserRecord,
 } from 'mediagate';
-import type { Support } from '../plans/catalogue.js';
-import { type CatalogueTerms, type PlanTermsOptions, planTerms } from '../plans/plan-terms.js';
-import { PlansFileError } from '../plans/plans-file.js';
+import type { Support } from '../plans/index.js';
+import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms } from '../plans/index.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './payment-receiver.js';
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000;

@@ -1,4 +1,4 @@
-import { isDay, parseIsoTime } from '../format/calendar-day.js';
+import { isDay, parseIsoTime } from '../format/index.js';
 import {
   amountMember,
   badMember,

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BankTransaction, GatewayError } from 'mediagate';
-import { isDay } from '../format/calendar-day.js';
+import { isDay } from '../format/index.js';
 
 /** A request that says that money has come. */
 export interface PaymentNotice {

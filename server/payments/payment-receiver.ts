@@ -1,4 +1,4 @@
-import { isVisible } from '../format/visible-text.js';
+import { isVisible } from '../format/index.js';
 import { creditorReference, EPC_MAX_BYTES, encodeEpc, isIban } from './qr-epc.js';
 import { encodeVietQr } from './qr-vietqr.js';
 

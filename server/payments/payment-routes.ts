@@ -1,15 +1,18 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
-import type { SessionDesk } from '../accounts/sessions.js';
-import { createSignedInGuard } from '../accounts/signed-in.js';
-import { createAddressLimit } from '../http/address-limit.js';
-import { readJsonBody, useJsonBody } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { Next, ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
-import { sendJson } from '../http/tagged-answer.js';
-import { markReplayed, readIdempotencyKey } from '../idempotency/idempotency-key.js';
+import type { SessionDesk } from '../accounts/index.js';
+import { createSignedInGuard } from '../accounts/index.js';
+import type {
+  BodyBudget,
+  Next,
+  ParamsContext,
+  PollGuard,
+  RequestContext,
+  RequestState,
+  SiteAddress,
+} from '../http/index.js';
+import { createAddressLimit, readJsonBody, sendJson, useJsonBody } from '../http/index.js';
+import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
 import { decodePaymentBody, encodePayment, MAX_PAYMENT_BODY_BYTES } from './payment.js';
 import type { PaymentDesk } from './payment-desk.js';
 import { drawPng, drawSvg } from './qr-picture.js';

@@ -1,11 +1,7 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
-import { createAddressLimit } from '../http/address-limit.js';
-import type { AddressOf } from '../http/client-address.js';
-import { clientSignal } from '../http/client-signal.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { readWait } from '../http/wait-query.js';
-import { createWaitingRoom } from '../http/waiting.js';
+import type { AddressOf, RequestContext, RequestState } from '../http/index.js';
+import { clientSignal, createAddressLimit, createWaitingRoom, readWait } from '../http/index.js';
 import { encodePaymentStatus, isOrderCode } from './payment.js';
 import { isOpen, type PaymentDesk } from './payment-desk.js';
 

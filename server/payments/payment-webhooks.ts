@@ -1,11 +1,8 @@
 import type Router from '@koa/router';
 import { type Clock, GatewayError, isGatewayError, type Logger, type Orders } from 'mediagate';
-import { createAuthFailures } from '../http/auth-failures.js';
-import { takeJsonBody } from '../http/body.js';
-import { type BodyBudget, networkOwner } from '../http/body-budget.js';
-import type { AddressOf } from '../http/client-address.js';
-import type { ParamsContext, RequestState } from '../http/request-state.js';
-import type { KeyTable } from '../keys/key-table.js';
+import type { AddressOf, ParamsContext, RequestState } from '../http/index.js';
+import { type BodyBudget, createAuthFailures, networkOwner, takeJsonBody } from '../http/index.js';
+import type { KeyTable } from '../keys/index.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './payment-notice.js';
 import { readGenericNotice } from './payment-notice-generic.js';
 import { readPayosNotice } from './payment-notice-payos.js';

@@ -1,6 +1,6 @@
 import { createValidator, GatewayError, type OrderRecord, type PlanPreview, Type } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import type { Support } from '../plans/catalogue.js';
+import { isoTime } from '../format/index.js';
+import type { Support } from '../plans/index.js';
 import type { PaymentTransfer } from './payment-desk.js';
 
 export const MAX_PAYMENT_BODY_BYTES = 4_096;

@@ -1,5 +1,5 @@
 import type { Grant, PlanTerms } from 'mediagate';
-import { GRANTS } from '../keys/keys.js';
+import { GRANTS } from '../keys/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

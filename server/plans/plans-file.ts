@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createValidator, type Static, Type } from 'mediagate';
-import { isCurrency } from '../format/money.js';
-import { GRANTS } from '../keys/keys.js';
+import { isCurrency } from '../format/index.js';
+import { GRANTS } from '../keys/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
 
 const strict = { additionalProperties: false } as const;

@@ -2,8 +2,8 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type Fingerprint, loadSecret } from 'mediagate';
-import { createPepper, type Pepper } from '../keys/keys.js';
-import type { Catalogue } from '../plans/catalogue.js';
+import { createPepper, type Pepper } from '../keys/index.js';
+import type { Catalogue } from '../plans/index.js';
 import type { Settings } from './settings.js';
 
 const KEY_PEPPER = 'key-pepper';

@@ -1,13 +1,14 @@
 import path from 'node:path';
-import { networkOfProxies } from '../http/client-address.js';
+import { networkOfProxies } from '../http/index.js';
 import {
   PAYMENT_FORMATS,
   type PaymentReceiver,
+  type PaymentSecrets,
   type ReceiverSettings,
+  readPaymentSecrets,
   readReceiver,
-} from '../payments/payment-receiver.js';
-import { type PaymentSecrets, readPaymentSecrets } from '../payments/payment-secrets.js';
-import type { FreeTierPeriod } from '../plans/plan-terms.js';
+} from '../payments/index.js';
+import type { FreeTierPeriod } from '../plans/index.js';
 import {
   hostName,
   issuerAddress,

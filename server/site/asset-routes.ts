@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import { GatewayError } from 'mediagate';
-import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
 import { ASSET_ENCODINGS, type AssetEncoding, assets } from './assets.js';
 
 const FOR_EVER = 'public, max-age=31536000, immutable';

@@ -1,11 +1,11 @@
 import type { ApiKeyRecord, BudgetState, Jobs, OrderRecord, Orders, UsageTotal, UserRecord } from 'mediagate';
-import type { AccountOverview, AccountView, OverviewKey } from '../accounts/account-overview.js';
-import { dayOf } from '../format/calendar-day.js';
-import { keyState } from '../keys/key-state.js';
-import { isOpen } from '../payments/payment-desk.js';
-import type { Catalogue } from '../plans/catalogue.js';
-import { leftOf } from '../usage/budget-text.js';
-import type { DayRange } from '../usage/usage-days.js';
+import type { AccountOverview, AccountView, OverviewKey } from '../accounts/index.js';
+import { dayOf } from '../format/index.js';
+import { keyState } from '../keys/index.js';
+import { isOpen } from '../payments/index.js';
+import type { Catalogue } from '../plans/index.js';
+import type { DayRange } from '../usage/index.js';
+import { leftOf } from '../usage/index.js';
 import type { AllowanceView, DashboardView, OrdersView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';
 import type { UsageDay } from './pages/dashboard-usage.js';

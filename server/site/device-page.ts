@@ -1,14 +1,9 @@
 import type Router from '@koa/router';
 import { type Clock, type DeviceGrant, type DeviceGrants, GatewayError, type UserRecord } from 'mediagate';
-import { showUserCode } from '../accounts/device-api.js';
-import type { SessionDesk } from '../accounts/sessions.js';
-import { createAddressLimit } from '../http/address-limit.js';
-import { readForm } from '../http/body.js';
-import type { BodyBudget } from '../http/body-budget.js';
-import type { AddressOf } from '../http/client-address.js';
-import { markPage, seeOther } from '../http/pages.js';
-import type { Next, RequestContext, RequestState } from '../http/request-state.js';
-import type { SiteAddress } from '../http/site-address.js';
+import type { SessionDesk } from '../accounts/index.js';
+import { showUserCode } from '../accounts/index.js';
+import type { AddressOf, BodyBudget, Next, RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import { createAddressLimit, markPage, readForm, seeOther } from '../http/index.js';
 import { type Page, sendPage } from './page.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage } from './pages/device.js';
 

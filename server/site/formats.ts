@@ -1,4 +1,4 @@
-import { minorDigits } from '../format/money.js';
+import { minorDigits } from '../format/index.js';
 import { type Html, html } from './html.js';
 
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });

@@ -1,5 +1,5 @@
-import type { RequestContext } from '../http/request-state.js';
-import { setPageHeaders } from '../http/response-headers.js';
+import type { RequestContext } from '../http/index.js';
+import { setPageHeaders } from '../http/index.js';
 import { assets } from './assets.js';
 import { type Html, html } from './html.js';
 import { renderFooter, renderHeader, type Viewer } from './layout.js';

@@ -1,4 +1,4 @@
-import type { Support } from '../plans/catalogue.js';
+import type { Support } from '../plans/index.js';
 import { type Html, html } from './html.js';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';

@@ -1,7 +1,7 @@
 import type { ApiKeyRecord, Grant, PlanPreview } from 'mediagate';
-import { GRANTS } from '../keys/keys.js';
-import type { Catalogue, FreeTier, Plan } from '../plans/catalogue.js';
-import { planGrants } from '../plans/plan-terms.js';
+import { GRANTS } from '../keys/index.js';
+import type { Catalogue, FreeTier, Plan } from '../plans/index.js';
+import { planGrants } from '../plans/index.js';
 import { count, counted, day, money } from './formats.js';
 import { type Html, html } from './html.js';
 

@@ -1,9 +1,8 @@
 import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
-import { newestKey } from '../keys/key-state.js';
-import { GRANTS } from '../keys/keys.js';
-import { encodeModelList } from '../models/model-list.js';
-import type { Catalogue } from '../plans/catalogue.js';
-import { isModelAllowed } from '../usage/usage.js';
+import { GRANTS, newestKey } from '../keys/index.js';
+import { encodeModelList } from '../models/index.js';
+import type { Catalogue } from '../plans/index.js';
+import { isModelAllowed } from '../usage/index.js';
 import { describeWithheld } from './plan-view.js';
 
 /** What the playground offers: what is ready, as far as the key that it acts with goes. */

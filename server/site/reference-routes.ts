@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import { GatewayError, type SignedIn } from 'mediagate';
-import { markPage } from '../http/pages.js';
-import type { ParamsContext, RequestContext, RequestState } from '../http/request-state.js';
+import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
+import { markPage } from '../http/index.js';
 import type { Page } from './page.js';
 import { referencePage } from './pages/reference.js';
 import { createViewerFiles } from './viewer-files.js';

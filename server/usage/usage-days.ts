@@ -1,5 +1,5 @@
 import type { UsageTotal } from 'mediagate';
-import { dayOf, isDay } from '../format/calendar-day.js';
+import { dayOf, isDay } from '../format/index.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,5 +1,5 @@
 import type { ApiKeyRecord, BudgetState, SlotAnswer, UsageTotal } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
+import { isoTime } from '../format/index.js';
 import { leftOf } from './budget-text.js';
 import { addUp, type DayRange, type UsageCounts } from './usage-days.js';
 

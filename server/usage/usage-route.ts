@@ -1,9 +1,7 @@
 import type Router from '@koa/router';
 import type { Budgets, Clock, UsageLedger, Windows } from 'mediagate';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
-import { lookAtWindows } from '../keys/key-windows.js';
+import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { type createAuth, keyOf, lookAtWindows } from '../keys/index.js';
 import { readRangeQuery } from './range-query.js';
 import { encodeKeyUsage } from './usage-format.js';
 import { lookAtUsage } from './usage-view.js';

@@ -10,11 +10,10 @@ import {
   type TextOutcome,
   type Usage,
 } from 'mediagate';
-import { errorClassOf, toGatewayError } from '../http/error-format.js';
-import { newRequestId } from '../http/request-id.js';
-import type { RequestContext } from '../http/request-state.js';
-import { keyOf } from '../keys/auth.js';
-import { acceptSlot, slotRequest } from '../limits/limits.js';
+import type { RequestContext } from '../http/index.js';
+import { errorClassOf, newRequestId, toGatewayError } from '../http/index.js';
+import { keyOf } from '../keys/index.js';
+import { acceptSlot, slotRequest } from '../limits/index.js';
 
 /** Status of a request whose client hung up before there was an answer. */
 const HUNG_UP = 499;

@@ -1,5 +1,5 @@
 import { createAddressGuard, GatewayError, isGatewayError } from 'mediagate';
-import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/image-request.js';
+import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 
 const PARAM = 'webhook_url';
 

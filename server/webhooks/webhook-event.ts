@@ -1,6 +1,6 @@
 import type { ImageJob } from 'mediagate';
-import { isoTime } from '../format/iso-time.js';
-import { encodeImageJob, type JobAnswer } from '../images/image-job.js';
+import { isoTime } from '../format/index.js';
+import { encodeImageJob, type JobAnswer } from '../images/index.js';
 
 /** Of the one event of a job. */
 export function webhookIdOf({ id }: Pick<ImageJob, 'id'>): string {

@@ -1,8 +1,7 @@
 import type Router from '@koa/router';
 import { GatewayError } from 'mediagate';
-import type { PollGuard } from '../http/poll-guard.js';
-import type { RequestContext, RequestState } from '../http/request-state.js';
-import { type createAuth, keyOf } from '../keys/auth.js';
+import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { type createAuth, keyOf } from '../keys/index.js';
 import type { WebhookSecrets } from './secrets.js';
 
 export interface WebhookRoutes {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../runtime/errors.js';
+import { GatewayError } from '../../runtime/index.js';
 
 /** Longest link accepted, in characters. */
 const MAX_LINK_LENGTH = 2048;

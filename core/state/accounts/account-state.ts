@@ -1,5 +1,5 @@
-import type { Audit } from '../audit/audit.js';
-import type { Orders } from '../payments/orders.js';
+import type { Audit } from '../audit/index.js';
+import type { Orders } from '../payments/index.js';
 import type { Accounts } from './accounts.js';
 import type { DeviceGrants } from './device-grants.js';
 import type { Sessions } from './sessions.js';

@@ -1,8 +1,7 @@
-import type { Engine } from '../../database/database.js';
-import type { Kysely, Selectable, SelectQueryBuilder, Transaction } from '../../database/kysely.js';
-import { isKept } from '../../database/storable-text.js';
-import { GatewayError } from '../../runtime/errors.js';
-import type { Grant } from '../keys/api-keys.js';
+import type { Engine, Kysely, Selectable, SelectQueryBuilder, Transaction } from '../../database/index.js';
+import { isKept } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import type { Grant } from '../keys/index.js';
 import type { AccountsTable, Tables } from '../schema.js';
 import type { AccountPlan, AccountRecord } from './accounts.js';
 

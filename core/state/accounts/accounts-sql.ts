@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../database/database.js';
-import { isKept } from '../../database/storable-text.js';
-import type { JobClock } from '../../jobs/job-clock.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import type { Database } from '../../database/index.js';
+import { isKept } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
+import { writeAudit } from '../audit/index.js';
 import { findAccount, lockAccount, toAccountPlan, toAccountRecord } from './account-table.js';
 import type { AccountPlan, Accounts } from './accounts.js';
 import { accountAt } from './plan-following.js';

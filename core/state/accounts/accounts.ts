@@ -1,5 +1,5 @@
-import type { Grant } from '../keys/api-keys.js';
-import type { Budget } from '../usage/budgets.js';
+import type { Grant } from '../keys/index.js';
+import type { Budget } from '../usage/index.js';
 
 /** The plan that an account has as long as it has no other. */
 export const FREE_PLAN_ID = 'free';

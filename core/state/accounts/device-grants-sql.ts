@@ -1,9 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { Database } from '../../database/database.js';
-import { deleteBeyond, deleteExpired, type ExpiringTable } from '../../database/expired-rows.js';
-import type { Selectable } from '../../database/kysely.js';
-import { storable } from '../../database/storable-text.js';
-import type { JobClock } from '../../jobs/job-clock.js';
+import type { Database, Selectable } from '../../database/index.js';
+import { deleteBeyond, deleteExpired, type ExpiringTable, storable } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
 import type { DeviceGrantsTable } from '../schema.js';
 import { locked } from './account-table.js';
 import type { DeviceGrant, DeviceGrants, DevicePoll } from './device-grants.js';

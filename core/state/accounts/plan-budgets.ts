@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BudgetRow, toBudgetRow } from '../usage/budget-account.js';
+import { type BudgetRow, toBudgetRow } from '../usage/index.js';
 import { locked } from './account-table.js';
 import type { PlanTerms } from './accounts.js';
 import type { PlanChange } from './plan-change.js';

@@ -1,5 +1,4 @@
-import type { Engine } from '../../database/database.js';
-import type { Transaction } from '../../database/kysely.js';
+import type { Engine, Transaction } from '../../database/index.js';
 import type { Tables } from '../schema.js';
 import { type AccountRow, locked } from './account-table.js';
 import { encodeFollowing } from './plan-following.js';

@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, KeyPlan } from '../keys/api-keys.js';
+import type { ApiKeyRecord, KeyPlan } from '../keys/index.js';
 import type { AccountsTable } from '../schema.js';
 import type { PlanPeriod } from './plan-stack.js';
 

@@ -1,4 +1,4 @@
-import type { Kysely } from '../../database/kysely.js';
+import type { Kysely } from '../../database/index.js';
 import type { Tables } from '../schema.js';
 import type { AccountRow } from './account-table.js';
 import { FREE_PLAN_ID, type PlanPreview, type PlanTerms } from './accounts.js';

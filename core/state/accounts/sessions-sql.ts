@@ -1,9 +1,8 @@
-import type { Database } from '../../database/database.js';
-import { deleteExpired } from '../../database/expired-rows.js';
-import type { Selectable, Transaction } from '../../database/kysely.js';
-import type { JobClock } from '../../jobs/job-clock.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import type { Database, Selectable, Transaction } from '../../database/index.js';
+import { deleteExpired } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { SessionsTable, Tables } from '../schema.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-table.js';
 import type { SessionRecord, Sessions } from './sessions.js';

@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.js';
-import { deleteBeyond, deleteExpired, type ExpiringTable } from '../../database/expired-rows.js';
-import type { JobClock } from '../../jobs/job-clock.js';
+import type { Database } from '../../database/index.js';
+import { deleteBeyond, deleteExpired, type ExpiringTable } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
 import type { SignIns } from './sign-ins.js';
 
 const GOOD_MS = 10 * 60_000;

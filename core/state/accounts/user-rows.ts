@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from '../../database/kysely.js';
+import type { Kysely, Selectable } from '../../database/index.js';
 import type { AccountsTable, Tables, UsersTable } from '../schema.js';
 import type { UserRecord } from './users.js';
 

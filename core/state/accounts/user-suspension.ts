@@ -1,5 +1,5 @@
-import type { Transaction } from '../../database/kysely.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import type { Transaction } from '../../database/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { Tables } from '../schema.js';
 import { lockAccountOf } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Transaction } from '../../database/kysely.js';
-import { isKept, storable } from '../../database/storable-text.js';
-import { GatewayError } from '../../runtime/errors.js';
+import type { Transaction } from '../../database/index.js';
+import { isKept, storable } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import type { Tables } from '../schema.js';
 import { refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts-sql.js';

@@ -1,6 +1,5 @@
-import type { Database } from '../../database/database.js';
-import { type Selectable, sql, type Transaction } from '../../database/kysely.js';
-import { isKept, storable } from '../../database/storable-text.js';
+import type { Database } from '../../database/index.js';
+import { isKept, type Selectable, sql, storable, type Transaction } from '../../database/index.js';
 import type { AuditEntriesTable, Tables } from '../schema.js';
 import type { Audit, AuditEntry } from './audit.js';
 

@@ -1,13 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Static, Type } from '../../contracts/typebox.js';
-import { DATABASE_FILE } from '../../database/database.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { isSystemError } from '../../runtime/system-error.js';
-import { createValidator } from '../../runtime/validation.js';
-import type { FileDigest } from '../../storage/digest-copy.js';
-import { FILE_NAME } from '../../storage/files-disk.js';
-import { SECRET_NAME } from '../../storage/secrets.js';
+import { DATABASE_FILE } from '../../database/index.js';
+import { createValidator, GatewayError, isSystemError } from '../../runtime/index.js';
+import type { FileDigest } from '../../storage/index.js';
+import { FILE_NAME, SECRET_NAME } from '../../storage/index.js';
 
 /*
  * A backup is a folder: `state.sqlite`, `files/`, `secrets/` where they were asked for, `manifest.json`, and `SHA256SUMS`,

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { DATABASE_FILE, withSchema } from '../../database/database.js';
-import { readSchemaStatus, type SchemaStatus } from '../../database/schema-migration.js';
-import { examineSqlite, type SqliteContents } from '../../database/sqlite-copy.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { copyWithDigest, digestOf } from '../../storage/digest-copy.js';
-import { folderNames, makeFolder } from '../../storage/folder-names.js';
-import { syncFolder } from '../../storage/folder-sync.js';
-import { SECRET_BYTES } from '../../storage/secrets.js';
+import {
+  DATABASE_FILE,
+  examineSqlite,
+  readSchemaStatus,
+  type SchemaStatus,
+  type SqliteContents,
+  withSchema,
+} from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { copyWithDigest, digestOf, folderNames, makeFolder, SECRET_BYTES, syncFolder } from '../../storage/index.js';
 import type { Progress } from './backup.js';
 import {
   type BackupManifest,

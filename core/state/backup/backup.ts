@@ -1,15 +1,17 @@
 import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../contracts/services.js';
-import { DATABASE_FILE } from '../../database/database.js';
-import { examineSqlite, openSqliteSource } from '../../database/sqlite-copy.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { isSystemError } from '../../runtime/system-error.js';
-import { copyWithDigest, digestOf, type FileDigest } from '../../storage/digest-copy.js';
-import { FILE_NAME } from '../../storage/files-disk.js';
-import { folderNames } from '../../storage/folder-names.js';
-import { syncFolder } from '../../storage/folder-sync.js';
-import { SECRET_NAME } from '../../storage/secrets.js';
+import { DATABASE_FILE, examineSqlite, openSqliteSource } from '../../database/index.js';
+import { GatewayError, isSystemError } from '../../runtime/index.js';
+import {
+  copyWithDigest,
+  digestOf,
+  FILE_NAME,
+  type FileDigest,
+  folderNames,
+  SECRET_NAME,
+  syncFolder,
+} from '../../storage/index.js';
 import {
   type BackupManifest,
   FILES_FOLDER,

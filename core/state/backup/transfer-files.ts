@@ -1,11 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
-import { GatewayError } from '../../runtime/errors.js';
-import { isWhole, readRange } from '../../storage/file-checks.js';
-import { readTrailer, type Trailer } from '../../storage/file-trailer.js';
-import { FILE_NAME } from '../../storage/files-disk.js';
-import { folderNames } from '../../storage/folder-names.js';
+import { GatewayError } from '../../runtime/index.js';
+import { FILE_NAME, folderNames, isWhole, readRange, readTrailer, type Trailer } from '../../storage/index.js';
 import type { Files } from '../index.js';
 import type { Progress } from './backup.js';
 

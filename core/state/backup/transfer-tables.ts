@@ -1,9 +1,13 @@
-import type { Database } from '../../database/database.js';
-import { translateDatabaseError } from '../../database/database-errors.js';
-import { type Kysely, sql, type Transaction } from '../../database/kysely.js';
-import { createListStatement } from '../../database/statements.js';
-import { MOVED_TABLES } from '../../database/table-names.js';
-import { GatewayError, isGatewayError } from '../../runtime/errors.js';
+import type { Database } from '../../database/index.js';
+import {
+  createListStatement,
+  type Kysely,
+  MOVED_TABLES,
+  sql,
+  type Transaction,
+  translateDatabaseError,
+} from '../../database/index.js';
+import { GatewayError, isGatewayError } from '../../runtime/index.js';
 import type { Tables } from '../schema.js';
 import type { Progress } from './backup.js';
 

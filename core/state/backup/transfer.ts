@@ -1,12 +1,16 @@
 import { mkdir, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock, Logger } from '../../contracts/services.js';
-import { DATABASE_FILE, openDatabase } from '../../database/database.js';
-import { MIGRATION_STATEMENT_MS } from '../../database/schema-migration.js';
-import { examineSqlite, openSqliteSource, type SqliteContents } from '../../database/sqlite-copy.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { isSystemError } from '../../runtime/system-error.js';
-import { digestOf } from '../../storage/digest-copy.js';
+import {
+  DATABASE_FILE,
+  examineSqlite,
+  MIGRATION_STATEMENT_MS,
+  openDatabase,
+  openSqliteSource,
+  type SqliteContents,
+} from '../../database/index.js';
+import { GatewayError, isSystemError } from '../../runtime/index.js';
+import { digestOf } from '../../storage/index.js';
 import { openFiles } from '../index.js';
 import type { Progress } from './backup.js';
 import { FILES_FOLDER, isBackup, readSums } from './backup-contents.js';

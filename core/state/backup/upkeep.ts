@@ -1,14 +1,14 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from '../../contracts/services.js';
-import type { SchemaStatus } from '../../database/schema-migration.js';
-import { isSystemError } from '../../runtime/system-error.js';
+import type { SchemaStatus } from '../../database/index.js';
+import { isSystemError } from '../../runtime/index.js';
 import type { StateSettings } from '../index.js';
 import type { BackupOptions, BackupReport } from './backup.js';
 import type { RestoreOptions, RestoreReport } from './backup-restore.js';
 import type { ImportOptions, ImportReport } from './transfer.js';
 
-export type { SchemaStatus } from '../../database/schema-migration.js';
+export type { SchemaStatus } from '../../database/index.js';
 export type { BackupOptions, BackupReport, Progress } from './backup.js';
 export type { RestoreOptions, RestoreReport } from './backup-restore.js';
 export type { ImportOptions, ImportReport } from './transfer.js';

@@ -1,9 +1,8 @@
-import type { Kysely } from '../../database/kysely.js';
-import { createRowInsertScript } from '../../database/row-insert.js';
-import { rowsOf, type Script } from '../../database/script.js';
+import type { Kysely } from '../../database/index.js';
+import { createRowInsertScript, rowsOf, type Script } from '../../database/index.js';
 import { hashText, SHOWN, type ShownRow } from '../../jobs/job-rows.js';
 import type { Idempotency } from '../../jobs/jobs.js';
-import { GatewayError } from '../../runtime/errors.js';
+import { GatewayError } from '../../runtime/index.js';
 import type { IdempotencyKeysTable, Tables } from '../schema.js';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;

@@ -1,7 +1,5 @@
-import type { Database } from '../../database/database.js';
-import { type CompiledQuery, sql } from '../../database/kysely.js';
-import { rowsOf, type Script } from '../../database/script.js';
-import { lockNamed } from '../../database/statements.js';
+import type { Database } from '../../database/index.js';
+import { type CompiledQuery, lockNamed, rowsOf, type Script, sql } from '../../database/index.js';
 import type { IdempotencyKeysTable } from '../schema.js';
 import { type KeyHash, keyReused } from './idempotency-keys.js';
 import type { AnswerWork } from './kept-answers.js';

@@ -1,16 +1,19 @@
 import type { Logger } from '../../contracts/services.js';
-import { createBeats } from '../../database/beats.js';
-import type { Database } from '../../database/database.js';
-import { createRareWarning } from '../../database/rare-warning.js';
-import { type Rounds, startRounds } from '../../database/rounds.js';
-import { hasEnded, nameRunner } from '../../database/runner.js';
+import type { Database } from '../../database/index.js';
+import {
+  createBeats,
+  createRareWarning,
+  hasEnded,
+  nameRunner,
+  type Rounds,
+  startRounds,
+} from '../../database/index.js';
 import type { Dispatcher } from '../../jobs/dispatcher.js';
 import { createEndWaits } from '../../jobs/end-waits.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import { toFailure, toJson } from '../../jobs/job-rows.js';
 import type { JobFailure } from '../../jobs/jobs.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { drawRandomBytes } from '../../runtime/random-bytes.js';
+import { drawRandomBytes, GatewayError } from '../../runtime/index.js';
 import { hashKey } from './idempotency-keys.js';
 import { createAnswerTable } from './kept-answer-table.js';
 import { type AnswerHead, type AnswerWork, answerFileOf, type KeptAnswers } from './kept-answers.js';

@@ -1,5 +1,5 @@
 import type { Idempotency, WaitOptions } from '../../jobs/jobs.js';
-import type { GatewayError } from '../../runtime/errors.js';
+import type { GatewayError } from '../../runtime/index.js';
 
 /** A request with an idempotency key whose answer is no job. */
 export interface AnswerRequest extends Pick<Idempotency, 'scope' | 'key' | 'fingerprint'> {

@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../database/database.js';
-import type { Transaction } from '../../database/kysely.js';
-import type { JobClock } from '../../jobs/job-clock.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from '../accounts/account-table.js';
-import { accountAt, keyAt } from '../accounts/plan-following.js';
-import { grantPlan } from '../accounts/plan-grants.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import type { Database, Transaction } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import {
+  type AccountRow,
+  accountAt,
+  grantPlan,
+  hasPlan,
+  keyAt,
+  lockAccount,
+  refuseSuspended,
+} from '../accounts/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { Tables } from '../schema.js';
 import { type ApiKeyRow, isGood, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
 import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from './api-keys.js';

@@ -1,5 +1,5 @@
-import type { Kysely, Selectable } from '../../database/kysely.js';
-import { decodeFollowing, keyAt } from '../accounts/plan-following.js';
+import type { Kysely, Selectable } from '../../database/index.js';
+import { decodeFollowing, keyAt } from '../accounts/index.js';
 import type { ApiKeysTable, Tables } from '../schema.js';
 import type { ApiKeyRecord, Grant, KeyPlan } from './api-keys.js';
 

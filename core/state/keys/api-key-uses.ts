@@ -1,6 +1,5 @@
-import type { Database } from '../../database/database.js';
-import { sql } from '../../database/kysely.js';
-import { createListStatement } from '../../database/statements.js';
+import type { Database } from '../../database/index.js';
+import { createListStatement, sql } from '../../database/index.js';
 
 /** The statement that writes down when keys were last used, for any number of them: id and time of each, in one order. */
 export function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {

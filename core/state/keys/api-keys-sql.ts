@@ -1,8 +1,7 @@
-import type { Database } from '../../database/database.js';
-import type { Kysely } from '../../database/kysely.js';
-import { isKept } from '../../database/storable-text.js';
-import type { JobClock } from '../../jobs/job-clock.js';
-import { keyAt } from '../accounts/plan-following.js';
+import type { Database, Kysely } from '../../database/index.js';
+import { isKept } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
+import { keyAt } from '../accounts/index.js';
 import type { Tables } from '../schema.js';
 import { createKeyIssue } from './api-key-issue.js';
 import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';

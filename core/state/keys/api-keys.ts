@@ -1,4 +1,4 @@
-import type { PlanTerms } from '../accounts/accounts.js';
+import type { PlanTerms } from '../accounts/index.js';
 
 /** Which group of routes a key may use. */
 export type Grant = 'images' | 'extract' | 'text' | 'audio';

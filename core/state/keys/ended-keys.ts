@@ -1,6 +1,6 @@
-import type { Transaction } from '../../database/kysely.js';
+import type { Transaction } from '../../database/index.js';
 import type { Tables } from '../schema.js';
-import { ENTRIES_KEPT_MS } from '../usage/usage-sweep.js';
+import { ENTRIES_KEPT_MS } from '../usage/index.js';
 import { type ApiKeyRow, isGood } from './api-key-rows.js';
 
 /** Of an account, to be shown. */

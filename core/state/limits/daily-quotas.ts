@@ -1,5 +1,4 @@
-import { type Kysely, sql } from '../../database/kysely.js';
-import { rowsOf, type Script } from '../../database/script.js';
+import { type Kysely, rowsOf, type Script, sql } from '../../database/index.js';
 import type { JobKind } from '../../jobs/jobs.js';
 import type { DailyQuotasTable, Tables } from '../schema.js';
 

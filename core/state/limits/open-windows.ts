@@ -1,4 +1,4 @@
-import type { Script } from '../../database/script.js';
+import type { Script } from '../../database/index.js';
 import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './slots.js';
 
 /** The windows of one transaction: locked and read together, however many ask, and written down together. */

@@ -1,8 +1,15 @@
-import type { Engine } from '../../database/database.js';
-import { type Kysely, type RawBuilder, type Selectable, sql } from '../../database/kysely.js';
-import { createRowInsertScript } from '../../database/row-insert.js';
-import { rowsOf, type Script } from '../../database/script.js';
-import { createListScript, filled } from '../../database/statements.js';
+import type { Engine } from '../../database/index.js';
+import {
+  createListScript,
+  createRowInsertScript,
+  filled,
+  type Kysely,
+  type RawBuilder,
+  rowsOf,
+  type Script,
+  type Selectable,
+  sql,
+} from '../../database/index.js';
 import { DATABASE_NOW } from '../../jobs/job-clock.js';
 import type { RateWindowsTable, Tables } from '../schema.js';
 import type { SlotRun } from './slot-runs.js';

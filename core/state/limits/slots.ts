@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../contracts/services.js';
-import type { Engine } from '../../database/database.js';
-import type { Kysely } from '../../database/kysely.js';
-import type { Script } from '../../database/script.js';
+import type { Engine, Kysely, Script } from '../../database/index.js';
 import type { Tables } from '../schema.js';
 import { addRun, liveRuns, readRuns, type SlotRun, writeRuns } from './slot-runs.js';
 import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './slot-statements.js';

@@ -1,6 +1,5 @@
-import type { Database } from '../../database/database.js';
-import { createLanes } from '../../database/lanes.js';
-import type { Script } from '../../database/script.js';
+import type { Database, Script } from '../../database/index.js';
+import { createLanes } from '../../database/index.js';
 import { openWindows } from './open-windows.js';
 import type { SlotTable } from './slots.js';
 import type { SlotAnswer, SlotRequest, Windows } from './windows.js';

@@ -1,6 +1,5 @@
-import type { Database } from '../../database/database.js';
-import { sql } from '../../database/kysely.js';
-import { isKept } from '../../database/storable-text.js';
+import type { Database } from '../../database/index.js';
+import { isKept, sql } from '../../database/index.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import type { Admissions } from '../usage/admissions.js';
 import type { BackgroundResponses } from './background-responses.js';

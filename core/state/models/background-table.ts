@@ -1,8 +1,5 @@
-import type { Kysely } from '../../database/kysely.js';
-import { createRowInsertScript } from '../../database/row-insert.js';
-import { rowsOf, type Script } from '../../database/script.js';
-import { filled } from '../../database/statements.js';
-import { isKept } from '../../database/storable-text.js';
+import type { Kysely } from '../../database/index.js';
+import { createRowInsertScript, filled, isKept, rowsOf, type Script } from '../../database/index.js';
 import type { BackgroundResponsesTable, Tables, UsageEntriesTable } from '../schema.js';
 import type { Settlement } from '../usage/admissions.js';
 import type { Correction } from '../usage/budget-account.js';

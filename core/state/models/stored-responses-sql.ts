@@ -1,9 +1,6 @@
 import type { Logger } from '../../contracts/services.js';
-import type { Database } from '../../database/database.js';
-import type { Selectable } from '../../database/kysely.js';
-import { createRowInsertScript } from '../../database/row-insert.js';
-import { isKept } from '../../database/storable-text.js';
-import { createWriteBehind } from '../../database/write-behind.js';
+import type { Database, Selectable } from '../../database/index.js';
+import { createRowInsertScript, createWriteBehind, isKept } from '../../database/index.js';
 import type { StoredResponsesTable } from '../schema.js';
 import type { StoredResponse, StoredResponses } from './stored-responses.js';
 

@@ -1,5 +1,5 @@
-import { storable } from '../../database/storable-text.js';
-import { GatewayError } from '../../runtime/errors.js';
+import { storable } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import type { BankTransaction } from './orders.js';
 
 const MAX_ID = 200;

@@ -1,8 +1,8 @@
-import type { Transaction } from '../../database/kysely.js';
-import { isKept } from '../../database/storable-text.js';
-import { GatewayError } from '../../runtime/errors.js';
-import { lockAccount } from '../accounts/account-table.js';
-import type { AccountsOptions } from '../accounts/accounts-sql.js';
+import type { Transaction } from '../../database/index.js';
+import { isKept } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import type { AccountsOptions } from '../accounts/index.js';
+import { lockAccount } from '../accounts/index.js';
 import type { Tables } from '../schema.js';
 import { moveOrder } from './order-move.js';
 import { lockOrder, stateAt, toOrder } from './order-rows.js';

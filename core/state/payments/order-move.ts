@@ -1,8 +1,6 @@
-import type { PlanTerms } from '../accounts/accounts.js';
-import type { PlanChange } from '../accounts/plan-change.js';
-import { grantPlan } from '../accounts/plan-grants.js';
-import { takeBackPlan } from '../accounts/plan-take-back.js';
-import { type AuditLine, writeAudit } from '../audit/audit-sql.js';
+import type { PlanChange, PlanTerms } from '../accounts/index.js';
+import { grantPlan, takeBackPlan } from '../accounts/index.js';
+import { type AuditLine, writeAudit } from '../audit/index.js';
 import { type OrderRow, stateAt } from './order-rows.js';
 import type { OrderState } from './orders.js';
 

@@ -1,6 +1,5 @@
-import type { Engine } from '../../database/database.js';
-import type { Selectable, Transaction } from '../../database/kysely.js';
-import { locked } from '../accounts/account-table.js';
+import type { Engine, Selectable, Transaction } from '../../database/index.js';
+import { locked } from '../accounts/index.js';
 import type { BankTransactionsTable, OrdersTable, Tables } from '../schema.js';
 import type { OrderRecord, OrderState, RecordedTransaction } from './orders.js';
 

@@ -1,7 +1,7 @@
-import type { Database, Engine } from '../../database/database.js';
-import { sql, type Transaction } from '../../database/kysely.js';
-import type { JobClock } from '../../jobs/job-clock.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import type { Database, Engine } from '../../database/index.js';
+import { sql, type Transaction } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { Tables } from '../schema.js';
 import type { Orders } from './orders.js';
 

@@ -1,5 +1,5 @@
-import type { Kysely, Selectable, Transaction } from '../../database/kysely.js';
-import { storable } from '../../database/storable-text.js';
+import type { Kysely, Selectable, Transaction } from '../../database/index.js';
+import { storable } from '../../database/index.js';
 import type { BankTransactionsTable, Tables } from '../schema.js';
 import { orderCodesIn } from './order-codes.js';
 import { type OrderRow, toOrder, toRecordedTransaction } from './order-rows.js';

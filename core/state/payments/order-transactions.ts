@@ -1,8 +1,7 @@
-import { sql, type Transaction } from '../../database/kysely.js';
-import { isKept } from '../../database/storable-text.js';
-import { lockAccount } from '../accounts/account-table.js';
-import type { AccountsOptions } from '../accounts/accounts-sql.js';
-import { writeAudit } from '../audit/audit-sql.js';
+import { isKept, sql, type Transaction } from '../../database/index.js';
+import type { AccountsOptions } from '../accounts/index.js';
+import { lockAccount } from '../accounts/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { Tables } from '../schema.js';
 import { checkTransaction } from './money-checks.js';
 import { moveOrder } from './order-move.js';

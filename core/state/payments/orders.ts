@@ -1,4 +1,4 @@
-import type { PlanPreview, PlanTerms } from '../accounts/accounts.js';
+import type { PlanPreview, PlanTerms } from '../accounts/index.js';
 
 /**
  * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`

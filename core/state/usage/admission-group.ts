@@ -1,5 +1,5 @@
-import type { Script } from '../../database/script.js';
-import { GatewayError } from '../../runtime/errors.js';
+import type { Script } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import { openWindows } from '../limits/open-windows.js';
 import type { SlotTable } from '../limits/slots.js';
 import type { ReservationsTable } from '../schema.js';

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { createBeats } from '../../database/beats.js';
-import { DATABASE_PATIENCE_MS, type Database } from '../../database/database.js';
-import { startRounds } from '../../database/rounds.js';
-import { hasEnded, nameRunner } from '../../database/runner.js';
-import { play, rowsOf, type Script } from '../../database/script.js';
-import { filled } from '../../database/statements.js';
+import {
+  createBeats,
+  DATABASE_PATIENCE_MS,
+  type Database,
+  filled,
+  hasEnded,
+  nameRunner,
+  play,
+  rowsOf,
+  type Script,
+  startRounds,
+} from '../../database/index.js';
 import type { ReservationsTable } from '../schema.js';
 import type { UsageSweeper } from './usage-sweep.js';
 

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '../../contracts/services.js';
-import type { Database } from '../../database/database.js';
-import { createLanes } from '../../database/lanes.js';
-import { createRareWarning } from '../../database/rare-warning.js';
-import type { Script } from '../../database/script.js';
-import { createWriteBehind } from '../../database/write-behind.js';
+import type { Database, Script } from '../../database/index.js';
+import { createLanes, createRareWarning, createWriteBehind } from '../../database/index.js';
 import { createJobClock } from '../../jobs/job-clock.js';
-import { isGatewayError } from '../../runtime/errors.js';
+import { isGatewayError } from '../../runtime/index.js';
 import type { SlotTable } from '../limits/slots.js';
 import { createBackgroundTable } from '../models/background-table.js';
 import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';

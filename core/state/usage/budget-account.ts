@@ -1,5 +1,5 @@
-import type { Selectable } from '../../database/kysely.js';
-import { GatewayError } from '../../runtime/errors.js';
+import type { Selectable } from '../../database/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import { dayOf } from '../limits/daily-quotas.js';
 import type { BudgetsTable } from '../schema.js';
 import type { Budget, BudgetState } from './budgets.js';

@@ -1,8 +1,6 @@
 import type { Clock } from '../../contracts/services.js';
-import type { Engine } from '../../database/database.js';
-import { type Kysely, sql } from '../../database/kysely.js';
-import { rowsOf, type Script } from '../../database/script.js';
-import { createListScript, filled } from '../../database/statements.js';
+import type { Engine } from '../../database/index.js';
+import { createListScript, filled, type Kysely, rowsOf, type Script, sql } from '../../database/index.js';
 import { DATABASE_NOW } from '../../jobs/job-clock.js';
 import type { Tables } from '../schema.js';
 import { atTime, type BudgetRow } from './budget-account.js';

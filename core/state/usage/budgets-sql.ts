@@ -1,4 +1,4 @@
-import type { Database } from '../../database/database.js';
+import type { Database } from '../../database/index.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import { atTime, toBudgetRow, toBudgetState } from './budget-account.js';
 import type { Budgets } from './budgets.js';

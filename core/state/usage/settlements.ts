@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Script } from '../../database/script.js';
+import type { Script } from '../../database/index.js';
 import type { BackgroundCorrection } from '../models/background-responses.js';
 import type { BackgroundTable, BudgetCorrection } from '../models/background-table.js';
 import type { ReservationsTable, UsageEntriesTable } from '../schema.js';

@@ -1,5 +1,4 @@
-import type { Database } from '../../database/database.js';
-import type { Kysely } from '../../database/kysely.js';
+import type { Database, Kysely } from '../../database/index.js';
 import type { Tables } from '../schema.js';
 import type { UsageLedger, UsageQuery } from './usage.js';
 import { toUsageEntry, toUsageTotal } from './usage-rows.js';

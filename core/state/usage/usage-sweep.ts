@@ -1,5 +1,4 @@
-import type { Database } from '../../database/database.js';
-import type { Kysely } from '../../database/kysely.js';
+import type { Database, Kysely } from '../../database/index.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import { forgetExpired } from '../idempotency/idempotency-keys.js';
 import type { Tables } from '../schema.js';

@@ -1,7 +1,5 @@
-import { type Kysely, sql } from '../../database/kysely.js';
-import { createRowInsertScript } from '../../database/row-insert.js';
-import type { Script } from '../../database/script.js';
-import { createListScript } from '../../database/statements.js';
+import type { Script } from '../../database/index.js';
+import { createListScript, createRowInsertScript, type Kysely, sql } from '../../database/index.js';
 import type { ReservationsTable, Tables, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from '../schema.js';
 import { NO_COUNTS } from './usage-counts.js';
 import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals } from './usage-totals.js';

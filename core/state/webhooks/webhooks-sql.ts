@@ -1,6 +1,6 @@
-import type { Database } from '../../database/database.js';
-import { type Kysely, sql } from '../../database/kysely.js';
-import type { JobClock } from '../../jobs/job-clock.js';
+import type { Database } from '../../database/index.js';
+import { type Kysely, sql } from '../../database/index.js';
+import type { JobClock } from '../../jobs/index.js';
 import type { JobsTable, Tables, WebhookSecretsTable } from '../schema.js';
 import type { WebhookSecretVersion, Webhooks, WebhookTry } from './webhooks.js';
 

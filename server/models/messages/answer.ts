@@ -6,7 +6,7 @@ import {
   type TextExchange,
   type TextRoute,
 } from 'mediagate';
-import { anthropicTypeOf } from '../../http/error-format.js';
+import { anthropicTypeOf } from '../../http/index.js';
 import type { Told, ToldFailure } from './answer-reader.js';
 import { type BlockSink, createBlockQueue } from './block-queue.js';
 import { createChatReader } from './chat-answer.js';

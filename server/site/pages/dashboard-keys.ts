@@ -1,6 +1,5 @@
 import type { ApiKeyRecord } from 'mediagate';
-import { isGoodState, type KeyState } from '../../keys/key-state.js';
-import { maskedKey } from '../../keys/keys.js';
+import { isGoodState, type KeyState, maskedKey } from '../../keys/index.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';
 import { badge, copyButton, emptyState, scriptedButton } from '../pieces.js';

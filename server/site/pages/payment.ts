@@ -1,7 +1,6 @@
 import type { OrderRecord, OrderState } from 'mediagate';
-import { paymentPath } from '../../payments/payment.js';
-import { isOpen, type PaymentTransfer } from '../../payments/payment-desk.js';
-import type { Support } from '../../plans/catalogue.js';
+import { isOpen, type PaymentTransfer, paymentPath } from '../../payments/index.js';
+import type { Support } from '../../plans/index.js';
 import { minute, money, timeLeft } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';

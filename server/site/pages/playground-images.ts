@@ -1,4 +1,4 @@
-import { NAMED_SIZES } from '../../images/image-request.js';
+import { NAMED_SIZES } from '../../images/index.js';
 import { type Html, html } from '../html.js';
 import { scriptedButton } from '../pieces.js';
 import type { PlaygroundView } from '../playground-view.js';

@@ -1,4 +1,4 @@
-import { KEY_VARIABLE, type SetupClient } from '../../accounts/setup-guide.js';
+import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
 import { html } from '../html.js';
 import type { Page } from '../page.js';
 import { codeBlock } from '../pieces.js';

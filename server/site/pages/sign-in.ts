@@ -1,4 +1,4 @@
-import type { SignInStatus } from '../../accounts/identity.js';
+import type { SignInStatus } from '../../accounts/index.js';
 import { html } from '../html.js';
 import type { Page } from '../page.js';
 

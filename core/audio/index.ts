@@ -1,0 +1,2 @@
+export { createAudio } from './audio.js';
+export type { Audio } from './audio-requests.js';

@@ -1,0 +1,1 @@
+export type { BrowserExecutable } from './browser-process.js';

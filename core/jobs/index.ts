@@ -1,0 +1,21 @@
+export { createEmbeddedDispatcher } from './dispatch-embedded.js';
+export type { Dispatcher } from './dispatcher.js';
+export type { JobAdministration } from './job-administration.js';
+export { createJobClock, type JobClock } from './job-clock.js';
+export { hashText } from './job-rows.js';
+export type {
+  Accepted,
+  Charge,
+  DailyQuota,
+  Idempotency,
+  JobFailure,
+  JobKind,
+  JobRecord,
+  JobRun,
+  JobState,
+  Jobs,
+  JobWorkers,
+  WaitOptions,
+} from './jobs.js';
+export { createJobs } from './jobs-sql.js';
+export { queueFull } from './queue-full.js';

@@ -1,0 +1,18 @@
+export { createRootScope } from './container.js';
+export { CONTRIBUTION_LISTS } from './contribution-check.js';
+export {
+  BROWSER,
+  type BrowserFaces,
+  CACHE,
+  CLOCK,
+  type FaceOptions,
+  HTTP,
+  type HttpFaces,
+  LOGGER,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './entry-services.js';
+export { CONTRIBUTION_CODES } from './plugin-failure.js';
+export { createPluginHost, type EntryTerms, type PluginHost } from './plugin-host.js';
+export { createRegistry, type Registered, type Registry } from './registry.js';

@@ -1,0 +1,13 @@
+export type { AccountState } from './account-state.js';
+export { type AccountRow, hasPlan, lockAccount, locked, refuseSuspended } from './account-table.js';
+export type { PlanPreview, PlanTerms } from './accounts.js';
+export { type AccountsOptions, createAccounts } from './accounts-sql.js';
+export { createDeviceGrants } from './device-grants-sql.js';
+export type { PlanChange } from './plan-change.js';
+export { accountAt, decodeFollowing, keyAt } from './plan-following.js';
+export { grantPlan, previewPlans } from './plan-grants.js';
+export { takeBackPlan } from './plan-take-back.js';
+export type { SessionKind } from './sessions.js';
+export { createSessions } from './sessions-sql.js';
+export { createSignIns } from './sign-ins-sql.js';
+export { createUsers } from './users-sql.js';

@@ -1,0 +1,1 @@
+export type { Progress } from './backup.js';

@@ -1,0 +1,2 @@
+export type { OrderState, Orders, ReviewReason } from './orders.js';
+export { createOrders } from './orders-sql.js';

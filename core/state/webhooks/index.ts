@@ -1,0 +1,2 @@
+export type { Webhooks } from './webhooks.js';
+export { createWebhooks } from './webhooks-sql.js';

@@ -1,0 +1,9 @@
+export { openCache } from './cache.js';
+export { copyWithDigest, digestOf, type FileDigest } from './digest-copy.js';
+export { isWhole, readRange } from './file-checks.js';
+export { readTrailer, type Trailer } from './file-trailer.js';
+export { FILE_NAME } from './files-disk.js';
+export { folderNames, makeFolder } from './folder-names.js';
+export { syncFolder } from './folder-sync.js';
+export { createMemoryCache } from './memory-cache.js';
+export { SECRET_BYTES, SECRET_NAME } from './secrets.js';

@@ -1,0 +1,17 @@
+export { KeyBodySchema, RotationBodySchema } from './account-key.js';
+export { type AccountOverview, type AccountView, createAccountView, type OverviewKey } from './account-overview.js';
+export { addAgentRoutes } from './agent-routes.js';
+export { addDeviceApiRoutes, showUserCode } from './device-api.js';
+export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './endpoints.js';
+export { createIdentity, type Identity, type SignInStatus } from './identity.js';
+export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './key-desk.js';
+export { createLoginNotice } from './login-notice.js';
+export { createOidcClient } from './oidc.js';
+export { createPlay } from './play.js';
+export { createSameOriginGuard } from './same-origin.js';
+export { createSessionDesk, type SessionDesk } from './sessions.js';
+export { KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup-guide.js';
+export { addSignInRoutes } from './sign-in.js';
+export { addSignOutRoutes } from './sign-out.js';
+export { createSignedInGuard } from './signed-in.js';
+export { addUserRoutes } from './user-routes.js';

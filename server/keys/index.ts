@@ -1,0 +1,20 @@
+export { createAuth, keyOf } from './auth.js';
+export { isGood, isGoodState, type KeyState, keyState, newestKey } from './key-state.js';
+export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
+export { type KeyWindows, lookAtWindows } from './key-windows.js';
+export {
+  createKey,
+  createKeyRecord,
+  createPepper,
+  deriveKey,
+  GRANTS,
+  hashKey,
+  holderOf,
+  type KeyText,
+  LOCAL_ACCOUNT,
+  maskedKey,
+  type NewKey,
+  namedKeyId,
+  type Pepper,
+} from './keys.js';
+export { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from './tokens.js';

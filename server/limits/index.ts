@@ -1,0 +1,1 @@
+export { acceptSlot, slotRequest, takeSlot } from './limits.js';

@@ -1,0 +1,5 @@
+export { addMessageRoutes } from './messages.js';
+export { encodeModelList } from './model-list.js';
+export { addModelRoutes } from './models.js';
+export { addStoredResponseRoutes } from './stored-responses.js';
+export { addTextRoutes } from './text.js';

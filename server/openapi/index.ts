@@ -1,0 +1,1 @@
+export { addOpenApiRoute } from './openapi.js';

@@ -1,0 +1,10 @@
+export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan, type Support } from './catalogue.js';
+export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
+export {
+  type CatalogueTerms,
+  type FreeTierPeriod,
+  type PlanTermsOptions,
+  planGrants,
+  planTerms,
+} from './plan-terms.js';
+export { PlansFileError, readCatalogue } from './plans-file.js';

@@ -1,0 +1,3 @@
+export { addDevicePageRoutes } from './device-page.js';
+export { renderFailure } from './failure-page.js';
+export { addSiteRoutes } from './routes.js';
