@@ -220,14 +220,14 @@ export interface Gateway extends AsyncDisposable {
    * those to the same item share one piece of work. Rejects with nothing but the reason of the request's signal.
    */
   extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
-  /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
-  extractionJob(id: string, accountId: string): Promise<ExtractionJob>;
+  /** @throws GatewayError `job_not_found` where there is none, or none of this owner. */
+  extractionJob(id: string, owner: string): Promise<ExtractionJob>;
   /**
-   * Ends a job that is queued or running. Where other accounts asked for it as well, it goes on for them, and this one has it no
+   * Ends a job that is queued or running. Where other owners asked for it as well, it goes on for them, and this one has it no
    * more. One that was cancelled before is answered the same again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
-  cancelExtractionJob(id: string, accountId: string): Promise<ExtractionJob>;
+  cancelExtractionJob(id: string, owner: string): Promise<ExtractionJob>;
   /**
    * Whether there is room for any of it, without any request to a source: for those who take slots before the work.
    * @throws GatewayError `queue_full` where every link would need a place in the queue, which has none.
@@ -410,8 +410,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     extract: (request) => extraction.extract(request),
     submitExtraction: (request) => submissions.submit(request),
     extractBatch: (request) => submissions.submitBatch(request),
-    extractionJob: async (id, accountId) => offeredJobs().find(id, accountId),
-    cancelExtractionJob: async (id, accountId) => offeredJobs().cancel(id, accountId),
+    extractionJob: async (id, owner) => offeredJobs().find(id, owner),
+    cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
     async audioFile(request) {

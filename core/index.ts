@@ -14,6 +14,7 @@ export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { openHttpClient } from './gateway-services.js';
 export { removeInputImages } from './images/reference-files.js';
+export type * from './jobs/admission.js';
 export type * from './jobs/job-administration.js';
 export type * from './jobs/jobs.js';
 export { openSound, soundFormat } from './media/sound-stream.js';
@@ -51,6 +52,7 @@ export type * from './state/accounts/sign-ins.js';
 export type * from './state/accounts/users.js';
 export type * from './state/audit/audit.js';
 export * from './state/backup/upkeep.js';
+export type { Idempotency } from './state/idempotency/idempotency-keys.js';
 export * from './state/idempotency/kept-answers.js';
 export {
   type Files,
@@ -62,13 +64,14 @@ export {
   type StateSettings,
 } from './state/index.js';
 export type * from './state/keys/api-keys.js';
+export type { DailyQuota } from './state/limits/daily-quotas.js';
 export type * from './state/limits/windows.js';
-export type * from './state/models/background-responses.js';
-export type * from './state/models/stored-responses.js';
 export { checkTransaction } from './state/payments/money-checks.js';
 export type * from './state/payments/orders.js';
 export type * from './state/usage/admissions.js';
 export type * from './state/usage/budgets.js';
+export { type JobRequestTerms, type JobTerms, toJobTerms } from './state/usage/job-admission.js';
+export type * from './state/usage/job-costs.js';
 export type * from './state/usage/usage.js';
 export type * from './state/webhooks/webhooks.js';
 export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';

@@ -3,9 +3,8 @@ import type { JobsOptions } from '../gateway.js';
 import type { JobRecord, JobRun, JobWorkers } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { SlotAnswer } from '../state/limits/index.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
-import type { ExtractionJob, ExtractionJobSummary, SubmitRequest } from './requests.js';
+import type { AcceptedJob, ExtractionJob, ExtractionJobSummary, SubmitRequest } from './requests.js';
 import type { Kept } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
@@ -19,21 +18,19 @@ export interface ExtractionJobs {
   /** Jobs that are queued or running. */
   active(): Promise<number>;
   /**
-   * The job of an item, joined where it is on its way already. Without one where the slot was refused.
-   * @throws GatewayError `queue_full`; then no slot is taken.
+   * The job of an item, joined where it is on its way already. Without one where the admission hooks let no more in.
+   * @throws GatewayError `queue_full`, and what the hooks refuse with; then nothing is taken.
    */
   accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
   /** @throws GatewayError `job_not_found`. */
-  find(id: string, accountId: string): Promise<ExtractionJob>;
+  find(id: string, owner: string): Promise<ExtractionJob>;
   /** As {@link Gateway.cancelExtractionJob}. */
-  cancel(id: string, accountId: string): Promise<ExtractionJob>;
+  cancel(id: string, owner: string): Promise<ExtractionJob>;
   /** Starts the workers of this process. */
   start(): void;
   /** Gives back what is running. Idempotent. */
   stop(): Promise<void>;
 }
-
-export type AcceptedJob = { job: ExtractionJob; slot?: SlotAnswer } | { slot: SlotAnswer };
 
 export interface ExtractionJobsOptions extends JobsOptions {
   extraction: ExtractionService;
@@ -113,31 +110,30 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     const item = itemOf(summary as ExtractionJobSummary);
     const { kept, stale } = result as JobResult;
     const obtained: Obtained = { kept, cache: stale ? 'stale' : 'hit' };
-    // Several accounts may have asked for it, each with a link of its own; all of them are shown the canonical one.
+    // Several owners may have asked for it, each with a link of its own; all of them are shown the canonical one.
     return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, obtained));
   }
 
   return {
     maxActive,
     active: () => store.active('extraction'),
-    async accept(item, { accountId, requestId, refresh = false, slot }) {
+    async accept(item, { owner, requestId, refresh = false, terms }) {
       const { extractor, link, options: wishes, key } = item;
       const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options: wishes };
       const input: JobInput = { refresh };
       const origin = requestId === undefined ? {} : { requestId };
-      const job = { kind: 'extraction', accountId, ...origin, dedupeKey: key, summary, input, maxActive } as const;
-      const accepted = await store.accept({ ...(slot && { slot }), job });
-      if (accepted.job) {
-        return { job: view(accepted.job, accepted.active), ...(accepted.slot && { slot: accepted.slot }) };
-      }
-      if (!accepted.slot) throw new Error('a job was neither accepted nor refused');
-      return { slot: accepted.slot };
+      const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, maxActive } as const;
+      const { job: record, active, rateLimited, answer } = await store.accept({ terms, job });
+      const answered = answer === undefined ? {} : { answer };
+      if (record) return { job: view(record, active), ...answered };
+      if (!rateLimited) throw new Error('a job was neither accepted nor refused');
+      return { rateLimited, ...answered };
     },
-    async find(id, accountId) {
-      return viewOf(JOB_ID.test(id) ? await store.find(id, accountId) : undefined);
+    async find(id, owner) {
+      return viewOf(JOB_ID.test(id) ? await store.find(id, owner) : undefined);
     },
-    async cancel(id, accountId) {
-      return viewOf(JOB_ID.test(id) ? await store.cancel(id, accountId) : undefined);
+    async cancel(id, owner) {
+      return viewOf(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
     },
     start() {
       const needed = registry.extractors.some(({ contribution }) => contribution.background);

@@ -3,7 +3,6 @@ import type { Extraction, ExtractOptions, LinkRef } from '../contracts/extractor
 import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
 import type { JobFailure, JobState } from '../jobs/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { SlotAnswer, SlotRequest } from '../state/limits/index.js';
 
 /** One link to extract. Options of reviews change nothing for platforms that have none. */
 export interface ExtractRequest {
@@ -51,27 +50,25 @@ export type CacheUse = 'hit' | 'miss' | 'stale';
 /** A link that may be answered with a job. */
 export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
   /** Who may look at the job. */
-  accountId: string;
+  owner: string;
   /** Names the request in the log of the job. Default: it names none. */
   requestId?: string;
   /** Fetch anew, even where the cache has an answer. Default false. */
   refresh?: boolean;
-  /** Taken in the transaction that writes the job, and only there. Default: none. */
-  slot?: SlotRequest;
+  /** What the admission hooks of extraction jobs judge, in the transaction that writes the job, and only there. Default: nothing. */
+  terms?: unknown;
 }
 
 /**
- * What became of a submitted request. Without `slot` none was taken. With nothing but a `slot` it was refused, and
- * nothing was done. `refusal` is a definitive "no" that was given a moment ago.
+ * What became of a submitted request; `answer` is that of the admission hooks, which judge jobs alone. Where it is
+ * `rateLimited`, nothing was done. `refusal` is a definitive "no" that was given a moment ago.
  */
-export type Submission =
-  | { result: ExtractResult }
-  | { refusal: GatewayError }
-  | { job: ExtractionJob; slot?: SlotAnswer }
-  | { slot: SlotAnswer };
+export type Submission = { result: ExtractResult } | { refusal: GatewayError } | AcceptedJob;
+
+export type AcceptedJob = { job: ExtractionJob; answer?: unknown } | { rateLimited: true; answer?: unknown };
 
 /** Several links with the same options. */
-export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'slot'> {
+export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms'> {
   /** Answered in this order; the same link may be there twice. */
   urls: readonly string[];
 }

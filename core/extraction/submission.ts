@@ -2,10 +2,9 @@ import pLimit from 'p-limit';
 import type { Clock, Logger } from '../contracts/services.js';
 import { queueFull } from '../jobs/index.js';
 import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
-import type { SlotAnswer } from '../state/limits/index.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';
 import type { ExtractionJobs } from './extraction-jobs.js';
-import type { BatchItem, BatchRequest, ExtractionJob, Submission, SubmitRequest } from './requests.js';
+import type { AcceptedJob, BatchItem, BatchRequest, Submission, SubmitRequest } from './requests.js';
 
 /** Links of one batch that are worked on at the same time. */
 const CONCURRENCY = 8;
@@ -28,11 +27,7 @@ export interface SubmissionsOptions {
   logger: Logger;
 }
 
-type Settled =
-  | { obtained: Obtained }
-  | { refusal: GatewayError }
-  | { job: ExtractionJob; slot?: SlotAnswer }
-  | { slot: SlotAnswer };
+type Settled = { obtained: Obtained } | { refusal: GatewayError } | AcceptedJob;
 
 export function createSubmissions({ extraction, jobs, clock, logger }: SubmissionsOptions): Submissions {
   async function settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
@@ -82,7 +77,7 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
         const outcome = await shared;
         if ('job' in outcome) return { url, job: outcome.job };
         if ('obtained' in outcome) return { url, result: extraction.answer(single, item, outcome.obtained) };
-        throw 'refusal' in outcome ? outcome.refusal : new Error('a batch asked for a slot');
+        throw 'refusal' in outcome ? outcome.refusal : new Error('a batch brought terms');
       } catch (error) {
         signal?.throwIfAborted();
         if (isGatewayError(error)) return { url, error };

@@ -1,8 +1,7 @@
 import type { ImageSize } from '../contracts/image-provider.js';
 import type { Usage } from '../contracts/media.js';
 import type { ByteRange, FileSource, FileStat, StoredBody } from '../contracts/services.js';
-import type { DailyQuota, Idempotency, JobFailure, JobState, WaitOptions } from '../jobs/index.js';
-import type { SlotAnswer, SlotRequest } from '../state/limits/index.js';
+import type { JobFailure, JobState, WaitOptions } from '../jobs/index.js';
 import type { ReferenceInput } from './references.js';
 
 /** One picture that is wanted. */
@@ -23,17 +22,13 @@ export type ImageDelivery = 'url' | 'inline' | 'both';
 
 export interface ImageSubmitRequest extends ImageRequest {
   /** Who may look at the job. */
-  accountId: string;
+  owner: string;
   /** Keys take turns. Default: all requests without one take the turns of one key. */
   keyId?: string;
   /** Names the request in the log and in the job's failure. */
   requestId?: string;
-  /** Taken in the transaction that writes the job. Default: none. */
-  slot?: SlotRequest;
-  /** Default: none. */
-  quota?: DailyQuota;
-  /** Default: each request is a new one. */
-  idempotency?: Idempotency;
+  /** What the admission hooks of image jobs judge, in the transaction that writes the job. Default: nothing. */
+  terms?: unknown;
   /** Where an event tells of the job's end; see Webhooks. Default: nowhere. */
   webhookUrl?: string;
 }
@@ -41,13 +36,15 @@ export interface ImageSubmitRequest extends ImageRequest {
 /** What each look at the job shows or needs: `summary` of its record. */
 export interface ImageJobSummary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
   requestId: string | null;
-  accountId: string;
+  owner: string;
   /** Files of input images, which go when the job has ended. */
   files: readonly string[];
 }
 
-/** What became of a request. With nothing but a `slot` it was refused, and nothing was done. */
-export type ImageSubmission = { job: ImageJob; replayed: boolean; slot?: SlotAnswer } | { slot: SlotAnswer };
+/** What became of a request; `answer` is that of the admission hooks. Without a job it was refused, and nothing was done. */
+export type ImageSubmission =
+  | { job: ImageJob; replayed: boolean; answer?: unknown }
+  | { rateLimited: true; answer?: unknown };
 
 /** A picture in the making, or made. Times in milliseconds since 1970. */
 export interface ImageJob {
@@ -101,19 +98,19 @@ export interface Images {
   /**
    * Checks the request, stores its input images, and accepts it in one transaction.
    * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and the like
-   * of an input image; `idempotency_key_reused`, `daily_image_limit_reached`, `queue_full`; `storage_error`,
-   * `upstream_unavailable` where it cannot be stored.
+   * of an input image; `queue_full`, and what the admission hooks refuse with; `storage_error`, `upstream_unavailable` where
+   * it cannot be stored.
    */
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
-  /** @throws GatewayError `job_not_found` where there is none, or none of this account. */
-  find(id: string, accountId: string): Promise<ImageJob>;
+  /** @throws GatewayError `job_not_found` where there is none, or none of this owner. */
+  find(id: string, owner: string): Promise<ImageJob>;
   /** As `find`, once the job has ended or the time is over. */
-  wait(id: string, accountId: string, options: WaitOptions): Promise<ImageJob>;
+  wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
   /**
    * Ends a job that is queued or running. One that was cancelled before is answered the same again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
-  cancel(id: string, accountId: string): Promise<ImageJob>;
+  cancel(id: string, owner: string): Promise<ImageJob>;
   /** The picture of a completed job; undefined where its time is over. */
   content(image: FinishedImage): Promise<StoredBody | undefined>;
   /**

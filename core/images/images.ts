@@ -84,9 +84,9 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   /** Once the job has ended, its input images go, and a picture that came too late for it. */
   async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
-    const { files, accountId } = summary as ImageJobSummary;
+    const { files, owner } = summary as ImageJobSummary;
     try {
-      const record = await store.waitFor(id, accountId, { timeoutMs: END_MS, signal: stopping.signal });
+      const record = await store.waitFor(id, owner, { timeoutMs: END_MS, signal: stopping.signal });
       if (record && !hasEnded(record)) return;
       // A run that came too late has made a picture nobody is told of, beside that of the run which ended the job.
       const kept = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
@@ -122,9 +122,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
   }
 
   /** Undefined where it was only asked whether the job would be accepted, and it would. */
-  function toSubmission({ job, replayed, slot }: Accepted): ImageSubmission | undefined {
-    if (job) return { job: view(job), replayed, ...(slot && { slot }) };
-    return slot && !slot.accepted ? { slot } : undefined;
+  function toSubmission({ job, replayed, rateLimited, answer }: Accepted): ImageSubmission | undefined {
+    const answered = answer === undefined ? {} : { answer };
+    if (job) return { job: view(job), replayed, ...answered };
+    return rateLimited ? { rateLimited, ...answered } : undefined;
   }
 
   function existing(record: JobRecord | undefined): JobRecord {
@@ -140,14 +141,13 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   return {
     async submit(request): Promise<ImageSubmission> {
-      const { model, prompt, size, delivery, accountId, keyId, requestId = null, webhookUrl } = request;
-      const { slot, quota, idempotency } = request;
+      const { model, prompt, size, delivery, owner, keyId, requestId = null, webhookUrl } = request;
       checkModel(registry, model);
       const checked = await references.check(request.references);
-      const terms = { ...(slot && { slot }), ...(quota && { quota }), ...(idempotency && { idempotency }) };
+      const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
-      const job = { kind: 'image', accountId, keyId, ...origin, ...target, maxActive } as const;
+      const job = { kind: 'image', owner, keyId, ...origin, ...target, maxActive } as const;
       // Files are written before the job that names them: what will be refused or is a replay should cost no disk.
       if (checked.some((reference) => 'media' in reference)) {
         const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
@@ -159,7 +159,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       try {
         const place = resultFiles.place(delivery);
         const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
-        const summary: ImageJobSummary = { model, delivery, requestId, accountId, files };
+        const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: order } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
         const submission = toSubmission(accepted);
@@ -173,10 +173,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
         if (!areNeeded) await referenceFiles.remove(files);
       }
     },
-    find: async (id, accountId) => look(existing(await store.find(id, accountId))),
-    wait: async (id, accountId, wish) => look(existing(await store.waitFor(id, accountId, wish))),
-    async cancel(id, accountId) {
-      const record = existing(JOB_ID.test(id) ? await store.cancel(id, accountId) : undefined);
+    find: async (id, owner) => look(existing(await store.find(id, owner))),
+    wait: async (id, owner, wish) => look(existing(await store.waitFor(id, owner, wish))),
+    async cancel(id, owner) {
+      const record = existing(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
       tidyLater(record, []);
       return view(record);
     },

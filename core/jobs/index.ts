@@ -1,3 +1,11 @@
+export type {
+  AdmissionCandidate,
+  AdmissionContext,
+  AdmissionHooks,
+  AdmissionVerdict,
+  EndedJob,
+  OpenAdmissions,
+} from './admission.js';
 export { createEmbeddedDispatcher } from './dispatch-embedded.js';
 export type { Dispatcher } from './dispatcher.js';
 export type { JobAdministration } from './job-administration.js';
@@ -6,8 +14,6 @@ export { hashText } from './job-rows.js';
 export type {
   Accepted,
   Charge,
-  DailyQuota,
-  Idempotency,
   JobFailure,
   JobKind,
   JobRecord,

@@ -1,24 +1,8 @@
-import type { Usage } from '../contracts/media.js';
 import type { Database } from '../database/index.js';
-import {
-  describeRunner,
-  hasEnded,
-  type Kysely,
-  type Selectable,
-  type SelectQueryBuilder,
-  sql,
-} from '../database/index.js';
+import { describeRunner, hasEnded, type Kysely, type SelectQueryBuilder, sql } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { LedgerTable, Tables } from '../state/schema.js';
-import type {
-  JobAdministration,
-  JobCharge,
-  JobDetails,
-  JobPage,
-  JobWorker,
-  ListedJob,
-  RecentEnds,
-} from './job-administration.js';
+import type { Tables } from '../state/schema.js';
+import type { JobAdministration, JobDetails, JobPage, JobWorker, ListedJob, RecentEnds } from './job-administration.js';
 import type { JobClock } from './job-clock.js';
 import { JOB_KINDS, kindOfJob } from './job-kinds.js';
 import { type JobRow, toJobRecord } from './job-rows.js';
@@ -104,7 +88,7 @@ async function findMark(queries: Kysely<Tables>, id: string): Promise<Mark> {
 function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {
   const { state, limit } = page;
   if (state === undefined || isActive(state)) return selectActive(queries, page, mark);
-  const ids = page.accountId === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
+  const ids = page.owner === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
   return queries
     .selectFrom('jobs')
     .select([...LISTED, JOINED.as('joined')])
@@ -118,7 +102,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
 /** There are never more of them than the queues take. */
 function selectActive(
   queries: Kysely<Tables>,
-  { kind, state, accountId, limit }: JobPage,
+  { kind, state, owner, limit }: JobPage,
   mark: Mark | undefined,
 ): Promise<ListedRow[]> {
   return queries
@@ -128,7 +112,7 @@ function selectActive(
     .where(ACTIVE)
     .$if(state === 'queued', (query) => query.where(QUEUED))
     .$if(state === 'running', (query) => query.where(RUNNING))
-    .$if(accountId !== undefined, (query) => query.where(ownedBy(accountId as string)))
+    .$if(owner !== undefined, (query) => query.where(ownedBy(owner as string)))
     .$if(mark !== undefined, (query) =>
       query.where(sql<boolean>`(created_at, id) < (${mark?.created_at}, ${mark?.id})`),
     )
@@ -151,11 +135,11 @@ function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined
   return others.reduce((all, more) => all.unionAll(more), ids as NonNullable<typeof ids>);
 }
 
-/** Those that the account asked for first, by their index, and those that it joined, which are few. */
+/** Those that the owner asked for first, by their index, and those that it joined, which are few. */
 function endedIdsOf(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
-  const { kind, accountId = '' } = page;
-  const asked = queries.selectFrom('jobs').select('id').where('account_id', '=', accountId).where(ENDED);
-  const joined = queries.selectFrom('job_owners').select('job_id as id').where('account_id', '=', accountId);
+  const { kind, owner = '' } = page;
+  const asked = queries.selectFrom('jobs').select('id').where('account_id', '=', owner).where(ENDED);
+  const joined = queries.selectFrom('job_owners').select('job_id as id').where('account_id', '=', owner);
   return queries
     .selectFrom('jobs')
     .select('id')
@@ -187,14 +171,11 @@ function afterMark<Selected>(
 async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
   const row = await queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined'), 'summary', 'quota_day', 'request_id', 'traceparent'])
+    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'request_id', 'traceparent'])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
   const owners = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
-  // No index leads there: it would cost each submission something, and keys are kept for a day.
-  const keys = queries.selectFrom('idempotency_keys').select('expires_at').where('job_id', '=', id);
-  const charges = queries.selectFrom('ledger').selectAll().where('job_id', '=', id);
   const before = await table.countBefore(queries, id);
   const { summary, expiresAt } = toJobRecord({ ...row, result: null });
   return {
@@ -204,10 +185,8 @@ async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTabl
     joinedBy: (await owners.orderBy('account_id').execute()).map(({ account_id }) => account_id),
     requestId: row.request_id,
     traceparent: row.traceparent,
-    quotaDay: row.quota_day,
+    admission: row.admission,
     queuePosition: before === undefined ? null : before + 1,
-    idempotentUntil: (await keys.orderBy('expires_at').execute()).map(({ expires_at }) => expires_at),
-    charge: toCharge(await charges.executeTakeFirst()),
   };
 }
 
@@ -246,7 +225,7 @@ function toListed(row: ListedRow): ListedJob {
     state,
     attempts,
     cutOffs: row.cut_offs,
-    accountId: account_id,
+    owner: account_id,
     keyId: key_id === '' ? null : key_id,
     joined,
     createdAt: created_at,
@@ -262,10 +241,4 @@ function workerOf({ runner, started_at, beat_at }: ListedRow): JobWorker | null 
   // What an earlier run left says nothing of this one.
   const seenAt = Math.max(beat_at ?? 0, started_at ?? 0);
   return { ...describeRunner(runner), seenAt, hasEnded: hasEnded(runner) };
-}
-
-function toCharge(row: Selectable<LedgerTable> | undefined): JobCharge | null {
-  if (!row) return null;
-  const { model, units, usage, at } = row;
-  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };
 }

@@ -1,4 +1,4 @@
-import type { Usage } from '../contracts/media.js';
+import type { Script } from '../database/index.js';
 import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
 
 /** Of all jobs, those that are asked for. */
@@ -7,8 +7,8 @@ export interface JobPage {
   kind?: JobKind;
   /** Default: `queued` and `running`. */
   state?: JobState;
-  /** Only what belongs to this account, also where it joined the job of another. */
-  accountId?: string;
+  /** Only what belongs to this owner, also where it joined the job of another. */
+  owner?: string;
   /** At most this many. */
   limit: number;
   /** Id of a job: only what comes after it in the list. */
@@ -25,10 +25,10 @@ export interface ListedJob {
   /** Runs that ended with their process. */
   cutOffs: number;
   /** Whoever asked first. */
-  accountId: string;
+  owner: string;
   /** The key that they asked with; null where there was none. */
   keyId: string | null;
-  /** Other accounts that joined it. */
+  /** Other owners that joined it. */
   joined: number;
   createdAt: number;
   /** Of the latest run. */
@@ -61,27 +61,16 @@ export interface JobDetails extends ListedJob {
   /** As in `JobRecord`. */
   summary: unknown;
   expiresAt: number | null;
-  /** Accounts that joined it. */
+  /** Owners that joined it. */
   joinedBy: readonly string[];
   /** Of the request that accepted it. */
   requestId: string | null;
   /** Of that request, as W3C Trace Context writes it. */
   traceparent: string | null;
-  /** The day whose quota it took, e.g. `2026-06-15`; given back where it failed or was cancelled. */
-  quotaDay: string | null;
+  /** What the admission hooks keep with it. */
+  admission: string | null;
   /** Where it stands, 1 being next; null where it is not queued. */
   queuePosition: number | null;
-  /** Of each idempotency key that answers with this job, until when. */
-  idempotentUntil: readonly number[];
-  charge: JobCharge | null;
-}
-
-/** What a completed job cost. */
-export interface JobCharge {
-  model: string;
-  units: number;
-  usage: Usage | null;
-  at: number;
 }
 
 /** Jobs of a kind that ended within the last hour; of more than 10,000, the latest. */
@@ -89,9 +78,16 @@ export type RecentEnds = Readonly<Record<Exclude<JobState, 'queued' | 'running'>
 
 export interface JobCancellation {
   id: string;
-  /** As the audit names them. */
-  actor: string;
-  note?: string;
+  /** Runs in the transaction that ends the job, e.g. to write down who did it. */
+  alsoWrite?(change: CancellationChange): Script<void>;
+}
+
+export interface CancellationChange {
+  id: string;
+  from: JobState;
+  to: JobState;
+  /** Milliseconds since 1970. */
+  at: number;
 }
 
 export interface CancelledJob {
@@ -111,7 +107,7 @@ export interface JobAdministration {
   inspect(id: string): Promise<(JobDetails & Pick<JobList, 'at' | 'leaseMs'>) | undefined>;
   recentEnds(): Promise<Readonly<Record<JobKind, RecentEnds>>>;
   /**
-   * As `Jobs.cancel`, whoever it belongs to; writes the audit row `job.cancelled`. Undefined where there is no such job.
+   * As `Jobs.cancel`, whoever it belongs to. Undefined where there is no such job.
    * @throws GatewayError `job_already_terminal` where it has completed or failed.
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;

@@ -1,7 +1,6 @@
 import type { Database } from '../database/index.js';
 import {
   type CompiledQuery,
-  createRowInsertScript,
   filled,
   type Kysely,
   rowsOf,
@@ -9,19 +8,15 @@ import {
   sql,
   type Transaction,
 } from '../database/index.js';
-import { countUse, dayOf } from '../state/limits/daily-quotas.js';
-import type { LedgerTable, Tables, UsageTotalsTable } from '../state/schema.js';
-import { knownCounts } from '../state/usage/usage-counts.js';
-import type { UsageTable } from '../state/usage/usage-table.js';
-import { createTotals } from '../state/usage/usage-totals.js';
+import type { Tables } from '../state/schema.js';
+import type { EndedJob } from './admission.js';
 import type { JobClock } from './job-clock.js';
-import { routeOfJobs } from './job-kinds.js';
-import { type JobRow, SHOWN, type ShownRow, toJson } from './job-rows.js';
+import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { Charge, JobKind } from './jobs.js';
 
-export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'quota_day', 'created_at', 'finished_at'] as const;
+export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'admission', 'created_at', 'finished_at'] as const;
 
 /** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. Whoever is to be told is told at once. */
 export const ENDED = {
@@ -30,7 +25,7 @@ export const ENDED = {
   webhook_due_at: sql.raw<number | null>('case when webhook_url is null then null else 0 end'),
 } as const;
 
-/** Of a job that has just ended, what its account is told by. */
+/** Of a job that has just ended, what the admission hooks receive. */
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
 
 /** How a run ended; JSON. */
@@ -58,9 +53,7 @@ export type JobEndTable = ReturnType<typeof createJobEndTable>;
 export function createJobEndTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: JobClock,
-  usageTable: UsageTable,
 ) {
-  const insertCharges = createRowInsertScript({ queries: compiler, table: 'ledger', sample: CHARGE });
   const complete = compileFinish('result');
   const fail = compileFinish('error');
 
@@ -124,65 +117,19 @@ export function createJobEndTable(
         .returning([...RETURNED, ...SHOWN])
         .execute();
     },
-
-    /** In the transaction that ended them with no result. */
-    *giveQuotaBack(ended: readonly Ended[]): Script<void> {
-      const taken = ended.flatMap(({ account_id, kind, quota_day }) =>
-        quota_day === null ? [] : [{ account_id, kind, day: quota_day }],
-      );
-      yield* countUse(compiler, taken, -1);
-    },
-
-    /** In the transaction that completed them. The table has one row for each job, so totals count each once as well. */
-    *writeCharges(charges: readonly (readonly [Ended, Charge])[]): Script<void> {
-      if (charges.length === 0) return;
-      yield* insertCharges(charges.map(toLedgerRow));
-      const totals = createTotals();
-      for (const charge of charges) totals.addTotal(toTotalsRow(charge));
-      yield* usageTable.addTotals(totals);
-    },
   };
 }
 
-const CHARGE: LedgerTable = {
-  job_id: '',
-  kind: 'image',
-  account_id: '',
-  key_id: '',
-  model: '',
-  units: 0,
-  usage: null,
-  at: 0,
-};
-
-function toLedgerRow([{ id, kind, account_id, key_id, finished_at }, charge]: readonly [Ended, Charge]): LedgerTable {
-  const { model, units, usage } = charge;
+export function toEndedJob(row: Ended, outcome: EndedJob['outcome'], charge?: Charge): EndedJob {
   return {
-    job_id: id,
-    kind,
-    account_id,
-    key_id,
-    model,
-    units,
-    usage: usage === undefined ? null : toJson(usage),
-    at: finished_at as number,
-  };
-}
-
-function toTotalsRow([ended, { model, units, usage }]: readonly [Ended, Charge]): UsageTotalsTable {
-  const { kind, key_id, account_id, created_at, finished_at } = ended;
-  const at = finished_at as number;
-  return {
-    key_id,
-    day: dayOf(at),
-    account_id,
-    route: routeOfJobs(kind),
-    model,
-    requests: 1,
-    failed: 0,
-    estimated: usage?.estimated ? 1 : 0,
-    ...knownCounts(usage),
-    images: kind === 'image' ? units : 0,
-    latency_ms_sum: Math.max(0, at - created_at),
+    id: row.id,
+    kind: row.kind,
+    owner: row.account_id,
+    keyId: row.key_id,
+    admission: row.admission,
+    outcome,
+    ...(charge && { charge }),
+    createdAt: row.created_at,
+    finishedAt: row.finished_at as number,
   };
 }

@@ -1,30 +1,30 @@
 import type { Database, OnEnd, Transaction } from '../database/index.js';
 import { createGroupCommit, play, type Script } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { writeAudit } from '../state/audit/index.js';
 import type { Tables } from '../state/schema.js';
+import type { AdmissionHooks, EndedJob } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
 import type { JobClock } from './job-clock.js';
-import type { Ended, JobEndTable, Outcome } from './job-end-table.js';
+import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-end-table.js';
 import { kindOfJob } from './job-kinds.js';
 import { type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-run-table.js';
 import type { JobTable } from './job-table.js';
-import type { Charge, JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
 
 const EXPIRED_ROWS = 500;
 
-/** All ways in which jobs end. In one transaction with each end goes what belongs to it: the charge, or the quota given back. */
+/** All ways in which jobs end. In one transaction with each end go the admission hooks of its kind. */
 export interface JobEnds {
   /** Has its slot filled in the same transaction. False where the run was no longer the job's; then the slot is left alone. */
   finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
   /**
-   * Ends a job that nobody else asked for; of one that others asked for, the account is taken off it.
+   * Ends a job that nobody else asked for; of one that others asked for, the owner is taken off it.
    * @throws GatewayError `job_already_terminal`.
    */
-  cancel(id: string, accountId: string): Promise<ShownRow | undefined>;
+  cancel(id: string, owner: string): Promise<ShownRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
   /** Ends a run whose process is gone, for good or until it is run again. Undefined where it shows life. */
@@ -40,9 +40,12 @@ export interface JobEndsOptions {
   endTable: JobEndTable;
   dispatcher: Dispatcher;
   clock: JobClock;
+  hooksOf(kind: JobKind): AdmissionHooks;
 }
 
-export function createJobEnds({ database, table, runTable, endTable, dispatcher, clock }: JobEndsOptions): JobEnds {
+export function createJobEnds(options: JobEndsOptions): JobEnds {
+  const { database, table, runTable, endTable, dispatcher, clock, hooksOf } = options;
+
   interface Finish {
     run: RunKey;
     outcome: Outcome;
@@ -50,8 +53,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
   }
 
   function* finishGroup(finishes: readonly Finish[], onEnd: OnEnd): Script<boolean[]> {
-    const charges: [Ended, Charge][] = [];
-    const failed: Ended[] = [];
+    const jobs: EndedJob[] = [];
     const done = new Set<Finish>();
     // In one order, so that this and the signs of life of other runs do not wait for each other in a ring.
     const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
@@ -60,11 +62,9 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
       const ended = yield* endTable.finish(run, outcome);
       if (!ended) continue;
       done.add(finish);
-      if ('error' in outcome) failed.push(ended);
-      else if (outcome.charge) charges.push([ended, outcome.charge]);
+      jobs.push('error' in outcome ? toEndedJob(ended, 'failed') : toEndedJob(ended, 'completed', outcome.charge));
     }
-    yield* endTable.writeCharges(charges);
-    yield* endTable.giveQuotaBack(failed);
+    yield* tellHooks(jobs);
     const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
     yield* dispatcher.announceEnds(ids);
     for (const [claims, ended] of Map.groupBy(done, (finish) => finish.claims)) {
@@ -75,9 +75,18 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
 
   const finishing = createGroupCommit({ database, script: finishGroup });
 
+  /** Those of one kind come to its hooks together, as do those of kinds that share their hooks. */
+  function* tellHooks(jobs: readonly EndedJob[]): Script<void> {
+    for (const [hooks, ended] of Map.groupBy(jobs, ({ kind }) => hooksOf(kind))) yield* hooks.jobsEnded(ended);
+  }
+
   /** What goes with an end without a result. */
-  async function settle(transaction: Transaction<Tables>, ended: readonly Ended[]): Promise<void> {
-    await play(transaction, endTable.giveQuotaBack(ended));
+  async function settle(
+    transaction: Transaction<Tables>,
+    ended: readonly Ended[],
+    outcome: 'failed' | 'cancelled',
+  ): Promise<void> {
+    await play(transaction, tellHooks(ended.map((row) => toEndedJob(row, outcome))));
     await play(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
   }
 
@@ -88,21 +97,21 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
       return done;
     },
 
-    async cancel(id, accountId) {
+    async cancel(id, owner) {
       const kind = kindOfJob(id);
       if (!kind) return undefined;
       const done = await database.transaction(async (transaction) => {
         // Nobody joins meanwhile who would then find it cancelled.
         await play(transaction, table.lockKind(kind));
         if (!(await endTable.lock(transaction, id))) return { row: undefined, ended: false };
-        const found = await table.find(transaction, id, accountId);
+        const found = await table.find(transaction, id, owner);
         if (!found || hasEnded(found)) return { row: found, ended: false };
-        if (await table.leave(transaction, id, accountId)) {
+        if (await table.leave(transaction, id, owner)) {
           const left = { state: 'cancelled', error: CANCELLED, finished_at: await clock.read(transaction) } as const;
           return { row: { ...found, ...left }, ended: false };
         }
         const row = await endTable.cancel(transaction, { id, error: CANCELLED });
-        if (row) await settle(transaction, [row]);
+        if (row) await settle(transaction, [row], 'cancelled');
         return { row, ended: true };
       });
       if (done.ended) dispatcher.ended(id);
@@ -110,16 +119,15 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
       throw alreadyTerminal(done.row.state);
     },
 
-    async cancelAsOperator({ id, actor, note }) {
+    async cancelAsOperator({ id, alsoWrite }) {
       const done = await database.transaction(async (transaction) => {
         const found = await endTable.lock(transaction, id);
         if (!found || found.state === 'cancelled') return { row: found, changed: false };
         const row = await endTable.cancel(transaction, { id, error: CANCELLED });
         if (!row) throw alreadyTerminal(found.state);
-        await settle(transaction, [row]);
-        const { state: from } = found;
-        const at = row.finished_at as number;
-        await writeAudit(transaction, { subject: id, at, actor, action: 'job.cancelled', from, to: row.state, note });
+        await settle(transaction, [row], 'cancelled');
+        const change = { id, from: found.state, to: row.state, at: row.finished_at as number };
+        if (alsoWrite) await play(transaction, alsoWrite(change));
         return { row, changed: true };
       });
       if (done.changed) dispatcher.ended(id);
@@ -129,7 +137,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
     async cutOff(kind, run, fails) {
       const cut = await database.transaction(async (transaction) => {
         const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
-        if (row && fails) await settle(transaction, [row]);
+        if (row && fails) await settle(transaction, [row], 'failed');
         else if (row) await play(transaction, dispatcher.announce(kind));
         return row && toJobRecord(row);
       });
@@ -142,7 +150,7 @@ export function createJobEnds({ database, table, runTable, endTable, dispatcher,
       const ended = await database.transaction(async (transaction) => {
         const wish = { kind, maxQueuedMs, error: EXPIRED, limit: EXPIRED_ROWS };
         const rows = await endTable.expire(transaction, wish);
-        await settle(transaction, rows);
+        await settle(transaction, rows, 'failed');
         return rows;
       });
       for (const { id } of ended) dispatcher.ended(id);

@@ -4,9 +4,9 @@ import type { JobKind } from './jobs.js';
 const HOUR_MS = 60 * 60 * 1000;
 
 /** How kinds differ. */
-const KINDS: Readonly<Record<JobKind, { prefix: string; keptMs: number; route: string }>> = {
-  extraction: { prefix: 'exjob_', keptMs: 24 * HOUR_MS, route: '/v1/extract' },
-  image: { prefix: 'imgjob_', keptMs: 7 * 24 * HOUR_MS, route: '/v1/images/jobs' },
+const KINDS: Readonly<Record<JobKind, { prefix: string; keptMs: number }>> = {
+  extraction: { prefix: 'exjob_', keptMs: 24 * HOUR_MS },
+  image: { prefix: 'imgjob_', keptMs: 7 * 24 * HOUR_MS },
 };
 
 export const JOB_KINDS = Object.keys(KINDS) as readonly JobKind[];
@@ -30,9 +30,4 @@ export function kindOfJob(id: string): JobKind | undefined {
 /** Milliseconds that a finished job is kept. */
 export function keptMs(kind: JobKind): number {
   return KINDS[kind].keptMs;
-}
-
-/** What usage of the kind is counted under, whichever route its job came by. */
-export function routeOfJobs(kind: JobKind): string {
-  return KINDS[kind].route;
 }

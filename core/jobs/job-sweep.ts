@@ -1,5 +1,4 @@
 import type { Database } from '../database/index.js';
-import { forgetOldDays } from '../state/limits/daily-quotas.js';
 import type { JobClock } from './job-clock.js';
 import type { JobTable } from './job-table.js';
 import type { JobKind } from './jobs.js';
@@ -19,16 +18,14 @@ export interface Sweeper {
   sweep(): Promise<void>;
 }
 
-/** Deletes what nobody may see any more: old jobs of a kind, quotas of days long gone. */
+/** Deletes old jobs of a kind, which nobody may see any more. */
 export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   return {
     async sweep() {
       if (performance.now() - sweptAt < INTERVAL_MS) return;
       const deleted = await database.run(async (queries) => {
-        const at = await clock.read(queries);
-        await forgetOldDays(queries, at);
-        return table.deleteKept(queries, kind, at, ROWS);
+        return table.deleteKept(queries, kind, await clock.read(queries), ROWS);
       });
       // A full batch means that there are more: the next round goes on.
       if (deleted < ROWS) sweptAt = performance.now();

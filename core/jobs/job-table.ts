@@ -53,10 +53,10 @@ function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKi
   return { extraction: make('extraction'), image: make('image') };
 }
 
-/** Whether a row of `jobs` belongs to the account. */
-export function ownedBy(accountId: string): RawBuilder<boolean> {
-  return sql`(account_id = ${accountId} or exists (
-    select 1 from job_owners where job_owners.job_id = jobs.id and job_owners.account_id = ${accountId}))`;
+/** Whether a row of `jobs` belongs to the owner. */
+export function ownedBy(owner: string): RawBuilder<boolean> {
+  return sql`(account_id = ${owner} or exists (
+    select 1 from job_owners where job_owners.job_id = jobs.id and job_owners.account_id = ${owner}))`;
 }
 
 export type JobTable = ReturnType<typeof createJobTable>;
@@ -124,6 +124,13 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return counts;
     },
 
+    /** These jobs, whoever owns them, by their ids. */
+    *findAny(ids: readonly string[]): Script<Map<string, ShownRow>> {
+      if (ids.length === 0) return new Map();
+      const rows = yield* rowsOf(compiler.selectFrom('jobs').select(SHOWN).where('id', 'in', ids).compile());
+      return new Map(rows.map((row) => [row.id, row]));
+    },
+
     /** Active jobs of these dedupe hashes, by them. */
     *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, ShownRow>> {
       if (hashes.length === 0) return new Map();
@@ -153,30 +160,30 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     },
 
     /**
-     * Takes an account off a job that others asked for as well, the first of whom takes its place where the job is its own. False
+     * Takes an owner off a job that others asked for as well, the first of whom takes its place where the job is its own. False
      * where nobody else did. To be asked in a transaction that has {@link lockKind}.
      */
-    async leave(queries: Queries, id: string, accountId: string): Promise<boolean> {
+    async leave(queries: Queries, id: string, owner: string): Promise<boolean> {
       const joined = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
-      const heir = await joined.where('account_id', '<>', accountId).orderBy('account_id').limit(1).executeTakeFirst();
-      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', accountId);
+      const heir = await joined.where('account_id', '<>', owner).orderBy('account_id').limit(1).executeTakeFirst();
+      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', owner);
       const isOwn = (await own.executeTakeFirst()) !== undefined;
       if (isOwn && !heir) return false;
-      const gone = isOwn && heir ? [accountId, heir.account_id] : [accountId];
+      const gone = isOwn && heir ? [owner, heir.account_id] : [owner];
       if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
       await queries.deleteFrom('job_owners').where('job_id', '=', id).where('account_id', 'in', gone).execute();
       return true;
     },
 
-    async find(queries: Queries, id: string, accountId: string): Promise<ShownRow | undefined> {
-      const parameters = [id, accountId, accountId, ...clock.parameters()];
+    async find(queries: Queries, id: string, owner: string): Promise<ShownRow | undefined> {
+      const parameters = [id, owner, owner, ...clock.parameters()];
       const { rows } = await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters));
       return rows[0];
     },
 
     /** Newest first, without what they brought, which may be large. */
-    latest(queries: Queries, accountId: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
-      const own = queries.selectFrom('jobs').select('id').where('account_id', '=', accountId);
+    latest(queries: Queries, owner: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
+      const own = queries.selectFrom('jobs').select('id').where('account_id', '=', owner);
       const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
       const ended = own.where('finished_at', 'is not', null).orderBy('created_at', 'desc').orderBy('id').limit(limit);
       return queries
@@ -256,7 +263,7 @@ const SAMPLE: Required<JobRow> = {
   input: '',
   key_id: '',
   account_id: '',
-  quota_day: '',
+  admission: '',
   created_at: 0,
   request_id: '',
   traceparent: '',

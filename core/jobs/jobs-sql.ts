@@ -4,10 +4,7 @@ import type { Database } from '../database/index.js';
 import { createGroupCommit, createRareWarning, type GroupCommit, play } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { createIdempotencyKeys } from '../state/idempotency/idempotency-keys.js';
-import { dayOf, readUsed } from '../state/limits/daily-quotas.js';
-import type { SlotTable } from '../state/limits/slots.js';
-import { createUsageTable } from '../state/usage/usage-table.js';
+import { type AdmissionHooks, BOUND_ONLY } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWaits } from './end-waits.js';
 import { acceptGroup, type Candidate, toCandidate } from './job-acceptance.js';
@@ -30,9 +27,9 @@ const LEASE_MS = 15_000;
 
 export interface JobsOptions {
   database: Database;
-  /** The one of the rolling windows: slots that are taken here and there are the same. */
-  slots: SlotTable;
   dispatcher: Dispatcher;
+  /** By kind. Default: only the bound of active jobs is judged, and nobody is told of ends. */
+  admission?: Partial<Readonly<Record<JobKind, AdmissionHooks>>>;
   /** What the times of jobs are read from. Default: the database's own clock. */
   clock?: Clock;
   /** Default 15,000. */
@@ -54,8 +51,8 @@ export interface ClosableJobs extends Jobs, JobAdministration {
 /** Durable jobs in SQL. */
 export function createJobs({
   database,
-  slots,
   dispatcher,
+  admission = {},
   leaseMs = LEASE_MS,
   pollMs,
   logger,
@@ -66,19 +63,22 @@ export function createJobs({
   const clock = createJobClock(rest.clock);
   const report = createRareWarning(logger, 'background jobs wait for the database');
   const table = createJobTable(database, clock);
-  const idempotencyKeys = createIdempotencyKeys(database.queries);
   const runTable = createJobRunTable(database, clock);
-  const endTable = createJobEndTable(database, clock, createUsageTable(database.queries));
-  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock });
+  const endTable = createJobEndTable(database, clock);
+  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock, hooksOf });
   const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const working = new Map<StartedWorkers, JobKind>();
+
+  function hooksOf(kind: JobKind): AdmissionHooks {
+    return admission[kind] ?? BOUND_ONLY;
+  }
 
   function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
     const known = accepting.get(kind);
     if (known) return known;
     const turnStatements = compileTurnStatements(database.queries, kind);
-    const options = { queries: database.queries, kind, table, turnStatements, idempotencyKeys, slots, clock };
+    const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
     const made = createGroupCommit<Candidate, Accepted>({
       database,
       *script(candidates, onEnd) {
@@ -97,9 +97,9 @@ export function createJobs({
     return made;
   }
 
-  async function find(id: string, accountId: string): Promise<JobRecord | undefined> {
+  async function find(id: string, owner: string): Promise<JobRecord | undefined> {
     if (!kindOfJob(id)) return undefined;
-    const row = await database.run((queries) => table.find(queries, id, accountId));
+    const row = await database.run((queries) => table.find(queries, id, owner));
     return row && toJobRecord(row);
   }
 
@@ -115,29 +115,29 @@ export function createJobs({
     },
     peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
     find,
-    async cancel(id, accountId) {
-      const row = await ends.cancel(id, accountId);
+    async cancel(id, owner) {
+      const row = await ends.cancel(id, owner);
       return row && toJobRecord(row);
     },
     async cancelAsOperator(cancellation) {
       return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
     },
     ...createJobAdministration({ database, table, clock, leaseMs }),
-    async waitFor(id, accountId, { timeoutMs, signal }) {
+    async waitFor(id, owner, { timeoutMs, signal }) {
       if (!kindOfJob(id)) return undefined;
       signal?.throwIfAborted();
       const wait = waits.begin(id);
       try {
-        const job = await find(id, accountId);
+        const job = await find(id, owner);
         if (!job || hasEnded(job)) return job;
         await wait.over(timeoutMs, signal);
-        return await find(id, accountId);
+        return await find(id, owner);
       } finally {
         wait.stop();
       }
     },
-    async latest(accountId, limit) {
-      const rows = await database.run((queries) => table.latest(queries, accountId, limit));
+    async latest(owner, limit) {
+      const rows = await database.run((queries) => table.latest(queries, owner, limit));
       return rows.map((row) => toJobRecord({ ...row, result: null }));
     },
     async queuePosition(id) {
@@ -145,12 +145,6 @@ export function createJobs({
       const before = await database.run((queries) => table.countBefore(queries, id));
       return before === undefined ? undefined : before + 1;
     },
-    usedToday: (kind, accountId) =>
-      database.run(async (queries) => {
-        const day = dayOf(await clock.read(queries));
-        const used = await play(queries, readUsed(queries, kind, day, [accountId]));
-        return used.get(accountId) ?? 0;
-      }),
     active: (kind) => database.run((queries) => play(queries, table.countActive(kind))),
     counts: () => database.run((queries) => table.countByState(queries)),
     work(options) {

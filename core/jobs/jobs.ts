@@ -1,6 +1,5 @@
 import type { Usage } from '../contracts/media.js';
 import type { Attempt, ErrorCode } from '../runtime/index.js';
-import type { SlotAnswer, SlotRequest } from '../state/limits/windows.js';
 
 /** What a job does. Each kind has a bound and workers of its own. */
 export type JobKind = 'extraction' | 'image';
@@ -54,8 +53,8 @@ export interface JobFailure {
 
 export interface NewJob {
   kind: JobKind;
-  /** Who may look at it. A job that several accounts asked for belongs to all of them. */
-  accountId: string;
+  /** Who may look at it, in the words of whoever embeds this. A job that several owners asked for belongs to all of them. */
+  owner: string;
   /**
    * Keys take turns: of the queued jobs of a kind, the oldest of each key, then the second oldest of each. Default: all jobs
    * without one take the turns of one key.
@@ -75,42 +74,19 @@ export interface NewJob {
   maxActive: number;
 }
 
-/** Requests of the same scope and key are one request. Only hashes of the texts are stored. */
-export interface Idempotency {
-  /** Whose key it is: the API key and the route. */
-  scope: string;
-  key: string;
-  /** Of everything in the request that matters. */
-  fingerprint: string;
-  /** Milliseconds that the key is remembered. Default 24 hours. */
-  keptMs?: number;
-  /**
-   * False only remembers: the job is a new one whatever was remembered, and the one that later requests get again. Default
-   * true.
-   */
-  replay?: boolean;
-}
-
-/** Jobs of this kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
-export interface DailyQuota {
-  limit: number;
-}
-
 export interface Acceptance {
-  /** Taken in the same transaction as the job is written. Default: none. */
-  slot?: SlotRequest;
-  /** Default: each request is a new one. */
-  idempotency?: Idempotency;
-  /** Default: none. */
-  quota?: DailyQuota;
+  /** What the admission hooks of the kind judge, in the transaction that writes the job. Default: nothing. */
+  terms?: unknown;
   job: NewJob;
 }
 
 export interface Accepted {
-  /** Present where a slot was asked for, other than by a replay. Where it was not accepted, nothing was taken and there is no job. */
-  slot?: SlotAnswer;
   job?: JobRecord;
-  /** Whether an earlier request with this idempotency key made the job; then nothing was taken. */
+  /** What the admission hooks answered. Default: nothing. */
+  answer?: unknown;
+  /** The hooks let no more in at the moment: nothing was taken, and there is no job. */
+  rateLimited?: true;
+  /** Whether an earlier request made the job, as the hooks tell; then nothing was taken. */
   replayed: boolean;
   /** Jobs of this kind that are queued or running, this one included. */
   active: number;
@@ -178,31 +154,28 @@ export interface WaitOptions {
  */
 export interface Jobs {
   /**
-   * One transaction: the job of an earlier request with the same idempotency key, at no cost; else the slot, the quota, the
-   * bound of the queue, and the job itself, or the running job of the same `dedupeKey`. A refusal takes and stores nothing.
-   * @throws GatewayError `idempotency_key_reused` where the earlier request was another one, `daily_image_limit_reached`,
-   * `queue_full` where `maxActive` jobs are queued or running.
+   * One transaction: what the admission hooks of the kind take, the bound of the queue, and the job itself, or the running
+   * job of the same `dedupeKey`; or the job of an earlier request, at no cost. A refusal takes and stores nothing.
+   * @throws GatewayError `queue_full` where `maxActive` jobs are queued or running; what the hooks refuse with.
    */
   accept(acceptance: Acceptance): Promise<Accepted>;
   /** As `accept`, taking and storing nothing: there is a job only where an earlier request made it. */
   peek(acceptance: Acceptance): Promise<Accepted>;
-  /** Undefined where there is no such job, or none of this account. */
-  find(id: string, accountId: string): Promise<JobRecord | undefined>;
+  /** Undefined where there is no such job, or none of this owner. */
+  find(id: string, owner: string): Promise<JobRecord | undefined>;
   /**
-   * Ends a job that is queued or running, and gives its quota back; never its slot. Where other accounts asked for it as well, it
-   * goes on for them: the account is answered a cancelled job, and has none from then on. A job that was cancelled before is
-   * answered the same again. Undefined as in `find`.
+   * Ends a job that is queued or running. Where other owners asked for it as well, it goes on for them: the caller is answered
+   * a cancelled job, and has none from then on. A job that was cancelled before is answered the same again. Undefined as in
+   * `find`.
    * @throws GatewayError `job_already_terminal` where it has completed or failed.
    */
-  cancel(id: string, accountId: string): Promise<JobRecord | undefined>;
+  cancel(id: string, owner: string): Promise<JobRecord | undefined>;
   /** As `find`, once the job has ended or the time is over. */
-  waitFor(id: string, accountId: string, options: WaitOptions): Promise<JobRecord | undefined>;
-  /** Those that the account itself asked for first, newest first; at most `limit`. Results are left out: null. */
-  latest(accountId: string, limit: number): Promise<readonly JobRecord[]>;
+  waitFor(id: string, owner: string, options: WaitOptions): Promise<JobRecord | undefined>;
+  /** Those that the owner itself asked for first, newest first; at most `limit`. Results are left out: null. */
+  latest(owner: string, limit: number): Promise<readonly JobRecord[]>;
   /** Where a queued job stands, 1 being next; 1,000 where it is that far back or farther. Undefined where it is not queued. */
   queuePosition(id: string): Promise<number | undefined>;
-  /** What an account has taken of today's quota (UTC): what was given back is not counted. */
-  usedToday(kind: JobKind, accountId: string): Promise<number>;
   /** Jobs of a kind that are queued or running. */
   active(kind: JobKind): Promise<number>;
   /** The same of all kinds, told apart. */

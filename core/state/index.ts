@@ -1,14 +1,13 @@
 import path from 'node:path';
 import type { Meter } from '../contracts/meter.js';
+import type { BackgroundResponses, StoredResponses } from '../contracts/response-store.js';
 import type { Cache, Clock, Logger, Storage, Tracer } from '../contracts/services.js';
 import type { Instances } from '../database/index.js';
-import type { JobAdministration, Jobs } from '../jobs/index.js';
 import type { AccountState } from './accounts/index.js';
 import type { KeptAnswers } from './idempotency/index.js';
 import type { ApiKeys } from './keys/index.js';
 import type { Windows } from './limits/index.js';
-import type { BackgroundResponses, StoredResponses } from './models/index.js';
-import type { Admissions, Budgets, UsageLedger } from './usage/index.js';
+import type { Admissions, Budgets, ProductJobs, UsageLedger } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
@@ -73,7 +72,7 @@ export interface State extends AccountState {
   readonly storedResponses: StoredResponses;
   readonly backgroundResponses: BackgroundResponses;
   readonly keptAnswers: KeptAnswers;
-  readonly jobs: Jobs & JobAdministration;
+  readonly jobs: ProductJobs;
   readonly webhooks: Webhooks;
   readonly cache: Cache;
   readonly instances: Instances;

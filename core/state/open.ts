@@ -8,7 +8,13 @@ import { openFiles, type Records, type State, type StateSettings } from './index
 import { createApiKeys } from './keys/index.js';
 import { createSlotTable, createWindows } from './limits/index.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
-import { createAdmissions, createBudgets, createUsageLedger } from './usage/index.js';
+import {
+  createAdmissions,
+  createBudgets,
+  createJobAdmission,
+  createJobCosts,
+  createUsageLedger,
+} from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
@@ -46,7 +52,11 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const { jobPollMs: pollMs } = settings;
     const dispatcher =
       databaseUrl === undefined ? createEmbeddedDispatcher(pollMs) : await openPostgresDispatcher(databaseUrl, pollMs);
-    const options = { database, slots, dispatcher, clock: sharedClock, leaseMs: settings.jobLeaseMs, pollMs };
+    const admission = {
+      extraction: createJobAdmission({ queries, kind: 'extraction', slots }),
+      image: createJobAdmission({ queries, kind: 'image', slots }),
+    };
+    const options = { database, dispatcher, admission, clock: sharedClock, leaseMs: settings.jobLeaseMs, pollMs };
     const jobs = createJobs({ ...options, logger, tracer, meter });
     const { reservationLeaseMs: leaseMs } = settings;
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
@@ -66,7 +76,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       keptAnswers,
-      jobs,
+      jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: createWebhooks(database, times),
       cache,
       instances,

@@ -114,10 +114,10 @@ export interface JobsTable {
   input: string;
   /** Empty where the job was asked for without one. */
   key_id: string;
-  /** Whoever asked first, and may look at it. */
+  /** Its owner: whoever asked first, and may look at it. */
   account_id: string;
-  /** The day whose quota it took, `2026-06-15`. */
-  quota_day: string | null;
+  /** What the admission hooks keep with it, for its end; see admission.ts. */
+  admission: string | null;
   /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
   attempts: number;
   /** Runs that ended with their process. */

@@ -1,9 +1,9 @@
-import type { BackgroundCorrection } from '../state/models/index.js';
+import type { BackgroundCorrection } from '../contracts/response-store.js';
 import type { TextOutcome } from './requests.js';
 
 /** What the end of an exchange tells of a response in the background. */
 export function correctionOf(
-  response: Pick<BackgroundCorrection, 'responseId' | 'accountId' | 'upstream'>,
+  response: Pick<BackgroundCorrection, 'responseId' | 'owner' | 'upstream'>,
   { usage, final = false }: Pick<TextOutcome, 'usage' | 'final'>,
 ): BackgroundCorrection {
   if (!usage) return { ...response, final };

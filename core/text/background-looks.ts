@@ -1,7 +1,7 @@
+import type { BackgroundResponse, BackgroundResponses } from '../contracts/response-store.js';
 import type { Logger } from '../contracts/services.js';
 import { createRareWarning, type Rounds, startRounds } from '../database/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import type { BackgroundResponse, BackgroundResponses } from '../state/models/index.js';
 import type { TextExchange } from './requests.js';
 
 const ROUND_MS = 5_000;
@@ -29,10 +29,10 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Roun
   const stopped = new AbortController();
 
   async function look(response: BackgroundResponse): Promise<void> {
-    const { id: responseId, accountId, model, upstream, ageMs } = response;
+    const { id: responseId, owner, model, upstream, ageMs } = response;
     const isGone = await isUnknown(response);
     if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
-    background.correct({ responseId, accountId, upstream, final: true });
+    background.correct({ responseId, owner, upstream, final: true });
     const why = isGone ? 'is not there any more' : 'has not ended for a day';
     logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
   }

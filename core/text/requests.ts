@@ -14,7 +14,7 @@ export interface TextRequest {
   /** What the model reads, where `parsed` lacks its long fields. Default: it is found in `parsed`. */
   prompt?: TextSample;
   /** Whose stored responses it may go on from, and who may find what it makes. */
-  accountId: string;
+  owner: string;
   /** Named in errors inside of a stream. */
   requestId: string;
 }
@@ -25,7 +25,7 @@ export interface PreparedText {
   readonly model: string;
   /**
    * Tokens it may come to: its own, estimated by its length, and the most that may be answered (1,024 where it does not say).
-   * Counting them costs none; 1 is asked for all the same, so that a budget that is used up is used up.
+   * Counting them costs none; 1 is asked for all the same, so that a caller who has none left is refused.
    */
   readonly mostTokens: number;
   /** To be called once. */
@@ -88,7 +88,7 @@ export interface BackgroundStart {
 export interface StoredTextRequest {
   action: StoredResponseAction;
   responseId: string;
-  accountId: string;
+  owner: string;
   /** Query of the caller's request, without `?`. */
   query: string;
   requestId: string;
@@ -117,7 +117,7 @@ export interface Texts {
   /**
    * Asks for a stored response where it was made. What it used was counted when it was made, or is counted by what this
    * tells, where it is made in the background; what is deleted is asked for once more before.
-   * @throws GatewayError `response_not_found` where there is none, or none of this account; `upstream_unavailable` where
+   * @throws GatewayError `response_not_found` where there is none, or none of this owner; `upstream_unavailable` where
    * the database does not answer.
    */
   stored(request: StoredTextRequest): Promise<TextExchange>;

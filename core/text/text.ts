@@ -1,4 +1,10 @@
 import type { Usage } from '../contracts/media.js';
+import type {
+  BackgroundResponse,
+  BackgroundResponses,
+  StoredResponse,
+  StoredResponses,
+} from '../contracts/response-store.js';
 import type { Clock, Logger, Span } from '../contracts/services.js';
 import type {
   ResponsesTask,
@@ -11,12 +17,6 @@ import type {
 import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
 import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type {
-  BackgroundResponse,
-  BackgroundResponses,
-  StoredResponse,
-  StoredResponses,
-} from '../state/models/index.js';
 import { correctionOf } from './background-correction.js';
 import { startBackgroundLooks } from './background-looks.js';
 import { createChatReader } from './chat-events.js';
@@ -112,9 +112,9 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     return ids.join(', ') || 'none, since no provider of such models is ready';
   }
 
-  async function previousOf(id: string | undefined, accountId: string): Promise<StoredResponse | undefined> {
+  async function previousOf(id: string | undefined, owner: string): Promise<StoredResponse | undefined> {
     if (id === undefined) return undefined;
-    const found = await responses?.find(id, accountId);
+    const found = await responses?.find(id, owner);
     if (found) return found;
     throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', {
       param: 'previous_response_id',
@@ -128,12 +128,12 @@ export function createTexts(parts: TextsParts): ClosableTexts {
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
-    const { route, task, parsed, prompt, accountId, requestId } = request;
+    const { route, task, parsed, prompt, owner, requestId } = request;
     const id = modelOf(parsed);
     const found = modelFor(id, route, task);
     const stream = streamOf(parsed);
     checkEffort(parsed, route, found.model);
-    const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), accountId) : undefined;
+    const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), owner) : undefined;
     const mostOutput = mostOutputTokens(parsed, route);
     const sent =
       stream && route === 'chat_completions'
@@ -153,7 +153,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     return readyToSend(id, mostTokens, {
       ...found,
       call,
-      accountId,
+      owner,
       requestId,
       isStored,
       dropUsage: sent.asked,
@@ -178,7 +178,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
 
   /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
   function send(sending: Sending): TextExchange {
-    const { entry, contribution: provider, accountId, requestId, isStored, dropUsage, mostOutput } = sending;
+    const { entry, contribution: provider, owner, requestId, isStored, dropUsage, mostOutput } = sending;
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
@@ -190,7 +190,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     let isStarting = false;
 
     function remember(id: string, { upstream }: TextReply): void {
-      if (isStored) responses?.remember({ id, accountId, model, upstream, createdAt: clock.now() });
+      if (isStored) responses?.remember({ id, owner, model, upstream, createdAt: clock.now() });
     }
 
     async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
@@ -261,7 +261,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
 
   /** @param follows Whether what it tells of usage is to be counted. */
   function askStored(response: StoredAsked, follows: boolean): TextExchange | undefined {
-    const { action, id: responseId, accountId, model, upstream, query, requestId } = response;
+    const { action, id: responseId, owner, model, upstream, query, requestId } = response;
     const found = registry.textProvider(model);
     const provider = found?.contribution;
     if (!found || !provider?.stored) return undefined;
@@ -276,7 +276,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
         try {
           const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
           if (!reply) throw new Error('a provider lost a method');
-          if (action === 'delete') await responses?.forget(responseId, accountId);
+          if (action === 'delete') await responses?.forget(responseId, owner);
           return checkReply(reply);
         } catch (error) {
           throw terms.failureOf('text', error, flow);
@@ -298,7 +298,7 @@ export function createTexts(parts: TextsParts): ClosableTexts {
       exchange.ended.then(({ usage, final }) => {
         // An upstream that was just told to stop may not have added up yet.
         const isLast = action === 'cancel' && usage === undefined ? false : final;
-        background?.correct(correctionOf({ responseId, accountId, upstream }, { usage, final: isLast }));
+        background?.correct(correctionOf({ responseId, owner, upstream }, { usage, final: isLast }));
       });
     }
     return exchange;
@@ -319,10 +319,9 @@ export function createTexts(parts: TextsParts): ClosableTexts {
       registry.texts.flatMap(({ entry, contribution }) => contribution.models.map((model) => ({ ...model, entry }))),
     prepare,
     countTokens: (parsed) => tokens.count(samplePrompt(parsed)),
-    async stored({ action, responseId, accountId, query, requestId }) {
-      const row = await responses?.find(responseId, accountId);
-      const follows =
-        row !== undefined && action !== 'input_items' && (await background?.isOpen(responseId, accountId));
+    async stored({ action, responseId, owner, query, requestId }) {
+      const row = await responses?.find(responseId, owner);
+      const follows = row !== undefined && action !== 'input_items' && (await background?.isOpen(responseId, owner));
       const asked = row && { ...row, action, query, requestId };
       if (asked && follows && action === 'delete') await hearLast(asked);
       const exchange = asked && askStored(asked, follows === true && action !== 'delete');
@@ -379,7 +378,7 @@ interface Sending {
   entry: string;
   contribution: TextProvider;
   call: Omit<TextCall, 'signal'>;
-  accountId: string;
+  owner: string;
   requestId: string;
   /** Whether the upstream keeps the response. */
   isStored: boolean;
@@ -390,7 +389,7 @@ interface Sending {
 }
 
 /** A response that is asked for where it was made. */
-interface StoredAsked extends Pick<StoredResponse, 'id' | 'accountId' | 'model' | 'upstream'> {
+interface StoredAsked extends Pick<StoredResponse, 'id' | 'owner' | 'model' | 'upstream'> {
   action: StoredResponseAction;
   query: string;
   requestId: string;

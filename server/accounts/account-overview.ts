@@ -6,7 +6,7 @@ import type {
   BudgetState,
   Budgets,
   Clock,
-  Jobs,
+  JobCosts,
   UsageLedger,
   UsageTotal,
   UserRecord,
@@ -44,7 +44,7 @@ export interface AccountViewOptions {
   budgets: Pick<Budgets, 'find'>;
   ledger: Pick<UsageLedger, 'totals'>;
   windows: Windows;
-  jobs: Pick<Jobs, 'usedToday'>;
+  jobs: Pick<JobCosts, 'usedToday'>;
   /** Images of one day where the plan says nothing. Default: any number. */
   imageDailyLimit?: number;
   clock: Clock;

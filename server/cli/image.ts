@@ -85,7 +85,7 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
   process.once('SIGINT', interrupt);
   try {
     const request = decodeImage(body, { anySize: settings.anyImageSize });
-    const submission = await images.submit({ ...request, accountId: ACCOUNT });
+    const submission = await images.submit({ ...request, owner: ACCOUNT });
     if (!('job' in submission)) throw new Error('a request without a slot was refused for want of one');
     let { job } = submission;
     while (isOpen(job)) {

@@ -1,12 +1,4 @@
-import type {
-  AuditEntry,
-  ExtractionJobSummary,
-  ImageJobSummary,
-  JobCharge,
-  JobDetails,
-  JobFailure,
-  JobList,
-} from 'mediagate';
+import type { AuditEntry, CostedJob, ExtractionJobSummary, ImageJobSummary, JobCharge, JobFailure } from 'mediagate';
 import { isoTime, renderTable, shown } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
@@ -19,7 +11,7 @@ import { print, printJson } from './output.js';
 const SHOWN = 20;
 
 interface Shown {
-  job: JobDetails & Pick<JobList, 'at' | 'leaseMs'>;
+  job: CostedJob;
   audit: readonly AuditEntry[];
 }
 
@@ -54,7 +46,7 @@ function describeWhole({ job, audit }: Shown) {
 }
 
 /** What log lines name as well, and nothing else of what was asked for. */
-function workOf({ kind, summary }: JobDetails) {
+function workOf({ kind, summary }: CostedJob) {
   if (kind === 'image') {
     const { model, delivery } = summary as ImageJobSummary;
     return { model, delivery };
@@ -64,14 +56,14 @@ function workOf({ kind, summary }: JobDetails) {
 }
 
 /** Without the words of a model's vendor, who may quote the prompt. A platform's are about what is public. */
-function failureOf({ kind, error }: JobDetails): JobFailure | null {
+function failureOf({ kind, error }: CostedJob): JobFailure | null {
   if (kind !== 'image' || error === null) return error;
   const { reason: _words, ...failure } = error;
   return failure;
 }
 
 /** By which traces are found. */
-function traceOf({ traceparent }: JobDetails): string | null {
+function traceOf({ traceparent }: CostedJob): string | null {
   return traceparent?.split('-')[1] ?? null;
 }
 
@@ -86,7 +78,7 @@ function renderWhole({ job, audit }: Shown): string {
     ['why', renderWhy(job)],
     ['worker', job.worker ? renderWorker(job.worker) : '-'],
     ['runs', runs],
-    ['account', job.accountId],
+    ['account', job.owner],
     ['joined by', joinedBy.join(', ') || '-'],
     ['key', keyId ?? '-'],
     ['request', shown(job.requestId ?? '-')],
@@ -114,7 +106,7 @@ function renderWhy(job: Shown['job']): string {
   return parts.join(' · ');
 }
 
-function renderQuota(day: string, { state }: JobDetails): string {
+function renderQuota(day: string, { state }: CostedJob): string {
   return state === 'failed' || state === 'cancelled' ? `that of ${day}, given back` : `that of ${day}`;
 }
 

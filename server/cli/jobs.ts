@@ -29,7 +29,7 @@ export async function listJobsCommand(settings: Settings, options: ListJobsOptio
   const { account: accountId, before, json } = options;
   const kind = oneOf(KINDS, '--kind', options.kind);
   const state = oneOf(STATES, '--state', options.state);
-  const page = { limit: limitOf(options.limit), kind, state, accountId, before };
+  const page = { limit: limitOf(options.limit), kind, state, owner: accountId, before };
   const { list, counts } = await withState(settings, async ({ jobs }) => {
     const found = await jobs.list(page);
     return { list: found, counts: json ? [] : await countLines(jobs) };
@@ -64,13 +64,13 @@ async function countLines(jobs: Records['jobs']): Promise<string[]> {
 
 /** As `--json` prints a job. */
 export function describeJob(job: ListedJob, moment: Moment) {
-  const { id, kind, state, accountId, keyId, joined, attempts, cutOffs, createdAt, startedAt, finishedAt, error } = job;
+  const { id, kind, state, owner, keyId, joined, attempts, cutOffs, createdAt, startedAt, finishedAt, error } = job;
   const inStateMs = inState(job, moment);
   return {
     id,
     kind,
     state,
-    account: accountId,
+    account: owner,
     joined,
     key: keyId,
     runs: attempts,
@@ -103,7 +103,7 @@ function inState({ state, attempts, createdAt, startedAt, finishedAt }: ListedJo
 }
 
 function row(job: ListedJob, moment: Moment): string[] {
-  const { id, kind, state, attempts, accountId, joined, keyId, createdAt, worker } = job;
+  const { id, kind, state, attempts, owner, joined, keyId, createdAt, worker } = job;
   const inStateMs = inState(job, moment);
   return [
     id,
@@ -112,7 +112,7 @@ function row(job: ListedJob, moment: Moment): string[] {
     renderDuration(moment.at - createdAt),
     inStateMs === undefined ? '-' : renderDuration(inStateMs),
     String(attempts),
-    joined === 0 ? accountId : `${accountId} +${joined}`,
+    joined === 0 ? owner : `${owner} +${joined}`,
     keyId ?? '-',
     worker ? renderWorker(worker) : '-',
     renderWhy(job, moment),

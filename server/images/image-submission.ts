@@ -1,4 +1,4 @@
-import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
+import { type Gateway, GatewayError, type Idempotency, type ImageJob, type SlotAnswer, toJobTerms } from 'mediagate';
 import type { BodyBudget, RequestContext } from '../http/index.js';
 import { useJsonBody } from '../http/index.js';
 import { markReplayed } from '../idempotency/index.js';
@@ -49,21 +49,23 @@ export function createImageSubmitter(options: ImageSubmitterOptions): ImageSubmi
       const image = decodeImage(value, { anySize });
       const { webhook_url: target = null } = value;
       const webhookUrl = takesWebhook && target !== null ? webhookTargets?.check(target) : undefined;
-      const wanted = { ...image, webhookUrl, accountId: key.accountId, keyId: key.id };
+      const wanted = { ...image, webhookUrl, owner: key.accountId, keyId: key.id };
       const submit = (idempotency: Idempotency | undefined) =>
         gateway.images.submit({
           ...wanted,
           requestId: state.requestId,
-          ...(slot && { slot }),
-          ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
-          ...(idempotency && { idempotency }),
+          terms: toJobTerms({
+            slot,
+            idempotency,
+            ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
+          }),
         });
       const idempotency = rememberAs(fingerprint);
       const first = await submit(idempotency);
       const renews = renewsCancelled && 'job' in first && first.replayed && first.job.state === 'cancelled';
       return idempotency && renews ? submit({ ...idempotency, replay: false }) : first;
     });
-    if (slot && submission.slot) acceptSlot(response, slot, submission.slot);
+    if (slot && submission.answer) acceptSlot(response, slot, submission.answer as SlotAnswer);
     if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
     const { job, replayed } = submission;
     if (replayed) markReplayed(response);

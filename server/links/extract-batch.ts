@@ -34,7 +34,7 @@ export function addExtractBatchRoute(router: Router<RequestState>, options: Extr
     const { accountId } = apiKey;
     const { requestId } = state;
     await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-      const batch = { ...decodeOptions(body), urls, refresh, accountId, requestId, signal };
+      const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
       await gateway.checkQueue(batch);
       await takeSlot(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
       const items = await gateway.extractBatch(batch);

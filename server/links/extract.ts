@@ -1,5 +1,13 @@
 import type Router from '@koa/router';
-import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway, Windows } from 'mediagate';
+import {
+  type ExtractionJob,
+  type ExtractRequest,
+  type ExtractResult,
+  type Gateway,
+  type SlotAnswer,
+  toJobTerms,
+  type Windows,
+} from 'mediagate';
 import type { BodyBudget, ParamsContext, PollGuard, RequestContext, RequestState } from '../http/index.js';
 import { clientSignal, markLinkData, readJsonBody } from '../http/index.js';
 import { type createAuth, holderOf, keyOf } from '../keys/index.js';
@@ -64,13 +72,19 @@ export function addExtractRoutes(
     const isJob = link.kind !== 'short_link' && isAsync(gateway, platform);
     const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
     const { requestId } = context.state;
-    const submitted = { ...wanted, accountId: key.accountId, requestId, refresh: body.force_async, slot };
+    const submitted = {
+      ...wanted,
+      owner: key.accountId,
+      requestId,
+      refresh: body.force_async,
+      terms: toJobTerms({ slot }),
+    };
     if (!isJob) {
       await gateway.checkQueue({ ...submitted, urls: [body.url] });
       await takeSlot(windows, context.res, { key, family: FAMILY });
     }
     const submission = await gateway.submitExtraction(submitted);
-    if (slot && 'slot' in submission && submission.slot) acceptSlot(context.res, slot, submission.slot);
+    if (slot && 'answer' in submission) acceptSlot(context.res, slot, submission.answer as SlotAnswer);
     else if (slot) await takeSlot(windows, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
     if ('result' in submission) sendResult(context, body, submission.result);

@@ -161,7 +161,7 @@ function bodyOf(context: RequestContext, encoded: Members) {
   const marked = JSON.stringify(encoded);
   const text = restoreNumbers(marked);
   const parsed: Members = text === marked ? encoded : JSON.parse(text);
-  return { body: Buffer.from(text), parsed, accountId, requestId: context.state.requestId };
+  return { body: Buffer.from(text), parsed, owner: accountId, requestId: context.state.requestId };
 }
 
 /** @param parsed of the bytes: mostly no number in it is another than was sent. */

@@ -23,7 +23,7 @@ export function addStoredResponseRoutes(router: Router<RequestState>, options: S
     const exchange = await gateway.text.stored({
       action,
       responseId: context.params.id ?? '',
-      accountId,
+      owner: accountId,
       query: context.querystring,
       requestId: context.state.requestId,
     });

@@ -33,7 +33,7 @@ export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bod
       const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
       try {
         const { requestId } = context.state;
-        const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, accountId, requestId });
+        const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
         const { model, mostTokens: tokens } = prepared;
         await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
           answer(context, prepared, release, admitted),

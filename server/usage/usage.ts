@@ -129,7 +129,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
           const settleAll = (used: Used, start?: BackgroundStart) => {
             if (start) {
               const { responseId, upstream } = start;
-              admissions.correct(correctionOf({ responseId, accountId, upstream }, used));
+              admissions.correct(correctionOf({ responseId, owner: accountId, upstream }, used));
             } else settle(status, latencyMs, used.usage);
             unsettled -= 1;
             if (unsettled === 0) allSettled?.resolve();

@@ -4,6 +4,7 @@ import { createJobClock } from '../../core/jobs/job-clock.js';
 import { createSweeper } from '../../core/jobs/job-sweep.js';
 import { createJobTable } from '../../core/jobs/job-table.js';
 import { createUsageSweeper } from '../../core/state/usage/usage-sweep.js';
+import { acceptJob } from '../support/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';
 
 const AT_ONCE = 10;
@@ -39,7 +40,7 @@ async function parallel(count: number, work: (index: number) => Promise<unknown>
 function accept({ state, randomKey }: GrowthSide): Promise<unknown> {
   const { keyId, accountId } = randomKey();
   requests += 1;
-  const summary = { model: 'gen-img-2', delivery: 'url', requestId: `req_${requests}`, accountId, files: [] };
+  const summary = { model: 'gen-img-2', delivery: 'url', requestId: `req_${requests}`, owner: accountId, files: [] };
   const input = {
     model: 'gen-img-2',
     prompt: 'a tug in the fog',
@@ -48,11 +49,11 @@ function accept({ state, randomKey }: GrowthSide): Promise<unknown> {
     references: [],
     place: {},
   };
-  return state.jobs.accept({
+  return acceptJob(state.jobs, {
     slot: { keyId, family: 'image', slots: 1, limit: 1_000_000 },
     quota: { limit: 1_000_000 },
     idempotency: { scope: keyId, key: `request ${requests}`, fingerprint: hash('sha256', `${requests}`) },
-    job: { kind: 'image', accountId, keyId, summary, input, maxActive: 1_000_000 },
+    job: { kind: 'image', owner: accountId, keyId, summary, input, maxActive: 1_000_000 },
   });
 }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createGateway, createLogger, openState, systemClock } from 'mediagate';
+import { createGateway, createLogger, openState, systemClock, toJobTerms } from 'mediagate';
 import instantImage from './instant-image.js';
 
 const KEYS = 400;
@@ -42,10 +42,12 @@ export async function startEmbeddedGateway(options: EmbeddedGatewayOptions): Pro
       const keyId = `key${index % KEYS}`;
       const submission = await gateway.images.submit({
         ...{ model: 'gen-img-2', prompt: `picture ${index}`, size, delivery: 'url', options: {}, references: [] },
-        accountId: ACCOUNT,
+        owner: ACCOUNT,
         keyId,
-        slot: { keyId, family: 'image', slots: 1, limit: MANY },
-        idempotency: { scope: keyId, key: `${index}`, fingerprint: `${index}`, replay: false },
+        terms: toJobTerms({
+          slot: { keyId, family: 'image', slots: 1, limit: MANY },
+          idempotency: { scope: keyId, key: `${index}`, fingerprint: `${index}`, replay: false },
+        }),
       });
       if (!('job' in submission)) throw new Error('There is no job.');
       const { state: end } = await gateway.images.wait(submission.job.id, ACCOUNT, { timeoutMs: PATIENCE_MS });

@@ -12,7 +12,9 @@ import {
   createLogger,
   type JobRecord,
   type Jobs,
+  type JobTerms,
   openState,
+  type SlotAnswer,
   systemClock,
 } from 'mediagate';
 import {
@@ -39,14 +41,14 @@ const listen = async (server: Server) => {
 
 /** Jobs are accepted and forgotten; nothing else is asked of them here. */
 function jobsWithoutStorage(): Jobs {
-  const accept = async ({ slot, job: { kind, summary } }: Acceptance): Promise<Accepted> => {
+  const accept = async ({ terms, job: { kind, summary } }: Acceptance): Promise<Accepted> => {
     const record: JobRecord = {
       ...{ id: `imgjob_${'0'.repeat(32)}`, kind, state: 'queued', summary, attempts: 0 },
       ...{ createdAt: Date.now(), startedAt: null, finishedAt: null, expiresAt: null, result: null, error: null },
     };
-    const limit = slot?.limit ?? 0;
-    const answer = { accepted: true, limit, remaining: limit - 1, retryAfterMs: 0, resetMs: 60_000 };
-    return { job: record, replayed: false, active: 1, slot: answer };
+    const limit = (terms as JobTerms | undefined)?.slot?.limit ?? 0;
+    const answer: SlotAnswer = { accepted: true, limit, remaining: limit - 1, retryAfterMs: 0, resetMs: 60_000 };
+    return { job: record, replayed: false, active: 1, answer };
   };
   return { ...state.jobs, accept };
 }

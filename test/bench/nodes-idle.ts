@@ -85,7 +85,7 @@ async function measureFleet({ states }: Fleet, databaseUrl: string, cpu: () => n
   const began = performance.now();
   let waited = 0;
   for (let index = 0; index < JOBS; index += 1) {
-    const input = { kind: 'image', accountId: 'local', keyId: `key ${index}`, input: null, maxActive: 1_000 } as const;
+    const input = { kind: 'image', owner: 'local', keyId: `key ${index}`, input: null, maxActive: 1_000 } as const;
     const sentAt = performance.now();
     const { job } = await first.jobs.accept({ job: input });
     if (job) await first.jobs.waitFor(job.id, 'local', { timeoutMs: 10_000 });

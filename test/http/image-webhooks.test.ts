@@ -180,7 +180,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
       const request = { ...PROMPT, size: 'auto', references: [], options: {}, delivery: 'url' } as const;
       const submission = await app.gateway.images.submit({
         ...request,
-        accountId: 'local',
+        owner: 'local',
         webhookUrl: elsewhere.url('private'),
       });
       if (!('job' in submission)) throw new Error('not accepted');

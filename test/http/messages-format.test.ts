@@ -758,7 +758,7 @@ describe('messages in the formats of the models', () => {
         const { accountId } = (await app.state.keys.list())[0]!;
         const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
         const body = Buffer.from(JSON.stringify(parsed));
-        const prepared = await app.gateway.text.prepare({ route, parsed, body, accountId, requestId: 'req_1' });
+        const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
         const exchange = prepared.send();
         const how = { route, model: MODELS[route], stops: [], showsThinking: false, requestId: 'req_1' };
         const events = messageEvents(await exchange.answer, { ...how, exchange, monotonic: () => performance.now() });

@@ -220,7 +220,7 @@ describe('cached results of several processes', () => {
       const url = productLink(3);
       expect(await here.extract({ url }).catch((thrown: unknown) => thrown)).to.include({ code: 'removed' });
       isThere = true;
-      const submission = await here.submitExtraction({ url, accountId: 'a', refresh: true });
+      const submission = await here.submitExtraction({ url, owner: 'a', refresh: true });
       if (!('job' in submission)) throw new Error('a refresh was not answered with a job');
       const { job } = submission;
       await until(async () => (await here.extractionJob(job.id, 'a')).state === 'completed');

@@ -182,7 +182,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     const submission = await app.gateway.images.submit({
       ...PROMPT,
       ...({ size: 'auto', references: [], options: {}, delivery: 'url' } as const),
-      accountId: 'local',
+      owner: 'local',
       webhookUrl: receiver.url(name),
     });
     if (!('job' in submission)) throw new Error('not accepted');

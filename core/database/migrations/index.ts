@@ -18,6 +18,7 @@ import * as signsOfLife from './0015-signs-of-life.js';
 import * as webhooks from './0016-webhooks.js';
 import * as planStacking from './0017-plan-stacking.js';
 import * as instances from './0018-instances.js';
+import * as admission from './0019-admission.js';
 
 export interface SchemaChange extends Migration {
   /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
@@ -49,4 +50,5 @@ export const migrations: Readonly<Record<string, SchemaChange>> = {
   '0016-webhooks': webhooks,
   '0017-plan-stacking': planStacking,
   '0018-instances': instances,
+  '0019-admission': admission,
 };

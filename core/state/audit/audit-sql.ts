@@ -1,5 +1,13 @@
 import type { Database } from '../../database/index.js';
-import { isKept, type Selectable, sql, storable, type Transaction } from '../../database/index.js';
+import {
+  type CompiledQuery,
+  isKept,
+  type Kysely,
+  type Selectable,
+  sql,
+  storable,
+  type Transaction,
+} from '../../database/index.js';
 import type { AuditEntriesTable, Tables } from '../schema.js';
 import type { Audit, AuditEntry } from './audit.js';
 
@@ -11,8 +19,13 @@ export type AuditLine = Pick<AuditEntry, 'subject' | 'at' | 'actor' | 'action'> 
 
 /** Adds a row. Whoever calls holds the lock of the subject, so that numbers follow each other. */
 export async function writeAudit(transaction: Transaction<Tables>, line: AuditLine): Promise<void> {
+  await transaction.executeQuery(compileAudit(transaction, line));
+}
+
+/** The same for transaction scripts. */
+export function compileAudit(queries: Kysely<Tables>, line: AuditLine): CompiledQuery {
   const { subject, at, actor, action, from = null, to = null, note = null } = line;
-  await transaction
+  return queries
     .insertInto('audit_entries')
     .columns(['subject', 'number', 'at', 'actor', 'action', 'from_state', 'to_state', 'note'])
     .expression((eb) =>
@@ -30,7 +43,7 @@ export async function writeAudit(transaction: Transaction<Tables>, line: AuditLi
         ])
         .where('subject', '=', subject),
     )
-    .execute();
+    .compile();
 }
 
 /** The audit in SQL. */

@@ -1,2 +1,2 @@
 export type { Audit, AuditAction } from './audit.js';
-export { type AuditLine, createAudit, writeAudit } from './audit-sql.js';
+export { type AuditLine, compileAudit, createAudit, writeAudit } from './audit-sql.js';

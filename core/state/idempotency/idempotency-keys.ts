@@ -1,11 +1,26 @@
 import type { Kysely } from '../../database/index.js';
 import { createRowInsertScript, rowsOf, type Script } from '../../database/index.js';
-import { hashText, SHOWN, type ShownRow } from '../../jobs/job-rows.js';
-import type { Idempotency } from '../../jobs/jobs.js';
+import { hashText } from '../../jobs/job-rows.js';
 import { GatewayError } from '../../runtime/index.js';
 import type { IdempotencyKeysTable, Tables } from '../schema.js';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Requests of the same scope and key are one request. Only hashes of the texts are stored. */
+export interface Idempotency {
+  /** Whose key it is: the API key and the route. */
+  scope: string;
+  key: string;
+  /** Of everything in the request that matters. */
+  fingerprint: string;
+  /** Milliseconds that the key is remembered. Default 24 hours. */
+  keptMs?: number;
+  /**
+   * False only remembers: the job is a new one whatever was remembered, and the one that later requests get again. Default
+   * true.
+   */
+  replay?: boolean;
+}
 
 /** A key that a request came with, as it is stored. */
 export interface KeyHash {
@@ -31,7 +46,7 @@ const NO_ANSWER = {
 
 export interface Remembered {
   fingerprint: string;
-  job: ShownRow;
+  jobId: string;
 }
 
 export function hashKey({ scope, key, fingerprint, keptMs = KEPT_MS, replay = true }: Idempotency): KeyHash {
@@ -58,19 +73,19 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
   });
 
   return {
-    /** Those of the keys that are remembered at this time, by their hashes. */
+    /** Those of the keys that are remembered at this time and whose job is still there, by their hashes. */
     *find(hashes: readonly string[], at: number): Script<Map<string, Remembered>> {
       if (hashes.length === 0) return new Map();
       const rows = yield* rowsOf(
         queries
           .selectFrom('idempotency_keys')
           .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
-          .select(['idempotency_keys.hash', 'idempotency_keys.fingerprint', ...SHOWN])
+          .select(['hash', 'fingerprint', 'job_id'])
           .where('idempotency_keys.hash', 'in', hashes)
           .where('idempotency_keys.expires_at', '>', at)
           .compile(),
       );
-      return new Map(rows.map(({ hash, fingerprint, ...job }) => [hash, { fingerprint, job }]));
+      return new Map(rows.map(({ hash, fingerprint, job_id }) => [hash, { fingerprint, jobId: job_id }]));
     },
 
     /** In the place of what was remembered of the same keys before; each key once. */

@@ -1,5 +1,6 @@
-import type { Idempotency, WaitOptions } from '../../jobs/jobs.js';
+import type { WaitOptions } from '../../jobs/jobs.js';
 import type { GatewayError } from '../../runtime/index.js';
+import type { Idempotency } from './idempotency-keys.js';
 
 /** A request with an idempotency key whose answer is no job. */
 export interface AnswerRequest extends Pick<Idempotency, 'scope' | 'key' | 'fingerprint'> {

@@ -6,6 +6,11 @@ import type { DailyQuotasTable, Tables } from '../schema.js';
 const KEPT_DAYS = 31;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** Jobs of one kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
+export interface DailyQuota {
+  limit: number;
+}
+
 let day = Number.NaN;
 let dayText = '';
 

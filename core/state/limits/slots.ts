@@ -34,6 +34,8 @@ export type SlotWish = Pick<SlotRequest, 'slots' | 'limit'>;
 export interface OpenWindow {
   /** Whether as many slots are free, with what was taken before. */
   has(wish: SlotWish): boolean;
+  /** How it stands where it has the slots; nothing is taken. */
+  foresee(wish: SlotWish): SlotAnswer;
   /** Takes slots that it has. */
   take(wish: SlotWish): SlotAnswer;
   /** How it stands; nothing is taken. */
@@ -153,6 +155,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
 
     return {
       has: (wish) => missing(wish) <= 0,
+      foresee: ({ limit }) => answer(limit, 0),
       take({ slots, limit }) {
         if (next === tail) tailAt = now;
         next += slots;

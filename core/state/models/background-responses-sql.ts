@@ -1,8 +1,8 @@
+import type { BackgroundResponses } from '../../contracts/response-store.js';
 import type { Database } from '../../database/index.js';
 import { isKept, sql } from '../../database/index.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import type { Admissions } from '../usage/admissions.js';
-import type { BackgroundResponses } from './background-responses.js';
 
 export interface BackgroundResponsesOptions {
   database: Database;
@@ -17,14 +17,14 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
   const lock = database.engine === 'postgres' ? sql`for update skip locked` : sql``;
 
   return {
-    async isOpen(responseId, accountId) {
+    async isOpen(responseId, owner) {
       if (!isKept(responseId)) return false;
       const row = await database.run((queries) =>
         queries
           .selectFrom('background_responses')
           .select('id')
           .where('id', '=', responseId)
-          .where('account_id', '=', accountId)
+          .where('account_id', '=', owner)
           .executeTakeFirst(),
       );
       return row !== undefined;
@@ -52,9 +52,9 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
           )
           .returningAll()
           .execute();
-        return rows.map(({ id, account_id: accountId, model, upstream, at, wait_ms: waitMs }) => ({
+        return rows.map(({ id, account_id: owner, model, upstream, at, wait_ms: waitMs }) => ({
           id,
-          accountId,
+          owner,
           model,
           upstream,
           ageMs: now - at,

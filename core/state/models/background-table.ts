@@ -1,3 +1,4 @@
+import type { BackgroundCorrection } from '../../contracts/response-store.js';
 import type { Kysely } from '../../database/index.js';
 import { createRowInsertScript, filled, isKept, rowsOf, type Script } from '../../database/index.js';
 import type { BackgroundResponsesTable, Tables, UsageEntriesTable } from '../schema.js';
@@ -6,7 +7,6 @@ import type { Correction } from '../usage/budget-account.js';
 import { COUNTS, countsOf, NO_COUNTS } from '../usage/usage-counts.js';
 import { toEntryRow } from '../usage/usage-rows.js';
 import type { Totals } from '../usage/usage-totals.js';
-import type { BackgroundCorrection } from './background-responses.js';
 
 /** Longer names are no names, and longer than an index takes. */
 const MAX_ID = 512;
@@ -67,10 +67,10 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
 
     /** Whoever deletes the row corrects the entry for good. The entry's day has the difference added to its totals. */
     *correct(correction: BackgroundCorrection, totals: Totals): Script<BudgetCorrection | undefined> {
-      const { responseId, accountId, upstream, usage } = correction;
+      const { responseId, owner, upstream, usage } = correction;
       const isReported = usage !== undefined && !usage.estimated;
       const take = correction.final || isReported ? remove : touch;
-      const [row] = yield* rowsOf(filled(take, [responseId, accountId, upstream]));
+      const [row] = yield* rowsOf(filled(take, [responseId, owner, upstream]));
       if (!row || !usage) return undefined;
       const name = [row.key_id, row.at, row.request_id];
       const [entry] = yield* rowsOf(filled(select, name));

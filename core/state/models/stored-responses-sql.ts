@@ -1,8 +1,8 @@
+import type { StoredResponse, StoredResponses } from '../../contracts/response-store.js';
 import type { Logger } from '../../contracts/services.js';
 import type { Database, Selectable } from '../../database/index.js';
 import { createRowInsertScript, createWriteBehind, isKept } from '../../database/index.js';
 import type { StoredResponsesTable } from '../schema.js';
-import type { StoredResponse, StoredResponses } from './stored-responses.js';
 
 /** Responses that wait for the database; then the oldest are not remembered. */
 const CAPACITY = 10_000;
@@ -51,8 +51,8 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       writing.push(response);
     },
     flushInTime: () => writing.flushInTime(),
-    async find(id, accountId) {
-      const known = fresh.get(nameOf({ id, accountId }));
+    async find(id, owner) {
+      const known = fresh.get(nameOf({ id, owner }));
       if (known) return known;
       if (!isKept(id)) return undefined;
       const row = await database.run((queries) =>
@@ -60,35 +60,35 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
           .selectFrom('stored_responses')
           .selectAll()
           .where('id', '=', id)
-          .where('account_id', '=', accountId)
+          .where('account_id', '=', owner)
           .executeTakeFirst(),
       );
       return row && toResponse(row);
     },
-    async forget(id, accountId) {
-      fresh.delete(nameOf({ id, accountId }));
+    async forget(id, owner) {
+      fresh.delete(nameOf({ id, owner }));
       // What is being written at this moment is there afterwards.
       await writing.tried();
       await database.run((queries) =>
-        queries.deleteFrom('stored_responses').where('id', '=', id).where('account_id', '=', accountId).execute(),
+        queries.deleteFrom('stored_responses').where('id', '=', id).where('account_id', '=', owner).execute(),
       );
     },
     close: () => writing.close(),
   };
 }
 
-function nameOf({ id, accountId }: Pick<StoredResponse, 'id' | 'accountId'>): string {
-  return `${accountId}\n${id}`;
+function nameOf({ id, owner }: Pick<StoredResponse, 'id' | 'owner'>): string {
+  return `${owner}\n${id}`;
 }
 
-function toRow({ id, accountId, model, upstream, createdAt }: StoredResponse): StoredResponsesTable {
-  return { id, account_id: accountId, model, upstream, created_at: Math.floor(createdAt) };
+function toRow({ id, owner, model, upstream, createdAt }: StoredResponse): StoredResponsesTable {
+  return { id, account_id: owner, model, upstream, created_at: Math.floor(createdAt) };
 }
 
 function toResponse(row: Selectable<StoredResponsesTable>): StoredResponse {
   return {
     id: row.id,
-    accountId: row.account_id,
+    owner: row.account_id,
     model: row.model,
     upstream: row.upstream,
     createdAt: row.created_at,

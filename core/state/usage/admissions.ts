@@ -1,6 +1,6 @@
 import type { Usage } from '../../contracts/media.js';
+import type { BackgroundCorrection } from '../../contracts/response-store.js';
 import type { SlotAnswer, SlotRequest } from '../limits/windows.js';
-import type { BackgroundCorrection } from '../models/background-responses.js';
 
 /** One request of a model route that asks to be let in. */
 export interface AdmissionRequest {

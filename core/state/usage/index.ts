@@ -3,6 +3,8 @@ export { createAdmissions } from './admissions-sql.js';
 export { type BudgetRow, toBudgetRow } from './budget-account.js';
 export type { Budget, Budgets } from './budgets.js';
 export { createBudgets } from './budgets-sql.js';
+export { createJobAdmission, type JobRequestTerms, type JobTerms, toJobTerms } from './job-admission.js';
+export { createJobCosts, type ProductJobs } from './job-costs.js';
 export type { UsageLedger } from './usage.js';
 export { createUsageLedger } from './usage-sql.js';
 export { ENTRIES_KEPT_MS } from './usage-sweep.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { BackgroundCorrection } from '../../contracts/response-store.js';
 import type { Script } from '../../database/index.js';
-import type { BackgroundCorrection } from '../models/background-responses.js';
 import type { BackgroundTable, BudgetCorrection } from '../models/background-table.js';
 import type { ReservationsTable, UsageEntriesTable } from '../schema.js';
 import type { Settlement } from './admissions.js';
@@ -113,8 +113,7 @@ export function* writeSettlements(
 
 /** In one order, so that two transactions that correct the same do not wait for each other in a ring. Those of one response keep theirs. */
 function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): number {
-  if (left.responseId === right.responseId)
-    return left.accountId < right.accountId ? -1 : Number(left.accountId > right.accountId);
+  if (left.responseId === right.responseId) return left.owner < right.owner ? -1 : Number(left.owner > right.owner);
   return left.responseId < right.responseId ? -1 : 1;
 }
 

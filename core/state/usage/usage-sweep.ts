@@ -1,6 +1,7 @@
 import type { Database, Kysely } from '../../database/index.js';
 import type { JobClock } from '../../jobs/job-clock.js';
 import { forgetExpired } from '../idempotency/idempotency-keys.js';
+import { forgetOldDays } from '../limits/daily-quotas.js';
 import type { Tables } from '../schema.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -19,7 +20,7 @@ export interface UsageSweeper {
   sweep(): Promise<void>;
 }
 
-/** Deletes what is kept for a time: entries of the ledger, stored responses and idempotency keys. The totals stay. */
+/** Deletes what is kept for a time: entries of the ledger, stored responses, idempotency keys and daily quotas. The totals stay. */
 export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   /** Id of the last key that was looked at. */
@@ -44,6 +45,7 @@ interface Swept {
 
 async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
+  await forgetOldDays(queries, now);
   const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
   const keys = await forgetExpired(queries, now, ROWS);
   await queries

@@ -15,7 +15,7 @@ describe('a gateway without a store of jobs', () => {
       [false, true],
     ]);
     expect(gateway.maxActiveJobs).to.equal(null);
-    const submission = await gateway.submitExtraction({ url: productLink(1), accountId: 'a', refresh: true });
+    const submission = await gateway.submitExtraction({ url: productLink(1), owner: 'a', refresh: true });
     expect('result' in submission && submission.result.link.id).to.equal('1');
     const refusal = await gateway.extractionJob(`exjob_${'0'.repeat(32)}`, 'a').catch((error: unknown) => error);
     expect(refusal).to.be.instanceOf(GatewayError).and.to.include({ code: 'job_not_found' });
@@ -24,7 +24,7 @@ describe('a gateway without a store of jobs', () => {
   it('extracts every link of a batch', async () => {
     await using gateway = await open();
     const urls = [productLink(1), ITEM, 'nonsense'];
-    const items = await gateway.extractBatch({ urls, accountId: 'a' });
+    const items = await gateway.extractBatch({ urls, owner: 'a' });
     const outcomes = items.map((item) => {
       if ('result' in item) return item.result.link.id;
       return 'error' in item ? item.error.code : 'job';
@@ -36,7 +36,7 @@ describe('a gateway without a store of jobs', () => {
     await using gateway = await open();
     const reason = new Error('left');
     const left = await gateway
-      .extractBatch({ urls: [ITEM], accountId: 'a', signal: AbortSignal.abort(reason) })
+      .extractBatch({ urls: [ITEM], owner: 'a', signal: AbortSignal.abort(reason) })
       .catch((error: unknown) => error);
     expect(left).to.equal(reason);
   });

@@ -11,11 +11,13 @@ import {
   GatewayError,
   type GeneratedImage,
   type ImageSubmitRequest,
+  type JobRequestTerms,
   type Jobs,
   openState,
   type State,
   type Storage,
   systemClock,
+  toJobTerms,
 } from 'mediagate';
 import { openDatabase } from '../../../core/database/database.js';
 import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
@@ -31,10 +33,12 @@ const REQUEST: ImageSubmitRequest = {
   references: [],
   options: {},
   delivery: 'url',
-  accountId: ACCOUNT,
+  owner: ACCOUNT,
 };
 /** Nobody waits between two tries. */
 const clock: Clock = { ...systemClock, sleep: async () => {} };
+
+type Wish = Partial<ImageSubmitRequest> & JobRequestTerms;
 
 interface OtherNode {
   jobLeaseMs?: number;
@@ -77,8 +81,9 @@ describe('the image service', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function submit(more: Partial<ImageSubmitRequest> = {}): Promise<string> {
-    const submission = await gateway.images.submit({ ...REQUEST, ...more });
+  async function submit({ slot, quota, idempotency, ...more }: Wish = {}): Promise<string> {
+    const terms = toJobTerms({ slot, quota, idempotency });
+    const submission = await gateway.images.submit({ ...REQUEST, ...more, terms });
     if (!('job' in submission)) throw new Error('there is no job');
     return submission.job.id;
   }
@@ -87,7 +92,7 @@ describe('the image service', () => {
   const files = () => readdir(path.join(folder, 'files'));
 
   it('counts a day for each account, and gives back what failed', async () => {
-    const quota = { accountId: ACCOUNT, limit: 2 };
+    const quota = { limit: 2 };
     await submit({ quota });
     const failing = await submit({ quota });
     expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
@@ -122,9 +127,9 @@ describe('the image service', () => {
     expect(await submit({ references, slot, idempotency })).to.equal(id);
     const other = { ...idempotency, fingerprint: 'ferry' };
     expect(await rejection(submit({ references, idempotency: other }))).to.include({ code: 'idempotency_key_reused' });
-    const refused = await gateway.images.submit({ ...REQUEST, references, slot });
-    expect(refused).to.have.all.keys('slot');
-    expect(refused.slot).to.include({ accepted: false, remaining: 0 });
+    const refused = await gateway.images.submit({ ...REQUEST, references, terms: toJobTerms({ slot }) });
+    expect(refused).to.have.all.keys('rateLimited', 'answer');
+    expect(refused.answer).to.include({ accepted: false, remaining: 0 });
     const quota = { limit: 0 };
     expect(await rejection(submit({ references, quota }))).to.include({ code: 'daily_image_limit_reached' });
     expect(written).to.equal(1);
@@ -332,7 +337,7 @@ describe('the image service', () => {
   });
 
   it('ends no job of another kind', async () => {
-    const job = { kind: 'extraction', accountId: ACCOUNT, summary: {}, input: null, maxActive: 10 } as const;
+    const job = { kind: 'extraction', owner: ACCOUNT, summary: {}, input: null, maxActive: 10 } as const;
     const id = (await state.jobs.accept({ job })).job?.id ?? '';
     expect(await rejection(gateway.images.cancel(id, ACCOUNT))).to.include({ code: 'job_not_found' });
     expect(await state.jobs.find(id, ACCOUNT)).to.include({ state: 'queued' });

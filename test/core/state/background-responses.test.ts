@@ -38,7 +38,7 @@ for (const engine of engines) {
     }
 
     const correct = async (of: State, responseId: string, usage: Usage | undefined, final = true) => {
-      of.backgroundResponses.correct({ responseId, accountId: 'local', upstream: 'https://a.example', usage, final });
+      of.backgroundResponses.correct({ responseId, owner: 'local', upstream: 'https://a.example', usage, final });
       await of.backgroundResponses.flushInTime();
     };
     const total = async () => {
@@ -96,9 +96,9 @@ for (const engine of engines) {
       const background = { responseId: 'resp_1', upstream: 'https://a.example', budgetId: null };
       state.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));
       const told = { responseId: 'resp_1', usage: REAL, final: true };
-      state.backgroundResponses.correct({ ...told, accountId: 'another', upstream: 'https://a.example' });
+      state.backgroundResponses.correct({ ...told, owner: 'another', upstream: 'https://a.example' });
       // Another upstream names its own as it likes.
-      state.backgroundResponses.correct({ ...told, accountId: 'local', upstream: 'https://b.example' });
+      state.backgroundResponses.correct({ ...told, owner: 'local', upstream: 'https://b.example' });
       await state.admissions.flush();
       expect(await total()).to.include({ outputTokens: 1_024 });
       state.admissions.settle(
@@ -143,7 +143,7 @@ for (const engine of engines) {
       expect(one).to.equal(undefined);
       clock.advance(3_000);
       const [aged] = await state.backgroundResponses.takeDue(1, TIMES);
-      expect(aged).to.include({ accountId: 'local', model: 'm-5.5', upstream: 'https://a.example', ageMs: 12_000 });
+      expect(aged).to.include({ owner: 'local', model: 'm-5.5', upstream: 'https://a.example', ageMs: 12_000 });
     });
   });
 }

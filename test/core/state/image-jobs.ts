@@ -1,13 +1,14 @@
 import { openDatabase } from '../../../core/database/database.js';
-import type { Acceptance, Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
+import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../core/state/index.js';
 import type { LedgerTable } from '../../../core/state/schema.js';
+import { type Answered, type Asked, acceptJob, toAcceptance, toAnswered } from '../../support/job-acceptance.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
 
 export const kind = 'image' as const;
 
 /** An acceptance, with the account and key `one` where nothing else is said. */
-export type Wish = Partial<Omit<Acceptance, 'job'>> & { job?: Partial<NewJob>; from?: State };
+export type Wish = Partial<Omit<Asked, 'job'>> & { job?: Partial<NewJob>; from?: State };
 
 /** One empty state whose clock is moved by the test, and what tests of image jobs do to it. */
 export interface ImageJobs {
@@ -17,8 +18,8 @@ export interface ImageJobs {
   state: State;
   /** Opens the same state once more. */
   open(jobLeaseMs?: number): Promise<State>;
-  accept(wish?: Wish): Promise<Accepted>;
-  peek(wish?: Wish): Promise<Accepted>;
+  accept(wish?: Wish): Promise<Answered>;
+  peek(wish?: Wish): Promise<Answered>;
   /** The job of an acceptance that has to be one. */
   submit(wish?: Wish): Promise<JobRecord>;
   look(job: JobRecord): Promise<JobRecord>;
@@ -39,11 +40,11 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
   const state = await open();
 
   function whole(job?: Partial<NewJob>): NewJob {
-    return { kind, accountId: 'one', keyId: 'one', input: null, maxActive: 10_000, ...job };
+    return { kind, owner: 'one', keyId: 'one', input: null, maxActive: 10_000, ...job };
   }
 
-  async function accept({ job, from = state, ...wish }: Wish = {}): Promise<Accepted> {
-    return from.jobs.accept({ ...wish, job: whole(job) });
+  async function accept({ job, from = state, ...wish }: Wish = {}): Promise<Answered> {
+    return acceptJob(from.jobs, { ...wish, job: whole(job) });
   }
 
   async function look({ id }: JobRecord): Promise<JobRecord> {
@@ -68,7 +69,8 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
     state,
     open,
     accept,
-    peek: ({ job, from = state, ...wish } = {}) => from.jobs.peek({ ...wish, job: whole(job) }),
+    peek: async ({ job, from = state, ...wish } = {}) =>
+      toAnswered(await from.jobs.peek(toAcceptance({ ...wish, job: whole(job) }))),
     look,
     async submit(wish) {
       const { job } = await accept(wish);

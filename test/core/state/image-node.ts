@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { isGatewayError } from '../../../core/runtime/errors.js';
 import { openState } from '../../../core/state/index.js';
+import { acceptJob } from '../../support/job-acceptance.js';
 import { ListLogger } from './engines.js';
 
 /*
@@ -41,7 +42,7 @@ export function acceptanceOf(request: string, keyId: string, rpm: number) {
     slot: { keyId, family: 'image', slots: 1, limit: rpm },
     idempotency: { scope: keyId, key: request, fingerprint: request },
     quota: { limit: 1_000_000 },
-    job: { kind: 'image', accountId: keyId, keyId, summary: request, input: null, maxActive: 10_000 },
+    job: { kind: 'image', owner: keyId, keyId, summary: request, input: null, maxActive: 10_000 },
   } as const;
 }
 
@@ -68,7 +69,7 @@ async function runNode(order: NodeOrder): Promise<void> {
       for (let repeat = 0; repeat < repeats; repeat += 1) {
         note({ event: 'ask', request, keyId });
         try {
-          const { job, replayed } = await state.jobs.accept(acceptanceOf(request, keyId, rpm));
+          const { job, replayed } = await acceptJob(state.jobs, acceptanceOf(request, keyId, rpm));
           pass('accepted');
           if (!job) note({ event: 'refusal', request, code: 'rate_limit_exceeded' });
           else note({ event: 'answer', request, job: job.id, replayed });

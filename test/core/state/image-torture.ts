@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import type { State } from '../../../core/state/index.js';
+import { acceptJob } from '../../support/job-acceptance.js';
 import type { Place } from './engines.js';
 import { acceptanceOf, KILL_POINTS, type NodeOrder, type Note } from './image-node.js';
 
@@ -63,7 +64,7 @@ export async function tortureImages(place: Place, state: State, plan: ImageTortu
   // As a client does that was not told what became of its request.
   const untold = [...keyOf.keys()].filter((request) => !told.has(request));
   for (const request of untold) {
-    const { job } = await state.jobs.accept(acceptanceOf(request, keyOf.get(request) ?? '', plan.rpm));
+    const { job } = await acceptJob(state.jobs, acceptanceOf(request, keyOf.get(request) ?? '', plan.rpm));
     if (job) answers.set(request, new Set([job.id]));
   }
   const workers = state.jobs.work({

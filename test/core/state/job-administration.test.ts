@@ -40,7 +40,7 @@ for (const engine of engines) {
     it('lists those that wait or run, newest first, in pages', async () => {
       const [running, ...waiting] = [
         await submit(),
-        await submit({ job: { accountId: 'two', keyId: 'second' } }),
+        await submit({ job: { owner: 'two', keyId: 'second' } }),
         await submit({ job: { kind: 'extraction', keyId: undefined } }),
       ];
       jobs.work((_job, signal) => untilAborted(signal));
@@ -51,21 +51,21 @@ for (const engine of engines) {
       expect(await listed({ before: newest[1] })).to.deep.equal(newest.slice(2));
       expect(await listed({ kind: 'extraction' })).to.deep.equal(newest.slice(0, 1));
       expect(await listed({ state: 'running' })).to.deep.equal([running.id]);
-      expect(await listed({ state: 'queued', accountId: 'two' })).to.deep.equal([newest[1]]);
+      expect(await listed({ state: 'queued', owner: 'two' })).to.deep.equal([newest[1]]);
       const [first, second] = await list();
       expect(first).to.include({ kind: 'extraction', state: 'queued', keyId: null, worker: null, attempts: 0 });
-      expect(second).to.include({ kind: 'image', accountId: 'two', keyId: 'second', joined: 0, error: null });
+      expect(second).to.include({ kind: 'image', owner: 'two', keyId: 'second', joined: 0, error: null });
       for (const before of [UNKNOWN, 'imgjob_\u0000', '']) {
         expect(await rejection(list({ before }))).to.include({ code: 'job_not_found' });
       }
     });
 
     it('lists those that ended, latest first, also what an account joined', async () => {
-      const [done, failed, gone] = [await submit({ job: { accountId: 'two' } }), await submit(), await submit()];
+      const [done, failed, gone] = [await submit({ job: { owner: 'two' } }), await submit(), await submit()];
       const dedupeKey = 'item';
       const kind = 'extraction' as const;
       const shared = await submit({ job: { kind, dedupeKey } });
-      const joined = await submit({ job: { kind, dedupeKey, accountId: 'two' } });
+      const joined = await submit({ job: { kind, dedupeKey, owner: 'two' } });
       expect(joined.id).to.equal(shared.id);
       await cancel(shared.id);
       jobs.clock.advance(1_000);
@@ -79,9 +79,9 @@ for (const engine of engines) {
       expect(await listed({ state: 'cancelled' })).to.deep.equal([gone.id, shared.id]);
       expect(await listed({ state: 'cancelled', limit: 1 })).to.deep.equal([gone.id]);
       expect(await listed({ state: 'cancelled', before: gone.id })).to.deep.equal([shared.id]);
-      expect(await listed({ state: 'cancelled', accountId: 'two' })).to.deep.equal([shared.id]);
-      expect(await listed({ state: 'cancelled', accountId: 'one' })).to.deep.equal([gone.id, shared.id]);
-      expect(await listed({ state: 'completed', accountId: 'two' })).to.deep.equal([done.id]);
+      expect(await listed({ state: 'cancelled', owner: 'two' })).to.deep.equal([shared.id]);
+      expect(await listed({ state: 'cancelled', owner: 'one' })).to.deep.equal([gone.id, shared.id]);
+      expect(await listed({ state: 'completed', owner: 'two' })).to.deep.equal([done.id]);
       expect(await listed({ state: 'failed', kind: 'extraction' })).to.deep.equal([]);
       const [seen] = await list({ state: 'failed' });
       expect(seen).to.deep.include({ id: failed.id, worker: null });
@@ -112,13 +112,13 @@ for (const engine of engines) {
       const kind = 'extraction' as const;
       const asked = { kind, dedupeKey: 'item', summary, input: { link: 'secret' }, requestId: 'req_1' };
       const job = await submit({ idempotency: idempotency('k-1'), quota, job: asked });
-      await submit({ idempotency: idempotency('k-2'), job: { ...asked, accountId: 'two' } });
+      await submit({ idempotency: idempotency('k-2'), job: { ...asked, owner: 'two' } });
       await submit({ job: { kind } });
       const seen = await jobs.state.jobs.inspect(job.id);
       expect(seen).to.deep.include({
         id: job.id,
         summary,
-        accountId: 'one',
+        owner: 'one',
         joined: 1,
         joinedBy: ['two'],
         requestId: 'req_1',
@@ -277,7 +277,7 @@ for (const engine of engines) {
         expect(plan).to.contain('jobs_kept');
         expect(plan).not.to.match(/Seq Scan on jobs|SCAN jobs/);
       }
-      const ofAccount = await plansOf(({ list }) => list({ limit: 10, state: 'failed', accountId: 'acct_7' }));
+      const ofAccount = await plansOf(({ list }) => list({ limit: 10, state: 'failed', owner: 'acct_7' }));
       expect(ofAccount).to.match(/jobs_(ended|kept)/);
       expect(ofAccount).not.to.match(/Seq Scan on jobs|SCAN jobs/);
     });

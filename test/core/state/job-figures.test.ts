@@ -34,7 +34,7 @@ function recordingMeter(): { meter: Meter; told: readonly Told[]; of(event: keyo
   return { meter, told, of: (event) => told.filter((one) => one.event === event) };
 }
 
-const jobOf = (input: string) => ({ kind, accountId: 'one', requestId: `req_${input}`, input, maxActive: 100 });
+const jobOf = (input: string) => ({ kind, owner: 'one', requestId: `req_${input}`, input, maxActive: 100 });
 
 for (const engine of engines) {
   describe(`figures and lines of jobs, ${engine.name}`, () => {

@@ -29,7 +29,7 @@ describe('hints between nodes', () => {
   }
 
   async function submit(node: State, input: unknown): Promise<string> {
-    const { job } = await node.jobs.accept({ job: { kind, accountId: 'one', input, maxActive: 100 } });
+    const { job } = await node.jobs.accept({ job: { kind, owner: 'one', input, maxActive: 100 } });
     return job?.id ?? '';
   }
 

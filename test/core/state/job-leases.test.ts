@@ -50,7 +50,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
 
   async function accept(name = 'job', from = near): Promise<JobRecord> {
     const { job } = await from.jobs.accept({
-      job: { kind, accountId: 'one', dedupeKey: name, summary: { name }, input: null, maxActive: 100 },
+      job: { kind, owner: 'one', dedupeKey: name, summary: { name }, input: null, maxActive: 100 },
     });
     return job as JobRecord;
   }

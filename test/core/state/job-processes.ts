@@ -56,7 +56,7 @@ export function tortureTarget(place: Place, state: State, jobMs: number): Tortur
     async submit(index) {
       const input: WorkOrder = { ms: Math.random() * jobMs };
       const accepted = await state.jobs.accept({
-        job: { kind: 'extraction', accountId: 'one', dedupeKey: `${index}`, input, maxActive: 10_000 },
+        job: { kind: 'extraction', owner: 'one', dedupeKey: `${index}`, input, maxActive: 10_000 },
       });
       return accepted.job?.id ?? '';
     },

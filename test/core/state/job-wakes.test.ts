@@ -91,7 +91,7 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
     clock,
     open: () => place.open({ windowClock: clock, jobPollMs: DAY_MS, jobLeaseMs: LEASE_MS }),
     async submit(node, wish) {
-      const job = { kind, accountId: 'one', keyId: 'one', input: null, maxActive: 1_000, ...wish };
+      const job = { kind, owner: 'one', keyId: 'one', input: null, maxActive: 1_000, ...wish };
       const { job: accepted } = await node.jobs.accept({ job });
       if (!accepted) throw new Error('The job was not accepted.');
       return accepted;

@@ -8,6 +8,8 @@ import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/jobs-sql.js';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { createSlotTable } from '../../../core/state/limits/slots.js';
+import { createJobAdmission } from '../../../core/state/usage/job-admission.js';
+import { acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { createPlace, ListLogger, type Place } from './engines.js';
@@ -24,10 +26,12 @@ describe('durable jobs in a folder that has troubles', () => {
     place = await createPlace();
     database = await openDatabase(place);
     logger = new ListLogger();
+    const { queries } = database;
+    const slots = createSlotTable({ engine: 'sqlite', queries, clock: systemClock });
     jobs = createJobs({
       database,
-      slots: createSlotTable({ engine: 'sqlite', queries: database.queries, clock: systemClock }),
       dispatcher: createEmbeddedDispatcher(),
+      admission: { extraction: createJobAdmission({ queries, kind: 'extraction', slots }) },
       clock: systemClock,
       logger,
     });
@@ -40,7 +44,7 @@ describe('durable jobs in a folder that has troubles', () => {
   });
 
   function newJob(dedupeKey: string, input: unknown = null): NewJob {
-    return { kind: 'extraction', accountId: 'one', dedupeKey, input, maxActive: 100 };
+    return { kind: 'extraction', owner: 'one', dedupeKey, input, maxActive: 100 };
   }
 
   function ended(id: string) {
@@ -60,10 +64,10 @@ describe('durable jobs in a folder that has troubles', () => {
           finish = () => resolve('x'.repeat(100_000));
         }),
     });
-    const { job } = await jobs.accept({ slot, job: newJob('runs') });
+    const { job } = await acceptJob(jobs, { slot, job: newJob('runs') });
     const end = await until(() => finish);
     await sql`pragma max_page_count = 1`.execute(database.queries);
-    const refusal = jobs.accept({ slot, job: newJob('large', 'x'.repeat(100_000)) });
+    const refusal = acceptJob(jobs, { slot, job: newJob('large', 'x'.repeat(100_000)) });
     expect(await rejection(refusal)).to.include({ code: 'upstream_unavailable' });
     end();
     const waits = () => logger.lines.filter(({ message }) => message === 'background jobs wait for the database');
@@ -73,7 +77,7 @@ describe('durable jobs in a folder that has troubles', () => {
     await sql`pragma max_page_count = 1000000`.execute(database.queries);
     expect(await ended(job?.id ?? '')).to.include({ state: 'completed', attempts: 1 });
     expect(waits()).to.have.length(1);
-    const accepted = await jobs.accept({ slot, job: newJob('later') });
+    const accepted = await acceptJob(jobs, { slot, job: newJob('later') });
     expect(accepted.slot).to.include({ accepted: true, remaining: 8 });
   });
 
@@ -88,6 +92,6 @@ describe('durable jobs in a folder that has troubles', () => {
       other.close();
     }
     expect(await jobs.active('extraction')).to.equal(0);
-    expect((await jobs.accept({ slot, job: newJob('a') })).slot).to.include({ remaining: 9 });
+    expect((await acceptJob(jobs, { slot, job: newJob('a') })).slot).to.include({ remaining: 9 });
   });
 });

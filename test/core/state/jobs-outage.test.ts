@@ -37,7 +37,7 @@ describe('durable jobs on a PostgreSQL that goes away', () => {
     let over = false;
     async function submit(node: State): Promise<void> {
       while (!over) {
-        const job = { kind, accountId: 'one', dedupeKey: `${Math.random()}`, input: null, maxActive: 10_000 };
+        const job = { kind, owner: 'one', dedupeKey: `${Math.random()}`, input: null, maxActive: 10_000 };
         await node.jobs.accept({ job }).then(
           ({ job: record }) => accepted.push(record?.id ?? ''),
           (error: unknown) => refusals.push(error),

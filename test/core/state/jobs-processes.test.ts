@@ -40,7 +40,7 @@ for (const engine of engines) {
     }
 
     async function accept(dedupeKey: string, input: WorkOrder): Promise<JobRecord> {
-      const job = { kind: 'extraction', accountId: 'one', dedupeKey, input, maxActive: 100 } as const;
+      const job = { kind: 'extraction', owner: 'one', dedupeKey, input, maxActive: 100 } as const;
       return (await state.jobs.accept({ job })).job as JobRecord;
     }
 

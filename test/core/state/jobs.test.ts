@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
-import type { Accepted, JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
+import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State, StateSettings } from '../../../core/state/index.js';
+import { type Answered, acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
@@ -37,7 +38,7 @@ for (const engine of engines) {
     function newJob(dedupeKey: string, more: Partial<NewJob> = {}): NewJob {
       return {
         kind,
-        accountId: 'one',
+        owner: 'one',
         dedupeKey,
         summary: { name: dedupeKey },
         input: null,
@@ -56,9 +57,9 @@ for (const engine of engines) {
     }
 
     /** Looks until the job has ended. */
-    async function ended({ id }: JobRecord, accountId = 'one'): Promise<JobRecord> {
+    async function ended({ id }: JobRecord, owner = 'one'): Promise<JobRecord> {
       for (;;) {
-        const job = await state.jobs.find(id, accountId);
+        const job = await state.jobs.find(id, owner);
         if (!job) throw new Error('An accepted job is gone.');
         if (job.state === 'completed' || job.state === 'failed') return job;
         await turn();
@@ -66,7 +67,7 @@ for (const engine of engines) {
     }
 
     it('writes down what it accepts, and shows it to its owner alone', async () => {
-      const { job, active, slot } = await state.jobs.accept({ job: newJob('a') });
+      const { job, active, slot } = await acceptJob(state.jobs, { job: newJob('a') });
       expect(slot).to.equal(undefined);
       expect(active).to.equal(1);
       expect(job).to.deep.equal({
@@ -96,10 +97,10 @@ for (const engine of engines) {
       const other = await node();
       const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 15 } as const;
       const answers = await Promise.all(
-        Array.from({ length: 200 }, async (_, index): Promise<Accepted> => {
+        Array.from({ length: 200 }, async (_, index): Promise<Answered> => {
           const one = index % 2 === 0 ? state : other;
           if (index % 4 === 3) return { slot: await one.windows.take(slot), replayed: false, active: 0 };
-          return one.jobs.accept({ slot, job: newJob(`${index}`) });
+          return acceptJob(one.jobs, { slot, job: newJob(`${index}`) });
         }),
       );
       const accepted = answers.filter((answer) => answer.slot?.accepted);
@@ -114,7 +115,7 @@ for (const engine of engines) {
       const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 100 } as const;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 60 }, (_, index) =>
-          (index % 2 === 0 ? state : other).jobs.accept({ slot, job: newJob(`${index}`, { maxActive: 20 }) }),
+          acceptJob((index % 2 === 0 ? state : other).jobs, { slot, job: newJob(`${index}`, { maxActive: 20 }) }),
         ),
       );
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
@@ -130,7 +131,7 @@ for (const engine of engines) {
     it('lets a request join a full queue, for the price of a slot', async () => {
       const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 2 } as const;
       const first = await accept('a');
-      const { job, active, slot: answer } = await state.jobs.accept({ slot, job: newJob('a', { maxActive: 1 }) });
+      const { job, active, slot: answer } = await acceptJob(state.jobs, { slot, job: newJob('a', { maxActive: 1 }) });
       expect(job?.id).to.equal(first.id);
       expect(active).to.equal(1);
       expect(answer).to.include({ accepted: true, remaining: 1 });
@@ -140,7 +141,7 @@ for (const engine of engines) {
       const other = await node();
       const jobs = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
-          accept('same', { accountId: `account${index}` }, index % 2 === 0 ? state : other),
+          accept('same', { owner: `account${index}` }, index % 2 === 0 ? state : other),
         ),
       );
       expect(new Set(jobs.map(({ id }) => id)).size).to.equal(1);
@@ -154,7 +155,7 @@ for (const engine of engines) {
 
     it('takes an account that cancels off a job that others asked for, and ends the job with the last of them', async () => {
       const { id } = await accept('same');
-      for (const accountId of ['one', 'two', 'three']) await accept('same', { accountId });
+      for (const owner of ['one', 'two', 'three']) await accept('same', { owner });
       let signal: AbortSignal | undefined;
       work(async (_job, given) => {
         signal = given;
@@ -171,10 +172,10 @@ for (const engine of engines) {
         expect(cancelled?.finishedAt).to.equal(clock.now());
         expect(await state.jobs.find(id, gone)).to.equal(undefined);
         expect(await state.jobs.cancel(id, gone)).to.equal(undefined);
-        for (const accountId of left) expect(await state.jobs.find(id, accountId)).to.include({ state: 'running' });
+        for (const owner of left) expect(await state.jobs.find(id, owner)).to.include({ state: 'running' });
       }
       expect(signal.aborted).to.equal(false);
-      expect((await state.jobs.list({ limit: 1 })).jobs[0]).to.include({ id, accountId: 'two', joined: 0 });
+      expect((await state.jobs.list({ limit: 1 })).jobs[0]).to.include({ id, owner: 'two', joined: 0 });
       expect((await accept('same')).id, 'may come back').to.equal(id);
       await state.jobs.cancel(id, 'two');
       await state.jobs.cancel(id, 'one');
@@ -189,7 +190,7 @@ for (const engine of engines) {
         const { id } = await accept(`round ${round}`);
         const [, joined] = await Promise.all([
           state.jobs.cancel(id, 'one'),
-          accept(`round ${round}`, { accountId: 'two' }, other),
+          accept(`round ${round}`, { owner: 'two' }, other),
         ]);
         expect(await state.jobs.find(joined.id, 'two')).to.include({ state: 'queued' });
       }
@@ -205,7 +206,7 @@ for (const engine of engines) {
       await state.jobs.cancel(cancelled.id, 'one');
       clock.wall += 1;
       const image = await accept('c', { kind: 'image' });
-      await accept('d', { accountId: 'two' });
+      await accept('d', { owner: 'two' });
       const seen = (jobs: readonly JobRecord[]) => jobs.map(({ id, state: is, result }) => [id, is, result]);
       expect(seen(await state.jobs.latest('one', 10))).to.deep.equal([
         [image.id, 'queued', null],
@@ -557,7 +558,7 @@ for (const engine of engines) {
 
     it('forgets a job and its owners 24 h after it has ended', async () => {
       const jobs = [await accept('a'), await accept('b')];
-      await accept('a', { accountId: 'two' });
+      await accept('a', { owner: 'two' });
       const workers = work(async () => 'done');
       for (const job of jobs) await ended(job);
       await workers.stop();

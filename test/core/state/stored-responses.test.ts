@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { State } from '../../../core/state/index.js';
 import { engines, type Place } from './engines.js';
 
-const response = { accountId: 'one', model: 'm-5.5', upstream: 'https://a.example' };
+const response = { owner: 'one', model: 'm-5.5', upstream: 'https://a.example' };
 
 for (const engine of engines) {
   describe(`stored responses on ${engine.name}`, () => {
@@ -31,7 +31,7 @@ for (const engine of engines) {
     it('stay the same where an upstream gives an id twice', async () => {
       const first = { ...response, id: 'resp_1', createdAt: Date.now() };
       state.storedResponses.remember(first);
-      state.storedResponses.remember({ ...first, accountId: 'two', upstream: 'https://b.example' });
+      state.storedResponses.remember({ ...first, owner: 'two', upstream: 'https://b.example' });
       await state.close();
       const again = await place.open();
       expect(await again.storedResponses.find('resp_1', 'one')).to.include({ upstream: 'https://a.example' });

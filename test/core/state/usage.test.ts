@@ -178,7 +178,7 @@ for (const engine of engines) {
         settlement({ keyId: 'a', at: now - 91 * DAY_MS }),
         settlement({ keyId: 'a', at: now - 89 * DAY_MS, requestId: 'kept' }),
       );
-      const response = { accountId: 'local', model: 'm-5.5', upstream: 'one' };
+      const response = { owner: 'local', model: 'm-5.5', upstream: 'one' };
       state.storedResponses.remember({ ...response, id: 'old', createdAt: now - 31 * DAY_MS });
       state.storedResponses.remember({ ...response, id: 'young', createdAt: now - 29 * DAY_MS });
       await state.close();

@@ -24,7 +24,7 @@ for (const engine of engines) {
     afterEach(() => jobs?.place.remove());
 
     const submit = (accountId: keyof typeof URL_OF = 'one', more: Wish = {}) =>
-      jobs.submit({ ...more, job: { accountId, webhookUrl: URL_OF[accountId], ...more.job } });
+      jobs.submit({ ...more, job: { owner: accountId, webhookUrl: URL_OF[accountId], ...more.job } });
     const cancelled = async (accountId?: keyof typeof URL_OF) => {
       const job = await submit(accountId);
       await state.jobs.cancel(job.id, accountId ?? 'one');

@@ -85,7 +85,7 @@ describe('streams of text', () => {
   async function askAsScripted(route: TextRoute, { more, of = gateway }: Asked = {}) {
     const parsed = { ...bodyOf(route), ...more };
     const body = Buffer.from(JSON.stringify(parsed));
-    const prepared = await of.text.prepare({ route, body, parsed, accountId: 'one', requestId: 'req_1' });
+    const prepared = await of.text.prepare({ route, body, parsed, owner: 'one', requestId: 'req_1' });
     return prepared.send();
   }
 
@@ -334,7 +334,7 @@ describe('streams of text', () => {
     ] as const) {
       const parsed = { ...bodyOf('chat_completions'), ...more };
       const body = Buffer.from(JSON.stringify(parsed));
-      const request = { route: 'chat_completions', body, parsed, accountId: 'one', requestId: 'req_1' } as const;
+      const request = { route: 'chat_completions', body, parsed, owner: 'one', requestId: 'req_1' } as const;
       const { mostTokens } = await gateway.text.prepare(request);
       expect(mostTokens, JSON.stringify(more)).to.be.within(most, most + body.length);
     }
