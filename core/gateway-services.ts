@@ -1,4 +1,4 @@
-import type { Browser, HttpClient, Logger } from './contracts/services.js';
+import type { Browser, HttpClient, Logger } from './contracts/index.js';
 import type { GatewayOptions, HttpClientLimits } from './gateway.js';
 import type { BrowserFaces, HttpFaces } from './plugins/index.js';
 import { absentBrowser, GatewayError } from './runtime/index.js';

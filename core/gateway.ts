@@ -2,14 +2,27 @@ import { tmpdir } from 'node:os';
 import type { Audio } from './audio/index.js';
 import { createAudio } from './audio/index.js';
 import type { BrowserExecutable } from './browser/index.js';
-import type { AudioOperation, AudioProvider } from './contracts/audio-provider.js';
-import type { CanaryLink, LinkRef, RungState } from './contracts/extractor.js';
-import type { IdentityProvider } from './contracts/identity-provider.js';
-import type { ImageProvider } from './contracts/image-provider.js';
-import type { Meter, UpstreamState } from './contracts/meter.js';
-import type { Need, Plugin } from './contracts/plugin.js';
-import type { Browser, Cache, Clock, HttpClient, Logger, Storage } from './contracts/services.js';
-import type { TextModel, TextProvider } from './contracts/text-provider.js';
+import type {
+  AudioOperation,
+  AudioProvider,
+  Browser,
+  Cache,
+  CanaryLink,
+  Clock,
+  HttpClient,
+  IdentityProvider,
+  ImageProvider,
+  LinkRef,
+  Logger,
+  Meter,
+  Need,
+  Plugin,
+  RungState,
+  Storage,
+  TextModel,
+  TextProvider,
+  UpstreamState,
+} from './contracts/index.js';
 import type {
   AudioFile,
   AudioFileRequest,

@@ -42,38 +42,7 @@ export { nearestName } from './runtime/near-names.js';
 export { type Placed, PlacedList } from './runtime/placed-list.js';
 export { drawRandomBytes } from './runtime/random-bytes.js';
 export { type Checked, createValidator, type Issue, type Validator } from './runtime/validation.js';
-export type * from './state/accounts/account-state.js';
-export type * from './state/accounts/accounts.js';
-export { FREE_PLAN_ID } from './state/accounts/accounts.js';
-export type * from './state/accounts/device-grants.js';
-export { keyAt } from './state/accounts/plan-following.js';
-export type * from './state/accounts/sessions.js';
-export type * from './state/accounts/sign-ins.js';
-export type * from './state/accounts/users.js';
-export type * from './state/audit/audit.js';
-export * from './state/backup/upkeep.js';
-export type { Idempotency } from './state/idempotency/idempotency-keys.js';
-export * from './state/idempotency/kept-answers.js';
-export {
-  type Files,
-  openFiles,
-  openRecords,
-  openState,
-  type Records,
-  type State,
-  type StateSettings,
-} from './state/index.js';
-export type * from './state/keys/api-keys.js';
-export type { DailyQuota } from './state/limits/daily-quotas.js';
-export type * from './state/limits/windows.js';
-export { checkTransaction } from './state/payments/money-checks.js';
-export type * from './state/payments/orders.js';
-export type * from './state/usage/admissions.js';
-export type * from './state/usage/budgets.js';
-export { type JobRequestTerms, type JobTerms, toJobTerms } from './state/usage/job-admission.js';
-export type * from './state/usage/job-costs.js';
-export type * from './state/usage/usage.js';
-export type * from './state/webhooks/webhooks.js';
+export { type Files, openFiles } from './storage/files.js';
 export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';
 export { correctionOf } from './text/background-correction.js';
 export { createEventTexts, type EventTexts } from './text/event-texts.js';

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Clock, Gateway, Logger, State } from 'mediagate';
+import type { Clock, Gateway, Logger } from 'mediagate';
 import type { AccountDesks } from './account-services.js';
 import type { Identity } from './accounts/index.js';
 import {
@@ -20,6 +20,7 @@ import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
 import { addPaymentRoutes, addPaymentStatusRoute, addPaymentWebhookRoute } from './payments/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import { addDevicePageRoutes } from './site/index.js';
+import type { State } from './state.js';
 
 /** What the account half of the server is made of. */
 export interface AccountDependencies {

@@ -1,6 +1,8 @@
-import type { Budgets, Clock, UsageLedger, Windows } from 'mediagate';
+import type { Clock } from 'mediagate';
 import type { AccountDependencies } from './account-routes.js';
 import { type AccountView, createAccountView, createSessionDesk, type SessionDesk } from './accounts/index.js';
+import type { Windows } from './limits/index.js';
+import type { Budgets, UsageLedger } from './usage/index.js';
 
 /** What routes, pages and the playground ask alike: who is signed in, and how their account stands. */
 export interface AccountDesks {

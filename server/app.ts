@@ -1,15 +1,6 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
-import {
-  type Budgets,
-  type Clock,
-  type Gateway,
-  GatewayError,
-  type Logger,
-  type Tracer,
-  type UsageLedger,
-  type Windows,
-} from 'mediagate';
+import { type Clock, type Gateway, GatewayError, type Logger, type Tracer } from 'mediagate';
 import { type AccountDependencies, addAccountRoutes } from './account-routes.js';
 import { type AccountDesks, createAccountDesks } from './account-services.js';
 import { createPlay } from './accounts/index.js';
@@ -37,13 +28,14 @@ import type { AnswerDesk } from './idempotency/index.js';
 import { addImageFileRoutes, addImageGenerationRoute, addImageRoutes, createImageSubmitter } from './images/index.js';
 import type { KeyTable } from './keys/index.js';
 import { createAuth } from './keys/index.js';
+import type { Windows } from './limits/index.js';
 import { addExtractBatchRoute, addExtractRoutes } from './links/index.js';
 import { addMessageRoutes, addModelRoutes, addStoredResponseRoutes, addTextRoutes } from './models/index.js';
 import type { Health, Metrics } from './observability/index.js';
 import { addHealthRoutes, addMetricsRoute, endRequestSpan, handleInSpan } from './observability/index.js';
 import { addOpenApiRoute } from './openapi/index.js';
 import { addSiteRoutes, renderFailure } from './site/index.js';
-import type { UsageDesk } from './usage/index.js';
+import type { Budgets, UsageDesk, UsageLedger } from './usage/index.js';
 import { addUsageRoute } from './usage/index.js';
 import type { WebhookDesk } from './webhooks/index.js';
 import { addWebhookRoutes } from './webhooks/index.js';

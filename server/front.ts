@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import { type Gateway, type Logger, type State, systemClock, type Tracer } from 'mediagate';
+import { type Gateway, type Logger, systemClock, type Tracer } from 'mediagate';
 import { createIdentity, type SignInStatus } from './accounts/index.js';
 import type { CloseList } from './close-list.js';
 import type { RequestState } from './http/index.js';
@@ -11,6 +11,7 @@ import { createPaymentDesk, startPaymentSweep } from './payments/index.js';
 import { readCatalogue } from './plans/index.js';
 import type { Settings } from './settings/index.js';
 import { loadPeppers } from './settings/index.js';
+import type { State } from './state.js';
 import { createUsageDesk } from './usage/index.js';
 import type { WebhookOutcome } from './webhooks/index.js';
 import { openWebhooks } from './webhooks/index.js';

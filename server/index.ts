@@ -82,7 +82,20 @@ export {
   type Settings,
   SettingsError,
 } from './settings/index.js';
-export { createUsageDesk, type UsageDesk, type UsageDeskOptions } from './usage/index.js';
+export {
+  openRecords,
+  openState,
+  type Records,
+  type State,
+  type StateSettings,
+} from './state.js';
+export {
+  createUsageDesk,
+  type JobRequestTerms,
+  toJobTerms,
+  type UsageDesk,
+  type UsageDeskOptions,
+} from './usage/index.js';
 export type { WebhookDesk } from './webhooks/index.js';
 export {
   createWebhookSecrets,

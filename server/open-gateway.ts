@@ -8,11 +8,11 @@ import {
   type Jobs,
   type Logger,
   readPluginConfig,
-  type State,
   systemClock,
 } from 'mediagate';
 import type { Settings } from './settings/index.js';
 import { checkExecutables, findChromium, findFfmpeg, findLinkSecrets, loadLinkSecrets } from './settings/index.js';
+import type { State } from './state.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;

@@ -1,15 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import {
-  createLogger,
-  type Gateway,
-  GatewayError,
-  type Logger,
-  mendSecrets,
-  type Need,
-  type State,
-  systemClock,
-} from 'mediagate';
+import { createLogger, type Gateway, GatewayError, type Logger, mendSecrets, type Need, systemClock } from 'mediagate';
 import type { SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { openFront } from './front.js';
@@ -21,6 +12,7 @@ import { readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import type { Settings } from './settings/index.js';
 import { checkRoom, fingerprintsOf, secretsOf } from './settings/index.js';
+import type { State } from './state.js';
 
 export interface OpenServerOptions {
   /** As {@link readSettings} gives them. What a listener is told (`host`, `port`, its bounds) is the caller's to heed. */

@@ -1,14 +1,6 @@
-import {
-  type Logger,
-  type Meter,
-  openRecords,
-  openState,
-  type Records,
-  type State,
-  systemClock,
-  type Tracer,
-} from 'mediagate';
+import { type Logger, type Meter, systemClock, type Tracer } from 'mediagate';
 import type { Settings } from './settings/index.js';
+import { openRecords, openState, type Records, type State } from './state.js';
 
 /** Who is told of what the state does. Default: nobody. */
 export interface Watching {

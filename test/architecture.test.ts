@@ -97,9 +97,9 @@ interface Layer {
 
 const LAYERS: readonly Layer[] = [
   {
-    name: 'core/contracts imports each other and the schema builder',
+    name: 'core/contracts imports each other, the runtime and the schema builder',
     holds: /^core\/contracts\//,
-    allows: (target) => /^(core\/contracts\/|core\/errors\.ts$)/.test(target) || /^(typebox|ajv)(\/|$)/.test(target),
+    allows: (target) => /^core\/(contracts\/|runtime\/index\.ts$)/.test(target) || /^(typebox|ajv)(\/|$)/.test(target),
   },
   {
     name: 'core imports itself and packages, never the server, a plugin or a package of the server',
@@ -130,10 +130,10 @@ const LAYERS: readonly Layer[] = [
     allows: (target) => target.startsWith('server/site/browser/'),
   },
   {
-    name: 'the server imports node:, mediagate, its own packages and itself, never a plugin',
+    name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',
     holds: /^server\//,
     allows: (target, file) =>
-      /^(node:|mediagate$|server\/)/.test(target) ||
+      /^(node:|mediagate$|server\/|core\/[a-z/]+\/index\.ts$)/.test(target) ||
       SERVER_PACKAGES.includes(packageOf(target)) ||
       // A thread that parses bodies loads this one module, and not all of `mediagate`.
       (file === 'server/http/json-thread.ts' && target === 'core/text/text-sample.ts'),
@@ -226,6 +226,176 @@ describe('architecture', () => {
     expect(JSON.parse(stdout)).to.deep.equal([]);
   });
 });
+
+/** Of the HTTP client it loads what recording needs, and nothing of it without. */
+const LOADS_LATER = 'core/testing/record-sample.ts';
+
+/** Folders of core; each may import those before it. */
+const CORE_ORDER = [
+  'contracts',
+  'runtime',
+  'observability',
+  'extraction/scraping',
+  'database',
+  'storage',
+  'net',
+  'browser',
+  'media',
+  'jobs',
+  'extraction',
+  'images',
+  'audio',
+  'text',
+  'plugins',
+  'gateway',
+  'testing',
+];
+
+/** Types that are still imported against that order. The list may only get shorter. */
+const TYPES_AGAINST_ORDER = [
+  'audio → plugins',
+  'browser → plugins',
+  'contracts → runtime',
+  'extraction → gateway',
+  'extraction → plugins',
+  'images → plugins',
+  'plugins → gateway',
+  'text → plugins',
+];
+
+/** Words of customers, which no identifier in core has. */
+const CUSTOMER_WORDS = /^(accounts?|plans?|budgets?|orders?|payments?|invoices?|sessions?|apikeys?)$/;
+
+/** Identifiers with such a word that mean something else. */
+const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    // One after the other; of SQL and of bytes.
+    orderBy: ['core/'],
+    order: ['core/database/', 'core/jobs/'],
+    inOrder: ['core/audio/'],
+    outOfOrder: ['core/testing/'],
+    BYTE_ORDER_MARK: ['core/text/'],
+    // Column of the owner; it gets that name with the baseline migration.
+    account_id: ['core/jobs/'],
+    // The browser protocol's, and names of header fields and cookies that hold secrets.
+    newBrowserCDPSession: ['core/browser/'],
+    session: ['core/browser/', 'core/net/', 'core/testing/'],
+    apikey: ['core/net/'],
+    // An upstream's option, and the gateway's own account there.
+    apiKey: ['core/net/'],
+    accountFailure: ['core/net/'],
+    // Of time, and of retries.
+    BUDGET_MS: ['core/extraction/'],
+    budgetMs: ['core/extraction/', 'core/net/'],
+    RetryBudget: ['core/net/'],
+    createRetryBudget: ['core/net/'],
+  }),
+);
+
+describe('the structure of core and server', () => {
+  it('has no word of customers in an identifier of core', () => {
+    const wrong = modules
+      .filter((file) => file.startsWith('core/'))
+      .flatMap((file) =>
+        [...new Set(identifiersOf(file))]
+          .filter((name) => !OTHER_MEANINGS.get(name)?.some((place) => file.startsWith(place)))
+          .filter((name) => wordsOf(name).some((word) => CUSTOMER_WORDS.test(word)) || /api_?key/i.test(name))
+          .map((name) => `${file}: ${name}`),
+      );
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('imports other folders through their index.ts alone, and nothing of its own through it', () => {
+    const wrong = [...imports]
+      // Files beside the folders compose them, and may load one of their parts later than others.
+      .filter(([file]) => placeOf(file) !== undefined && file !== LOADS_LATER)
+      .flatMap(([file, targets]) =>
+        targets
+          .filter((target) => {
+            const place = placeOf(target);
+            return place !== undefined && (place === placeOf(file)) === (target === `${place}/index.ts`);
+          })
+          .map((target) => `${file} imports ${target}`),
+      );
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('has no cycles of folders that load each other', () => {
+    const edges = new Map<string, Set<string>>();
+    for (const file of modules.filter((name) => /^(core|server)\//.test(name))) {
+      const from = placeOf(file) ?? file;
+      const of = edges.get(from) ?? new Set();
+      edges.set(from, of);
+      for (const target of valueImportsOf(file)) {
+        const to = placeOf(target) ?? target;
+        if (to !== from && /^(core|server)\//.test(to)) of.add(to);
+      }
+    }
+    expect(cyclesOf(edges)).to.deep.equal([]);
+  });
+
+  it('imports in core only what stands before, but for some types', () => {
+    const against = (targetsOf: (file: string) => readonly string[]) => {
+      const pairs = modules.flatMap((file) =>
+        targetsOf(file).flatMap((target) => {
+          const [from, to] = [file, target].map((name) => placeInOrder(name)) as [string, string];
+          const [before, behind] = [CORE_ORDER.indexOf(to), CORE_ORDER.indexOf(from)];
+          return before > behind && behind >= 0 ? [`${from} → ${to}`] : [];
+        }),
+      );
+      return [...new Set(pairs)].sort();
+    };
+    expect(against(valueImportsOf)).to.deep.equal([]);
+    expect(TYPES_AGAINST_ORDER).to.include.members(against((file) => imports.get(file) ?? []));
+  });
+});
+
+/** Folder of core or server that a module belongs to; undefined for those beside the folders, and of other parts. */
+function placeOf(file: string): string | undefined {
+  if (file.startsWith('core/extraction/scraping/')) return 'core/extraction/scraping';
+  return /^((?:core|server)\/[a-z]+)\//.exec(file)?.[1];
+}
+
+function placeInOrder(file: string): string {
+  return (placeOf(file) ?? (/^core\/gateway[a-z-]*\.ts$/.test(file) ? 'core/gateway' : '')).replace(/^core\//, '');
+}
+
+/** What is there when the program runs, from the package root. */
+function valueImportsOf(file: string): string[] {
+  const text = readFileSync(path.join(packageRoot, file), 'utf8');
+  const statements = text.matchAll(/^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'(\.[^']+)';/gm);
+  return Array.from(statements, ([, specifier = '']) =>
+    path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '.ts'),
+  );
+}
+
+function identifiersOf(file: string): string[] {
+  const code = readFileSync(path.join(packageRoot, file), 'utf8')
+    .replace(/\/\*[\s\S]*?\*\//g, ' ')
+    .replace(/(?<!:)\/\/.*$/gm, ' ')
+    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
+  return code.match(/[A-Za-z_$][\w$]*/g) ?? [];
+}
+
+/** `maxAccountId` → max, account, id. */
+function wordsOf(name: string): string[] {
+  return name.split(/_|(?<=[a-z0-9])(?=[A-Z])/).map((word) => word.toLowerCase());
+}
+
+/** Each cycle by the places that it leads through. */
+function cyclesOf(edges: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (place: string, way: readonly string[]): void => {
+    const at = way.indexOf(place);
+    if (at >= 0) cycles.push([...way.slice(at), place].join(' → '));
+    if (at >= 0 || done.has(place)) return;
+    for (const next of edges.get(place) ?? []) visit(next, [...way, place]);
+    done.add(place);
+  };
+  for (const place of edges.keys()) visit(place, []);
+  return cycles;
+}
 
 function listFiles(folder: string): string[] {
   return readdirSync(path.join(packageRoot, folder), { withFileTypes: true }).flatMap((entry) => {

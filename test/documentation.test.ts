@@ -2,16 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import {
-  createGateway,
-  createLogger,
-  type Gateway,
-  openState,
-  type Plugin,
-  readPluginConfig,
-  type State,
-  systemClock,
-} from 'mediagate';
+import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
 import {
   createAnswerDesk,
   createHealth,
@@ -33,6 +24,7 @@ import {
   SITE_ENDPOINTS,
 } from 'mediagate/server';
 import { OPERATIONS } from '../server/openapi/document.js';
+import { openState, type State } from '../server/state.js';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
 

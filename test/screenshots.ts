@@ -1,11 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createLogger, openState, type State, systemClock } from 'mediagate';
+import { createLogger, systemClock } from 'mediagate';
 import type { Page } from 'playwright-core';
 import { findChromium } from '../server/settings/executables.js';
 import { loadPeppers } from '../server/settings/secrets.js';
 import { readSettings } from '../server/settings/settings.js';
+import { openState, type State } from '../server/state.js';
 import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
 import { packageRoot } from './support/package-root.js';
 import { launchPageBrowser, signInAs } from './support/page-browser.js';

@@ -6,8 +6,8 @@ import type {
   SpeakCall,
   TranscribeCall,
   Transcript,
-} from '../contracts/audio-provider.js';
-import type { Usage } from '../contracts/media.js';
+  Usage,
+} from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 
 /** A sound that somebody sends. */

@@ -4,8 +4,8 @@ import type {
   SoundStream,
   SpeechFormat,
   TranscribeCall,
-} from '../contracts/audio-provider.js';
-import type { Usage } from '../contracts/media.js';
+  Usage,
+} from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';

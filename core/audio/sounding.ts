@@ -1,5 +1,4 @@
-import type { SoundStream, SpeechFormat } from '../contracts/audio-provider.js';
-import type { Usage } from '../contracts/media.js';
+import type { SoundStream, SpeechFormat, Usage } from '../contracts/index.js';
 import type { Ffmpeg } from '../media/index.js';
 import { SPEECH_FORMATS } from '../media/index.js';
 import type { PluginHost } from '../plugins/index.js';

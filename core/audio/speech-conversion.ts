@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import type { SpeechFormat } from '../contracts/audio-provider.js';
+import type { SpeechFormat } from '../contracts/index.js';
 import type { Ffmpeg } from '../media/index.js';
 import { wavHeader } from '../media/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';

@@ -1,4 +1,4 @@
-import type { SoundFile, Transcript } from '../contracts/audio-provider.js';
+import type { SoundFile, Transcript } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 
 interface Timed {

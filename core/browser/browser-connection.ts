@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { BrowserPage } from '../contracts/services.js';
+import type { BrowserPage } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { browserFailure } from './browser-failure.js';
 import type { ProtocolTransport } from './browser-pipe.js';

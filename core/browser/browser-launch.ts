@@ -1,5 +1,5 @@
 import { getCACertificates } from 'node:tls';
-import type { Logger } from '../contracts/services.js';
+import type { Logger } from '../contracts/index.js';
 import { withDeadline } from '../runtime/index.js';
 import { browserArguments } from './browser-arguments.js';
 import { type BrowserConnection, connectBrowser } from './browser-connection.js';

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { BrowserCall, Logger } from '../contracts/services.js';
+import type { BrowserCall, Logger } from '../contracts/index.js';
 import type { AddressGuard } from '../net/index.js';
 import { readProxyUrl } from '../net/index.js';
 import { leaveScope } from '../observability/index.js';

@@ -6,5 +6,13 @@ export * from './image-provider.js';
 export * from './media.js';
 export * from './meter.js';
 export * from './plugin.js';
+export type {
+  BackgroundCorrection,
+  BackgroundResponse,
+  BackgroundResponses,
+  StoredResponse,
+  StoredResponses,
+} from './response-store.js';
 export * from './services.js';
 export * from './text-provider.js';
+export { type Static, type TSchema, Type } from './typebox.js';

@@ -1,16 +1,16 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../contracts/services.js';
-import { GatewayError, type Placed, PlacedList } from '../runtime/index.js';
-import type { Tables } from '../state/schema.js';
-import { makeFolder } from '../storage/index.js';
+import type { Logger } from '../contracts/index.js';
+import { GatewayError, makeFolder, type Placed, PlacedList } from '../runtime/index.js';
 import { databaseAway, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
+import type { Migrations } from './migration-locks.js';
 import { describeOpeningFailure } from './opening-failure.js';
 import { startPatience } from './patience.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
 import { play, type Script } from './script.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
+import type { Tables } from './tables.js';
 
 export type Engine = 'sqlite' | 'postgres';
 
@@ -30,6 +30,8 @@ export interface DatabaseSettings {
   statementMs?: number;
   /** Milliseconds until a caller is told that the database did not answer. Default {@link DATABASE_PATIENCE_MS}. */
   patienceMs?: number;
+  /** What brings the schema up to date. Default: it is taken as it is. */
+  migrations?: Migrations;
   /** To a server, at most. Default 10. */
   connections?: number;
   /** Is told where a migration has to wait. Default: nobody. */
@@ -146,11 +148,11 @@ function openingFailure(error: unknown, { databaseUrl }: DatabaseSettings): unkn
   return translateDatabaseError(known);
 }
 
-async function openFile({ dataDir, logger, patienceMs }: DatabaseSettings): Promise<Database> {
+async function openFile({ dataDir, migrations, logger, patienceMs }: DatabaseSettings): Promise<Database> {
   const connected = await connectFile(dataDir);
   const { queries } = connected;
   try {
-    await migrate(queries, logger);
+    if (migrations) await migrate(queries, migrations, logger);
   } catch (error) {
     await queries.destroy();
     throw error;
@@ -159,9 +161,9 @@ async function openFile({ dataDir, logger, patienceMs }: DatabaseSettings): Prom
 }
 
 async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
-  const { patienceMs, connections = CONNECTIONS } = settings;
+  const { patienceMs, connections = CONNECTIONS, migrations, logger } = settings;
   const { statementMs = patienceMs ? Math.ceil(patienceMs * STATEMENT_SHARE) : STATEMENT_MS } = settings;
-  await withSchema(settings, (queries) => migrate(queries, settings.logger));
+  if (migrations) await withSchema(settings, (queries) => migrate(queries, migrations, logger));
   return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }), patienceMs);
 }
 

@@ -1,13 +1,14 @@
-import type { Tables } from '../state/schema.js';
 import type { Engine } from './database.js';
 import { type Kysely, sql } from './kysely.js';
+import type { Tables } from './tables.js';
 
 /** Of one statement: whoever adds a row deletes more than one, so that old ones cannot heap up. */
 const ROWS = 100;
 
 export interface ExpiringTable {
   engine: Engine;
-  table: 'sessions' | 'sign_ins' | 'device_grants';
+  /** Has a column `expires_at`. */
+  table: keyof Tables;
   /** Its primary key. */
   key: string;
 }

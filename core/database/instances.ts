@@ -1,8 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../contracts/services.js';
-import type { JobClock } from '../jobs/index.js';
+import type { Logger } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Tables } from '../state/schema.js';
+import type { JobClock } from './job-clock.js';
+import type { Tables } from './tables.js';
+
+declare module './tables.js' {
+  interface Tables {
+    instances: InstancesTable;
+  }
+}
+
+export interface InstancesTable {
+  id: string;
+  started_at: number;
+  beat_at: number;
+  /** JSON array of Fingerprint. */
+  fingerprints: string;
+}
+
 import type { Database } from './database.js';
 import type { Kysely } from './kysely.js';
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../contracts/services.js';
+import type { Logger } from '../contracts/index.js';
 
 const INTERVAL_MS = 60_000;
 

@@ -1,4 +1,3 @@
-import type { Tables } from '../state/schema.js';
 import {
   type Compilable,
   type Insertable,
@@ -8,6 +7,7 @@ import {
   sql,
 } from './kysely.js';
 import { createListScript } from './statements.js';
+import type { Tables } from './tables.js';
 
 type Insert<Name extends keyof Tables> = InsertQueryBuilder<Tables, Name, InsertResult>;
 

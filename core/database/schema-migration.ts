@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../contracts/services.js';
+import type { Logger } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Tables } from '../state/schema.js';
 import { isServerLock, isSqliteLock } from './database-errors.js';
 import type { Kysely } from './kysely.js';
 import { Migrator } from './kysely.js';
 import { describeMigrationFailure } from './migration-failure.js';
-import { migrationsWithLocks } from './migration-locks.js';
-import { migrations } from './migrations/index.js';
+import { type Migrations, migrationsWithLocks } from './migration-locks.js';
 import { createRareWarning } from './rare-warning.js';
+import type { Tables } from './tables.js';
 
 /** Which migrations a database has had, by their names and in their order. */
 export interface SchemaStatus {
@@ -33,7 +32,7 @@ const TABLE = 'kysely_migration';
 const NEEDS = /-needs-(\d{4})$/;
 
 /** Of a database that is not there yet. */
-export function allPending(): SchemaStatus {
+export function allPending(migrations: Migrations): SchemaStatus {
   return { done: [], pending: Object.keys(migrations).sort(), newer: [] };
 }
 
@@ -41,7 +40,7 @@ export function allPending(): SchemaStatus {
  * Looks, and changes nothing.
  * @throws GatewayError `invalid_value` where a newer release has left a schema that this one cannot use.
  */
-export async function readSchemaStatus(queries: Kysely<Tables>): Promise<SchemaStatus> {
+export async function readSchemaStatus(queries: Kysely<Tables>, migrations: Migrations): Promise<SchemaStatus> {
   const done = await namesDone(queries);
   const known = Object.keys(migrations).sort();
   const newer = done.filter((name) => !known.includes(name));
@@ -56,18 +55,19 @@ export async function readSchemaStatus(queries: Kysely<Tables>): Promise<SchemaS
  * @returns The names of the migrations that this call did.
  * @throws GatewayError `upstream_unavailable` where the database has no room, or its user no right; then nothing was changed.
  */
-export async function migrate(queries: Kysely<Tables>, logger?: Logger): Promise<string[]> {
+export async function migrate(queries: Kysely<Tables>, migrations: Migrations, logger?: Logger): Promise<string[]> {
   const deadline = performance.now() + MIGRATION_STATEMENT_MS;
   const warn = logger && createRareWarning(logger, 'the schema is not up to date yet: other sessions use its tables');
   for (;;) {
-    const status = await readSchemaStatus(queries);
+    const status = await readSchemaStatus(queries, migrations);
     const { pending, newer } = status;
     if (pending.length === 0) return [];
-    const { error, results = [] } = await createMigrator(queries, newer).migrateToLatest();
+    const { error, results = [] } = await createMigrator(queries, migrations, newer).migrateToLatest();
     if (!error) return results.map(({ migrationName }) => migrationName);
     // SQLite gives up a lock much sooner than a migration may take that somebody else is at.
     const isBusy = isServerLock(error);
-    const mayPass = isBusy || isSqliteLock(error) || (await readSchemaStatus(queries)).newer.length > newer.length;
+    const mayPass =
+      isBusy || isSqliteLock(error) || (await readSchemaStatus(queries, migrations)).newer.length > newer.length;
     if (!mayPass || performance.now() > deadline) throw describeMigrationFailure(error, status);
     if (isBusy) warn?.(error);
     await sleep(isBusy ? SERVER_RETRY_MS : RETRY_MS);
@@ -75,11 +75,11 @@ export async function migrate(queries: Kysely<Tables>, logger?: Logger): Promise
 }
 
 /** The package takes a migration that it does not know for damage, so those of newer releases are made known to it. */
-function createMigrator(queries: Kysely<Tables>, newer: readonly string[]): Migrator {
+function createMigrator(queries: Kysely<Tables>, migrations: Migrations, newer: readonly string[]): Migrator {
   const passed = Object.fromEntries(newer.map((name) => [name, { up: async () => undefined }]));
   return new Migrator({
     db: queries,
-    provider: { getMigrations: async () => ({ ...migrationsWithLocks(), ...passed }) },
+    provider: { getMigrations: async () => ({ ...migrationsWithLocks(migrations), ...passed }) },
   });
 }
 

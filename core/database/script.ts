@@ -1,5 +1,5 @@
-import type { Tables } from '../state/schema.js';
 import type { CompiledQuery, Kysely } from './kysely.js';
+import type { Tables } from './tables.js';
 
 /**
  * Statements one after the other, each made of what those before it found, and what comes of them: run as the answers come,

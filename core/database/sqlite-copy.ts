@@ -1,11 +1,18 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { GatewayError, isSystemError } from '../runtime/index.js';
-import type { Progress } from '../state/backup/index.js';
 import { databaseAway, isSqliteLock } from './database-errors.js';
 
 const LOCK_PATIENCE_MS = 2_000;
 /** Of 4 KiB, copied in one go; between two of them others have their turn. */
 const PAGES_AT_ONCE = 2_000;
+
+/** How far a step is that may take long. */
+export interface Progress {
+  step: string;
+  done: number;
+  /** Undefined where nobody knows. */
+  of?: number;
+}
 
 export interface SqliteSourceOptions {
   /** Whether nobody else may have it open until it is closed. Default false: others go on writing. */

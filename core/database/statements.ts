@@ -1,6 +1,6 @@
-import type { Tables } from '../state/schema.js';
 import { CompiledQuery, type Kysely } from './kysely.js';
 import { play, rowsOf, type Script } from './script.js';
+import type { Tables } from './tables.js';
 
 /*
  * Statements of the hot path are built once; what is run is their text with other parameters, in the order of the text.

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../contracts/services.js';
+import type { Logger } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import type { Script } from './script.js';

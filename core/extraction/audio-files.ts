@@ -1,5 +1,5 @@
-import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/extractor.js';
-import type { ByteRange, Clock, FileStat, Logger, Storage } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Logger, Storage } from '../contracts/index.js';
+import { EXTRACT_DEFAULTS, type Extractor, type LinkRef } from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpFaces, PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';

@@ -1,7 +1,6 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import type { AudioSource } from '../contracts/extractor.js';
-import type { Clock, HttpClient, Storage } from '../contracts/services.js';
+import type { AudioSource, Clock, HttpClient, Storage } from '../contracts/index.js';
 import type { ConversionReport, ScratchFolders } from '../media/index.js';
 import {
   type Container,

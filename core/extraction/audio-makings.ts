@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 import type { GrowingFile } from '../media/index.js';
 import { GatewayError, isDefinitiveCode, isGatewayError, isTransientCode, startLifetime } from '../runtime/index.js';
 

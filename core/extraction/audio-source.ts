@@ -1,5 +1,4 @@
-import type { AudioSource } from '../contracts/extractor.js';
-import type { HttpClient, HttpStream } from '../contracts/services.js';
+import type { AudioSource, HttpClient, HttpStream } from '../contracts/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 

@@ -1,4 +1,4 @@
-import { type ExtractionData, PostDataSchema, ProductDataSchema } from '../contracts/documents.js';
+import { type ExtractionData, PostDataSchema, ProductDataSchema } from '../contracts/index.js';
 import { type Checked, createValidator } from '../runtime/index.js';
 
 const postData = createValidator(PostDataSchema);

@@ -1,4 +1,4 @@
-import type { Extraction } from '../contracts/extractor.js';
+import type { Extraction } from '../contracts/index.js';
 import { checkDocument } from './check-document.js';
 
 /**

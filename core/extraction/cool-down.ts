@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 import type { TransientCode } from '../runtime/index.js';
 import type { Outcome } from './ladder.js';
 

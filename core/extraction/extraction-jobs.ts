@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/index.js';
 import type { JobsOptions } from '../gateway.js';
 import type { JobRecord, JobRun, JobWorkers } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Cache, Clock, Meter } from '../contracts/index.js';
 import {
   EXTRACT_DEFAULTS,
   type ExtractCall,
@@ -6,9 +7,7 @@ import {
   type ExtractOptions,
   type Extractor,
   type LinkRef,
-} from '../contracts/extractor.js';
-import type { Meter } from '../contracts/meter.js';
-import type { Cache, Clock } from '../contracts/services.js';
+} from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { AudioLinks } from './audio-link.js';

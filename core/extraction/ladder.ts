@@ -1,5 +1,4 @@
-import type { RungState } from '../contracts/extractor.js';
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger, RungState } from '../contracts/index.js';
 import type { Attempt, DefinitiveCode, TransientCode } from '../runtime/index.js';
 import { createCoolDown } from './cool-down.js';
 import { decide } from './ladder-verdict.js';

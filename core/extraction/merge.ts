@@ -13,7 +13,7 @@ import {
   PostMediaSchema,
   type Precision,
   type Provenance,
-} from '../contracts/documents.js';
+} from '../contracts/index.js';
 import type { Part } from './ladder.js';
 import { firstLine, fitSchema } from './scraping/index.js';
 

@@ -1,6 +1,12 @@
-import type { ExtractionData } from '../contracts/documents.js';
-import type { Extraction, ExtractOptions, LinkRef } from '../contracts/extractor.js';
-import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
+import type {
+  ByteRange,
+  Extraction,
+  ExtractionData,
+  ExtractOptions,
+  FileStat,
+  LinkRef,
+  StoredBody,
+} from '../contracts/index.js';
 import type { JobFailure, JobState } from '../jobs/index.js';
 import type { GatewayError } from '../runtime/index.js';
 

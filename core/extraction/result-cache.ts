@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Extraction } from '../contracts/extractor.js';
-import type { Cache, Clock } from '../contracts/services.js';
+import type { Cache, Clock, Extraction } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
 
 /** An extraction and when it was fetched. */

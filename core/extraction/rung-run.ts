@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { boundedWait, GatewayError, isDefinitiveCode, isGatewayError, isTransientCode } from '../runtime/index.js';
 import type { Outcome, Rung } from './ladder.js';

@@ -1,4 +1,4 @@
-import type { HttpClient, HttpStream } from '../contracts/services.js';
+import type { HttpClient, HttpStream } from '../contracts/index.js';
 import { discard, retryAfterSeconds } from '../net/index.js';
 import { boundedWait, GatewayError } from '../runtime/index.js';
 

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/index.js';
 import { queueFull } from '../jobs/index.js';
 import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
 import type { ExtractionService, Item, Obtained } from './extraction.js';

@@ -1,4 +1,4 @@
-import type { HttpClient, HttpStream } from '../contracts/services.js';
+import type { HttpClient, HttpStream } from '../contracts/index.js';
 import { fileTooLarge, MAX_IMAGE_BYTES } from '../media/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';

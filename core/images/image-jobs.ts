@@ -1,6 +1,4 @@
-import type { ImageSize } from '../contracts/image-provider.js';
-import type { Usage } from '../contracts/media.js';
-import type { ByteRange, FileSource, FileStat, StoredBody } from '../contracts/services.js';
+import type { ByteRange, FileSource, FileStat, ImageSize, StoredBody, Usage } from '../contracts/index.js';
 import type { JobFailure, JobState, WaitOptions } from '../jobs/index.js';
 import type { ReferenceInput } from './references.js';
 

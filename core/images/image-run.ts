@@ -1,6 +1,4 @@
-import type { GeneratedImage, ImageSize } from '../contracts/image-provider.js';
-import type { Usage } from '../contracts/media.js';
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, GeneratedImage, ImageSize, Logger, Usage } from '../contracts/index.js';
 import type { JobRun } from '../jobs/index.js';
 import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
@@ -11,7 +9,7 @@ import type { References } from './references.js';
 import type { ResultFiles, ResultPlace, StoredImage } from './result-files.js';
 
 /** What a run needs, as the job keeps it. */
-export interface ImageOrder {
+export interface ImageTask {
   model: string;
   prompt: string;
   size: ImageSize | 'auto';
@@ -38,7 +36,7 @@ export interface ImageRunOptions {
 }
 
 export type ImageRun = (
-  order: ImageOrder,
+  task: ImageTask,
   job: Pick<JobRun, 'id' | 'attempts'>,
   signal: AbortSignal,
 ) => Promise<ImageResult>;
@@ -47,13 +45,13 @@ export type ImageRun = (
 export function createImageRun(options: ImageRunOptions): ImageRun {
   const { registry, host, references, referenceFiles, resultFiles, imageFiles, clock, logger } = options;
 
-  async function make(order: ImageOrder, id: string, signal: AbortSignal): Promise<ImageResult> {
-    const { model, prompt, size, place } = order;
+  async function make(task: ImageTask, id: string, signal: AbortSignal): Promise<ImageResult> {
+    const { model, prompt, size, place } = task;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     // The entry may be gone before its picture is stored.
     const { hideOptions } = host.terms(provider.entry);
-    const inputs = await references.load(await referenceFiles.load(order.references, signal), signal);
+    const inputs = await references.load(await referenceFiles.load(task.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
       host.call('image', provider.entry, signal, async (callSignal) =>
         checkGenerated(
@@ -62,29 +60,29 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
             prompt,
             size,
             references: inputs,
-            options: order.options,
+            options: task.options,
             idempotencyKey: id,
             signal: callSignal,
           }),
         ),
       ),
     );
-    const { format, quality } = outputOf(order.options);
+    const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(place, { raw, fit }, signal);
     return { image, ...(usage && { usage }), ...(warnings && { warnings: warnings.map(hideOptions) }) };
   }
 
-  return async (order, { id, attempts }, signal) => {
+  return async (task, { id, attempts }, signal) => {
     const startedAt = clock.monotonic();
     const fields = () => ({
       jobId: id,
-      model: order.model,
+      model: task.model,
       attempt: attempts,
       ms: Math.round(clock.monotonic() - startedAt),
     });
     try {
-      const result = await make(order, id, signal);
+      const result = await make(task, id, signal);
       logger.info('an image is made', { ...fields(), bytes: result.image.bytes });
       return result;
     } catch (error) {

@@ -1,10 +1,10 @@
-import type { Clock, Logger, Storage } from '../contracts/services.js';
+import type { Clock, Logger, Storage } from '../contracts/index.js';
 import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { hasEnded, type ImageJob, type ImageJobSummary, type ImageSubmission, type Images } from './image-jobs.js';
-import { createImageRun, type ImageOrder, type ImageResult } from './image-run.js';
+import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
 import { createReferenceFiles, fileNamesOf } from './reference-files.js';
 import type { References } from './references.js';
 import { createResultFiles, placeOfRun } from './result-files.js';
@@ -105,8 +105,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
     try {
-      const order = job.input as ImageOrder;
-      return await run({ ...order, place: placeOfRun(order.place, job.attempts) }, job, signal);
+      const task = job.input as ImageTask;
+      return await run({ ...task, place: placeOfRun(task.place, job.attempts) }, job, signal);
     } finally {
       tidyLater(job, []);
     }
@@ -158,9 +158,9 @@ export function createImages(options: ImageServiceOptions): ImageService {
       let areNeeded = false;
       try {
         const place = resultFiles.place(delivery);
-        const order: ImageOrder = { model, prompt, size, options: request.options, references: stored, place };
+        const task: ImageTask = { model, prompt, size, options: request.options, references: stored, place };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
-        const accepted = await store.accept({ ...terms, job: { ...job, summary, input: order } });
+        const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
         const submission = toSubmission(accepted);
         if (!submission) throw new Error('an image was neither accepted nor refused');

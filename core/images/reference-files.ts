@@ -1,4 +1,4 @@
-import type { Clock, Logger, Storage } from '../contracts/services.js';
+import type { Clock, Logger, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { fileName, newFileStem } from './file-names.js';

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Media } from '../contracts/media.js';
-import type { HttpClient } from '../contracts/services.js';
+import type { HttpClient, Media } from '../contracts/index.js';
 import type { ImageFiles } from '../media/index.js';
 import { checkImage, IMAGE_CONTENT_TYPES } from '../media/index.js';
 import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';

@@ -1,5 +1,4 @@
-import type { Media } from '../contracts/media.js';
-import type { Clock, FileSource, Logger, Storage, StoredFile } from '../contracts/services.js';
+import type { Clock, FileSource, Logger, Media, Storage, StoredFile } from '../contracts/index.js';
 import type { FittedImage } from '../media/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { expiryOf, fileName, newFileStem, newPublicStem } from './file-names.js';

@@ -46,3 +46,20 @@ export interface Dispatcher {
   watchEnds(watcher: EndWatcher): Serving;
   close(): Promise<void>;
 }
+
+export interface DispatcherPlace {
+  /** Default: SQLite, where other processes say nothing. */
+  databaseUrl?: string;
+  /** Milliseconds after which workers look by themselves. */
+  pollMs?: number;
+}
+
+/** The dispatcher that goes with a database. */
+export async function openDispatcher({ databaseUrl, pollMs }: DispatcherPlace): Promise<Dispatcher> {
+  if (databaseUrl === undefined) {
+    const { createEmbeddedDispatcher } = await import('./dispatch-embedded.js');
+    return createEmbeddedDispatcher(pollMs);
+  }
+  const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
+  return createPostgresDispatcher(databaseUrl, pollMs);
+}

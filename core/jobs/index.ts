@@ -6,11 +6,10 @@ export type {
   EndedJob,
   OpenAdmissions,
 } from './admission.js';
-export { createEmbeddedDispatcher } from './dispatch-embedded.js';
-export type { Dispatcher } from './dispatcher.js';
-export type { JobAdministration } from './job-administration.js';
-export { createJobClock, type JobClock } from './job-clock.js';
-export { hashText } from './job-rows.js';
+export { type Dispatcher, openDispatcher } from './dispatcher.js';
+export { createEndWaits } from './end-waits.js';
+export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
+export { hashText, toFailure, toJson } from './job-rows.js';
 export type {
   Accepted,
   Charge,
@@ -25,3 +24,4 @@ export type {
 } from './jobs.js';
 export { createJobs } from './jobs-sql.js';
 export { queueFull } from './queue-full.js';
+export type { JobsTable } from './tables.js';

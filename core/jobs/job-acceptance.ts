@@ -1,13 +1,12 @@
-import type { Script } from '../database/index.js';
+import type { JobClock, Script } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { JobOwnersTable } from '../state/schema.js';
 import type { AdmissionCandidate, AdmissionHooks } from './admission.js';
-import type { JobClock } from './job-clock.js';
 import { newJobId } from './job-kinds.js';
 import { hashText, type ShownRow, toJobRecord, toJson } from './job-rows.js';
 import { type JobTable, NEW_JOB, type NewJobRow, NOT_JOINED } from './job-table.js';
 import { openTurns, type TurnStatements } from './job-turns.js';
 import type { Acceptance, Accepted, JobKind, NewJob } from './jobs.js';
+import type { JobOwnersTable } from './tables.js';
 
 /** An acceptance as it is stored. */
 export interface Candidate extends AdmissionCandidate {

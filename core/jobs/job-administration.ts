@@ -1,4 +1,19 @@
-import type { Script } from '../database/index.js';
+import type { JobClock } from '../database/index.js';
+import {
+  type Database,
+  describeRunner,
+  hasEnded,
+  type Kysely,
+  type Script,
+  type SelectQueryBuilder,
+  sql,
+  type Tables,
+} from '../database/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { JOB_KINDS, kindOfJob } from './job-kinds.js';
+import { type JobRow, toJobRecord } from './job-rows.js';
+import { type JobTable, ownedBy } from './job-table.js';
+import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
 import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
 
 /** Of all jobs, those that are asked for. */
@@ -111,4 +126,237 @@ export interface JobAdministration {
    * @throws GatewayError `job_already_terminal` where it has completed or failed.
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
+}
+
+const RECENT_MS = 60 * 60 * 1000;
+const MOST_RECENT = 10_000;
+
+/** As the index of ended jobs has it. */
+const ENDED = sql<boolean>`finished_at is not null`;
+const JOINED = sql<number>`(select count(*) from job_owners where job_owners.job_id = jobs.id)`;
+
+/** Neither what was asked for nor what came of it, which are their owners' own. */
+const LISTED = [
+  'id',
+  'kind',
+  'state',
+  'attempts',
+  'cut_offs',
+  'account_id',
+  'key_id',
+  'created_at',
+  'started_at',
+  'finished_at',
+  'runner',
+  'beat_at',
+  'error',
+] as const;
+
+type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number };
+type Mark = Pick<JobRow, 'id' | 'created_at' | 'finished_at'>;
+
+export interface JobAdministrationOptions {
+  database: Database;
+  table: JobTable;
+  clock: JobClock;
+  leaseMs: number;
+}
+
+/** What operators see of jobs, in SQL. */
+export function createJobAdministration({
+  database,
+  table,
+  clock,
+  leaseMs,
+}: JobAdministrationOptions): Omit<JobAdministration, 'cancelAsOperator'> {
+  return {
+    list: (page) =>
+      database.run(async (queries) => {
+        const mark = page.before === undefined ? undefined : await findMark(queries, page.before);
+        const rows = await selectPage(queries, page, mark);
+        return { jobs: rows.map(toListed), at: await clock.read(queries), leaseMs };
+      }),
+
+    async inspect(id) {
+      if (!kindOfJob(id)) return undefined;
+      return database.run(async (queries) => {
+        const details = await selectDetails(queries, id, table);
+        return details && { ...details, at: await clock.read(queries), leaseMs };
+      });
+    },
+
+    recentEnds: () =>
+      database.run(async (queries) => {
+        const since = (await clock.read(queries)) - RECENT_MS;
+        return {
+          extraction: await countEnds(queries, 'extraction', since),
+          image: await countEnds(queries, 'image', since),
+        };
+      }),
+  };
+}
+
+async function findMark(queries: Kysely<Tables>, id: string): Promise<Mark> {
+  const marks = queries.selectFrom('jobs').select(['id', 'created_at', 'finished_at']).where('id', '=', id);
+  const mark = kindOfJob(id) && (await marks.executeTakeFirst());
+  if (mark) return mark;
+  throw new GatewayError('job_not_found', 'There is no job with the id that the list is to go on from.');
+}
+
+function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {
+  const { state, limit } = page;
+  if (state === undefined || isActive(state)) return selectActive(queries, page, mark);
+  const ids = page.owner === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
+  return queries
+    .selectFrom('jobs')
+    .select([...LISTED, JOINED.as('joined')])
+    .where('id', 'in', ids)
+    .orderBy('finished_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** There are never more of them than the queues take. */
+function selectActive(
+  queries: Kysely<Tables>,
+  { kind, state, owner, limit }: JobPage,
+  mark: Mark | undefined,
+): Promise<ListedRow[]> {
+  return queries
+    .selectFrom('jobs')
+    .select([...LISTED, JOINED.as('joined')])
+    .where('kind', 'in', kindsOf(kind))
+    .where(ACTIVE)
+    .$if(state === 'queued', (query) => query.where(QUEUED))
+    .$if(state === 'running', (query) => query.where(RUNNING))
+    .$if(owner !== undefined, (query) => query.where(ownedBy(owner as string)))
+    .$if(mark !== undefined, (query) =>
+      query.where(sql<boolean>`(created_at, id) < (${mark?.created_at}, ${mark?.id})`),
+    )
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Kind by kind along the index that has them by their ends. */
+function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
+  const [ids, ...others] = kindsOf(page.kind).map((kind) => {
+    const ended = queries
+      .selectFrom('jobs')
+      .select(['id', 'finished_at'])
+      .where('kind', '=', sql.lit(kind))
+      .$call((query) => afterMark(query, page, mark));
+    return queries.selectFrom(ended.as('ended')).select('id');
+  });
+  return others.reduce((all, more) => all.unionAll(more), ids as NonNullable<typeof ids>);
+}
+
+/** Those that the owner asked for first, by their index, and those that it joined, which are few. */
+function endedIdsOf(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
+  const { kind, owner = '' } = page;
+  const asked = queries.selectFrom('jobs').select('id').where('account_id', '=', owner).where(ENDED);
+  const joined = queries.selectFrom('job_owners').select('job_id as id').where('account_id', '=', owner);
+  return queries
+    .selectFrom('jobs')
+    .select('id')
+    .where('id', 'in', asked.unionAll(joined))
+    .where('kind', 'in', kindsOf(kind))
+    .$call((query) => afterMark(query, page, mark));
+}
+
+/** A mark that has not ended stands where it was accepted. */
+function afterMark<Selected>(
+  query: SelectQueryBuilder<Tables, 'jobs', Selected>,
+  { state, limit }: JobPage,
+  mark: Mark | undefined,
+) {
+  const markedAt = mark?.finished_at ?? mark?.created_at;
+  return query
+    .where(ENDED)
+    .where('state', '=', state as JobState)
+    .$if(mark !== undefined, (some) =>
+      some
+        .where('finished_at', '<=', markedAt as number)
+        .where(sql<boolean>`(finished_at, id) < (${markedAt}, ${mark?.id})`),
+    )
+    .orderBy('finished_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit);
+}
+
+async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
+  const row = await queries
+    .selectFrom('jobs')
+    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'request_id', 'traceparent'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const owners = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
+  const before = await table.countBefore(queries, id);
+  const { summary, expiresAt } = toJobRecord({ ...row, result: null });
+  return {
+    ...toListed(row),
+    summary,
+    expiresAt,
+    joinedBy: (await owners.orderBy('account_id').execute()).map(({ account_id }) => account_id),
+    requestId: row.request_id,
+    traceparent: row.traceparent,
+    admission: row.admission,
+    queuePosition: before === undefined ? null : before + 1,
+  };
+}
+
+async function countEnds(queries: Kysely<Tables>, kind: JobKind, since: number): Promise<RecentEnds> {
+  const ended = queries
+    .selectFrom('jobs')
+    .select(['state', 'finished_at'])
+    .where('kind', '=', sql.lit(kind))
+    .where(ENDED)
+    .where('finished_at', '>', since)
+    .orderBy('finished_at', 'desc')
+    .limit(MOST_RECENT);
+  const rows = await queries
+    .selectFrom(ended.as('ended'))
+    .select(({ fn }) => ['state', fn.countAll<number>().as('count')])
+    .groupBy('state')
+    .execute();
+  const counts = new Map(rows.map(({ state, count }) => [state, count]));
+  const count = (state: JobState) => counts.get(state) ?? 0;
+  return { completed: count('completed'), failed: count('failed'), cancelled: count('cancelled') };
+}
+
+function isActive(state: JobState): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+function kindsOf(kind: JobKind | undefined): readonly JobKind[] {
+  return kind === undefined ? JOB_KINDS : [kind];
+}
+
+function toListed(row: ListedRow): ListedJob {
+  const { id, kind, state, attempts, joined, account_id, key_id, created_at, started_at, finished_at } = row;
+  return {
+    id,
+    kind,
+    state,
+    attempts,
+    cutOffs: row.cut_offs,
+    owner: account_id,
+    keyId: key_id === '' ? null : key_id,
+    joined,
+    createdAt: created_at,
+    startedAt: started_at,
+    finishedAt: finished_at,
+    worker: workerOf(row),
+    error: row.error === null ? null : JSON.parse(row.error),
+  };
+}
+
+function workerOf({ runner, started_at, beat_at }: ListedRow): JobWorker | null {
+  if (runner === null) return null;
+  // What an earlier run left says nothing of this one.
+  const seenAt = Math.max(beat_at ?? 0, started_at ?? 0);
+  return { ...describeRunner(runner), seenAt, hasEnded: hasEnded(runner) };
 }

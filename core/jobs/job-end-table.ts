@@ -1,4 +1,4 @@
-import type { Database } from '../database/index.js';
+import type { Database, JobClock, Tables } from '../database/index.js';
 import {
   type CompiledQuery,
   filled,
@@ -8,9 +8,7 @@ import {
   sql,
   type Transaction,
 } from '../database/index.js';
-import type { Tables } from '../state/schema.js';
 import type { EndedJob } from './admission.js';
-import type { JobClock } from './job-clock.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import type { RunKey } from './job-run-table.js';
 import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';

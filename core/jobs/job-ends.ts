@@ -1,12 +1,10 @@
-import type { Database, OnEnd, Transaction } from '../database/index.js';
+import type { Database, JobClock, OnEnd, Tables, Transaction } from '../database/index.js';
 import { createGroupCommit, play, type Script } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Tables } from '../state/schema.js';
 import type { AdmissionHooks, EndedJob } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
-import type { JobClock } from './job-clock.js';
 import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-end-table.js';
 import { kindOfJob } from './job-kinds.js';
 import { type ShownRow, toJobRecord, toJson } from './job-rows.js';

@@ -1,5 +1,4 @@
-import type { Meter } from '../contracts/meter.js';
-import type { Logger } from '../contracts/services.js';
+import type { Logger, Meter } from '../contracts/index.js';
 import { createBeats, DATABASE_PATIENCE_MS, type Database, hasEnded, startRounds } from '../database/index.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunSeen } from './job-run-table.js';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Selectable } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import type { JobsTable } from '../state/schema.js';
 import { keptMs } from './job-kinds.js';
 import type { JobFailure, JobRecord, JobRun } from './jobs.js';
+import type { JobsTable } from './tables.js';
 
 export type JobRow = Selectable<JobsTable>;
 

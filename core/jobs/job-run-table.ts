@@ -1,7 +1,5 @@
-import type { Database } from '../database/index.js';
+import type { Database, JobClock, Tables } from '../database/index.js';
 import { type CompiledQuery, filled, type Kysely, lockNamed, rowsOf, type Script, sql } from '../database/index.js';
-import type { Tables } from '../state/schema.js';
-import type { JobClock } from './job-clock.js';
 import { ENDED, type Ended, RETURNED } from './job-end-table.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, ONE, QUEUED, RUNNING } from './job-turns.js';

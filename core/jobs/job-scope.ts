@@ -1,4 +1,4 @@
-import type { Span, Tracer } from '../contracts/services.js';
+import type { Span, Tracer } from '../contracts/index.js';
 import type { WorkScope } from '../observability/index.js';
 import type { JobRow } from './job-rows.js';
 

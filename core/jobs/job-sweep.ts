@@ -1,5 +1,4 @@
-import type { Database } from '../database/index.js';
-import type { JobClock } from './job-clock.js';
+import type { Database, JobClock } from '../database/index.js';
 import type { JobTable } from './job-table.js';
 import type { JobKind } from './jobs.js';
 

@@ -1,4 +1,4 @@
-import type { Database } from '../database/index.js';
+import type { Database, JobClock, Tables } from '../database/index.js';
 import {
   type CompiledQuery,
   createRowInsertScript,
@@ -10,12 +10,11 @@ import {
   type Script,
   sql,
 } from '../database/index.js';
-import type { JobOwnersTable, Tables } from '../state/schema.js';
-import type { JobClock } from './job-clock.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './job-kinds.js';
 import { type JobRow, SHOWN, type ShownRow } from './job-rows.js';
 import { ACTIVE, QUEUED } from './job-turns.js';
 import type { JobCounts, JobKind } from './jobs.js';
+import type { JobOwnersTable } from './tables.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;

@@ -1,5 +1,5 @@
+import type { Tables } from '../database/index.js';
 import { type CompiledQuery, createListScript, type Kysely, rowsOf, type Script, sql } from '../database/index.js';
-import type { Tables } from '../state/schema.js';
 import type { JobKind } from './jobs.js';
 
 /*

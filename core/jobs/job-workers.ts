@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobRunOutcome, Meter } from '../contracts/meter.js';
-import type { Logger, Tracer } from '../contracts/services.js';
+import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
 import { nameRunner, play } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';

@@ -1,4 +1,4 @@
-import type { Usage } from '../contracts/media.js';
+import type { Usage } from '../contracts/index.js';
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 
 /** What a job does. Each kind has a bound and workers of its own. */

@@ -1,6 +1,6 @@
 import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
-import type { SpeechFormat } from '../contracts/audio-provider.js';
+import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { Container } from './container.js';

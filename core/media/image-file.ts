@@ -1,7 +1,6 @@
 import pLimit from 'p-limit';
 import type { Sharp } from 'sharp';
-import type { ImageSize } from '../contracts/image-provider.js';
-import type { Media } from '../contracts/media.js';
+import type { ImageSize, Media } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { checkHeader, checkImage, MAX_REFERENCE_PIXELS } from './image-check.js';

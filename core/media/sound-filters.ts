@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import type { SamplesCall, SoundFilters } from '../contracts/services.js';
+import type { SamplesCall, SoundFilters } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type Container, SNIFF_BYTES, sniffContainer } from './container.js';
 import type { Ffmpeg, SampleMaking } from './ffmpeg.js';

@@ -1,4 +1,4 @@
-import type { SoundStream, SpeechFormat } from '../contracts/audio-provider.js';
+import type { SoundStream, SpeechFormat } from '../contracts/index.js';
 
 /** Enough of a sound to know it by. */
 const HEAD_BYTES = 12;

@@ -1,4 +1,4 @@
-import type { SpeechFormat } from '../contracts/audio-provider.js';
+import type { SpeechFormat } from '../contracts/index.js';
 
 /** Of `pcm`, and of what is in `wav`. */
 export const PCM_RATE = 24_000;

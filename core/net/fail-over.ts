@@ -1,6 +1,5 @@
 import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
-import type { UpstreamState } from '../contracts/meter.js';
-import type { Clock } from '../contracts/services.js';
+import type { Clock, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { boundedWait, GatewayError, withBoundedWait } from '../runtime/index.js';
 import { createRetryBudget } from './retry-budget.js';

@@ -1,4 +1,4 @@
-import type { HttpResponse, HttpStream } from '../contracts/services.js';
+import type { HttpResponse, HttpStream } from '../contracts/index.js';
 import { parseJson } from '../extraction/scraping/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { decodeBody, overCap } from './http-decoding.js';

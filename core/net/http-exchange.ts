@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { HttpRequest } from '../contracts/services.js';
+import type { HttpRequest } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { AddressGuard } from './address-guard.js';
 import type { EgressDispatchers } from './egress-dispatcher.js';

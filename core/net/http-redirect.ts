@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpStream } from '../contracts/services.js';
+import type { HttpRequest, HttpStream } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type HeaderFields, withoutContentFields, withoutCredentials } from './http-headers.js';
 

@@ -1,4 +1,4 @@
-import type { HttpClient, HttpRequest } from '../contracts/services.js';
+import type { HttpClient, HttpRequest } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { AddressGuard } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers } from './egress-dispatcher.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import type { BodySource } from '../contracts/services.js';
+import type { BodySource } from '../contracts/index.js';
 
 export interface FilePart {
   name: string;

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 
 /** Keeps tries that were not the first of a call few, so that an upstream in trouble is not asked all the more. */
 export interface RetryBudget {

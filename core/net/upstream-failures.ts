@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../contracts/services.js';
+import type { Clock, Logger } from '../contracts/index.js';
 import { currentScope } from '../observability/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';

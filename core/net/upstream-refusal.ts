@@ -1,4 +1,4 @@
-import type { Clock, HttpStream } from '../contracts/services.js';
+import type { Clock, HttpStream } from '../contracts/index.js';
 
 /** What an upstream answered instead of doing its work. */
 export interface UpstreamRefusal {

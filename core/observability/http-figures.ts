@@ -1,5 +1,4 @@
-import type { Meter } from '../contracts/meter.js';
-import type { HttpClient } from '../contracts/services.js';
+import type { HttpClient, Meter } from '../contracts/index.js';
 import { failureOf } from './work-scope.js';
 
 /** The same client; each request is told of when it has its answer, or the answer's header where the body is handed over. */

@@ -1,4 +1,4 @@
-import type { HttpRequest, NewSpan, Span } from '../contracts/services.js';
+import type { HttpRequest, NewSpan, Span } from '../contracts/index.js';
 import { currentScope, inSpan } from './work-scope.js';
 
 export interface Sender {

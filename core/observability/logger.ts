@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { LogFields, Logger } from '../contracts/services.js';
+import type { LogFields, Logger } from '../contracts/index.js';
 import { silentLogger, withDeadline } from '../runtime/index.js';
 import { describeError } from './log-error.js';
 import { createRedaction } from './log-redaction.js';

@@ -1,5 +1,4 @@
-import type { Usage } from '../contracts/media.js';
-import type { NewSpan, SpanAttributes } from '../contracts/services.js';
+import type { NewSpan, SpanAttributes, Usage } from '../contracts/index.js';
 
 /** Work of a model, as OpenTelemetry's conventions for generative AI name it. They are not final yet. */
 export function modelSpan(operation: string, model: string, entry: string): NewSpan {

@@ -1,4 +1,4 @@
-import type { Storage } from '../contracts/services.js';
+import type { Storage } from '../contracts/index.js';
 import { inSpan } from './work-scope.js';
 
 /** The same files; what is written is a span. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { NewSpan, Span } from '../contracts/services.js';
+import type { NewSpan, Span } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 
 /** What the work at hand belongs to; it goes along wherever that work goes. */

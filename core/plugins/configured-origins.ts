@@ -1,4 +1,4 @@
-import type { Plugin } from '../contracts/plugin.js';
+import type { Plugin } from '../contracts/index.js';
 
 /**
  * Origins of the URLs in an entry's options: servers that the operator chose. The entry's own requests may go there although

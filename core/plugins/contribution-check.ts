@@ -1,4 +1,4 @@
-import type { ContributionKind, Contributions, Plugin } from '../contracts/plugin.js';
+import type { ContributionKind, Contributions, Plugin } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
 
 /** Where `setup` returns what each kind names. */

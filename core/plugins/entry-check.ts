@@ -1,4 +1,4 @@
-import { Type } from '../contracts/typebox.js';
+import { Type } from '../contracts/index.js';
 import type { PluginEntry } from '../gateway.js';
 import { createValidator } from '../runtime/index.js';
 

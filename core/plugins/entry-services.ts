@@ -1,5 +1,3 @@
-import type { Meter } from '../contracts/meter.js';
-import type { Need, PluginContext } from '../contracts/plugin.js';
 import type {
   Browser,
   BrowserCall,
@@ -11,10 +9,13 @@ import type {
   HttpStream,
   LogFields,
   Logger,
+  Meter,
+  Need,
+  PluginContext,
   SamplesCall,
   SoundFilters,
   Storage,
-} from '../contracts/services.js';
+} from '../contracts/index.js';
 import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Static, Type } from '../contracts/typebox.js';
+import { type Static, Type } from '../contracts/index.js';
 import type { EntryVariables, PluginEntry } from '../gateway.js';
 import { createValidator } from '../runtime/index.js';
 import { EntryIdSchema, MAX_TIMEOUT_MS, TrustedOriginsSchema } from './entry-check.js';

@@ -1,4 +1,4 @@
-import type { ContributionKind } from '../contracts/plugin.js';
+import type { ContributionKind } from '../contracts/index.js';
 import {
   type Attempt,
   DEFINITIVE_CODES,

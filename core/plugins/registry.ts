@@ -1,10 +1,15 @@
-import type { AudioOperation, AudioProvider } from '../contracts/audio-provider.js';
-import type { Extractor, LinkRef } from '../contracts/extractor.js';
-import type { IdentityProvider } from '../contracts/identity-provider.js';
-import type { ImageProvider } from '../contracts/image-provider.js';
-import type { Contributions } from '../contracts/plugin.js';
-import type { Logger } from '../contracts/services.js';
-import type { TextModel, TextProvider } from '../contracts/text-provider.js';
+import type {
+  AudioOperation,
+  AudioProvider,
+  Contributions,
+  Extractor,
+  IdentityProvider,
+  ImageProvider,
+  LinkRef,
+  Logger,
+  TextModel,
+  TextProvider,
+} from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** What one entry contributed, under the entry's id. */

@@ -1,4 +1,4 @@
-import type { Browser, Logger, SoundFilters, Storage } from '../contracts/services.js';
+import type { Browser, Logger, SoundFilters, Storage } from '../contracts/index.js';
 import { GatewayError } from './errors.js';
 
 /** Stands where a gateway has no browser: rungs that want one are skipped. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 
 /** The machine's own time. */
 export const systemClock: Clock = {

@@ -17,6 +17,7 @@ export {
   type TransientCode,
   withBoundedWait,
 } from './errors.js';
+export { folderNames, makeFolder } from './folder-names.js';
 export { startLifetime } from './lifetime.js';
 export { type Placed, PlacedList } from './placed-list.js';
 export { drawRandomBytes } from './random-bytes.js';

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 import type { GatewayError } from './errors.js';
 import { unlessAborted } from './unless-aborted.js';
 

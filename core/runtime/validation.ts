@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import type { Static, TSchema } from '../contracts/typebox.js';
+import type { Static, TSchema } from '../contracts/index.js';
 import { nearestName } from './near-names.js';
 
 const MAX_NAME = 100;

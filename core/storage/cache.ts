@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
-import type { Cache, Clock, Logger } from '../contracts/services.js';
+import type { Cache, Clock, Logger } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
 import { createRareWarning, startPatience } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';

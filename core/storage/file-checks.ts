@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
-import type { ByteRange } from '../contracts/services.js';
+import type { ByteRange } from '../contracts/index.js';
 import { damagedFile } from '../runtime/index.js';
 import { readTrailer, type Trailer, versionOf } from './file-trailer.js';
 

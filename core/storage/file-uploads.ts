@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { ByteRange, Clock, FileStat, Logger } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Logger } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { DiskFiles } from './files-disk.js';
 import { expiryMarkerOf } from './object-expiry.js';

@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/index.js';
 import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
-import type { Files } from '../state/index.js';
 import { createFileChecks, readRange } from './file-checks.js';
 import { INCOMING, sweepFiles } from './file-sweep.js';
 import { type Trailer, writeTrailer } from './file-trailer.js';
+import type { Files } from './files.js';
 import { createFolderSync } from './folder-sync.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */

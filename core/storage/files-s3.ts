@@ -1,7 +1,7 @@
-import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/services.js';
+import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/index.js';
 import { GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
-import type { Files } from '../state/index.js';
 import { createUploads } from './file-uploads.js';
+import type { Files } from './files.js';
 import { openDiskFiles } from './files-disk.js';
 import { readFilesUrl } from './files-url.js';
 import { sweepObjects } from './object-expiry.js';

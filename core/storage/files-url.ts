@@ -1,4 +1,4 @@
-import type { FileSource } from '../contracts/services.js';
+import type { FileSource } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 
 /** Where an S3-compatible store is, and as whom to speak to it. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Cache, Clock } from '../contracts/services.js';
+import type { Cache, Clock } from '../contracts/index.js';
 import { systemClock } from '../runtime/index.js';
 
 /** Characters of JSON kept at most; the least recently used goes first. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 
 /** A store that has begun to send a file may be silent for so long. */

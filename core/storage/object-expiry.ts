@@ -1,4 +1,4 @@
-import type { FileStat } from '../contracts/services.js';
+import type { FileStat } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import type { ObjectStore } from './object-store.js';
 

@@ -1,4 +1,4 @@
-import type { FileSource, FileStat } from '../contracts/services.js';
+import type { FileSource, FileStat } from '../contracts/index.js';
 import { damagedFile } from '../runtime/index.js';
 
 const SHA256 = 'x-amz-meta-sha256';

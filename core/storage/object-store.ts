@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ByteRange, FileStat, StoredBody } from '../contracts/services.js';
+import type { ByteRange, FileStat, StoredBody } from '../contracts/index.js';
 import { damagedFile, GatewayError, isDamagedFile } from '../runtime/index.js';
 import { bodyOf } from './object-body.js';
 import {

@@ -2,8 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isSystemError } from '../runtime/index.js';
-import { folderNames, makeFolder } from './folder-names.js';
+import { folderNames, isSystemError, makeFolder } from '../runtime/index.js';
 
 export const SECRET_BYTES = 32;
 const OF_OTHERS = 0o077;

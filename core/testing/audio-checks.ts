@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { AudioModel, AudioOperation, SpeechFormat } from '../contracts/audio-provider.js';
+import type { AudioModel, AudioOperation, SpeechFormat } from '../contracts/index.js';
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioFaultChecks } from './audio-fault-checks.js';
 import {

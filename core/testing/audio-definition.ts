@@ -2,12 +2,12 @@ import type {
   AudioOperation,
   ChangeVoiceCall,
   GenerateSoundCall,
+  Plugin,
   SpeakCall,
   SpeechFormat,
   TranscribeCall,
   Transcript,
-} from '../contracts/audio-provider.js';
-import type { Plugin } from '../contracts/plugin.js';
+} from '../contracts/index.js';
 import type { FakeReply, SentRequest } from './fake-http.js';
 
 export interface AudioProviderDefinition {

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { HttpClient } from '../contracts/services.js';
+import type { HttpClient } from '../contracts/index.js';
 import type { AudioProviderDefinition, AudioSample, AudioUpstreamScript } from './audio-definition.js';
 import { type AudioRun, describeAudio, hears, runAudio } from './audio-run.js';
 import { goodReply } from './audio-upstream.js';

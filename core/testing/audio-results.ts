@@ -1,4 +1,4 @@
-import type { SoundStream, SpeechFormat, Transcript } from '../contracts/audio-provider.js';
+import type { SoundStream, SpeechFormat, Transcript } from '../contracts/index.js';
 import { soundFormat } from '../media/index.js';
 import type { MadeSound } from './audio-run.js';
 import { compare } from './matchers.js';

@@ -5,13 +5,13 @@ import path from 'node:path';
 import type {
   AudioOperation,
   AudioProvider,
+  HttpClient,
   SoundFile,
   SoundStream,
   SpeechFormat,
   Transcript,
-} from '../contracts/audio-provider.js';
-import type { Usage } from '../contracts/media.js';
-import type { HttpClient } from '../contracts/services.js';
+  Usage,
+} from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';

@@ -1,4 +1,4 @@
-import type { SoundFile } from '../contracts/audio-provider.js';
+import type { SoundFile } from '../contracts/index.js';
 import type { SentToUpstream } from './audio-definition.js';
 import type { AudioRun } from './audio-run.js';
 import type { SentRequest } from './fake-http.js';

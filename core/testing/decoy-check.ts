@@ -1,4 +1,4 @@
-import type { Extraction } from '../contracts/extractor.js';
+import type { Extraction } from '../contracts/index.js';
 import { reportAll } from './check.js';
 import { gatewayErrorOf, idsOf, runSample } from './extraction-run.js';
 import type { ExtractorDefinition, FoundSample } from './extractor-definition.js';

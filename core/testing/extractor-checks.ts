@@ -1,4 +1,4 @@
-import type { Extractor } from '../contracts/extractor.js';
+import type { Extractor } from '../contracts/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { type ExtractorDefinition, isFound } from './extractor-definition.js';
 import { createFakeHttp } from './fake-http.js';

@@ -1,4 +1,4 @@
-import type { Plugin } from '../contracts/plugin.js';
+import type { Plugin } from '../contracts/index.js';
 
 /** What a platform's test says about the platform; the kit adds everything that is true of all of them. */
 export interface ExtractorDefinition {

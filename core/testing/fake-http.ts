@@ -1,4 +1,4 @@
-import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
+import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';
 import { readJson } from '../net/index.js';
 import { type ErrorCode, GatewayError } from '../runtime/index.js';
 

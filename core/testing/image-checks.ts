@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { ImageCall, ImageProvider } from '../contracts/image-provider.js';
+import type { ImageCall, ImageProvider } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';

@@ -1,5 +1,4 @@
-import type { Plugin } from '../contracts/plugin.js';
-import type { HttpRequest } from '../contracts/services.js';
+import type { HttpRequest, Plugin } from '../contracts/index.js';
 import type { FakeReply } from './fake-http.js';
 
 export interface ImageProviderDefinition {

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { HttpClient, HttpRequest } from '../contracts/services.js';
+import type { HttpClient, HttpRequest } from '../contracts/index.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 import type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';

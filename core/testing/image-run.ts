@@ -1,7 +1,5 @@
 import assert from 'node:assert';
-import type { GeneratedImage, ImageCall, ImageSize } from '../contracts/image-provider.js';
-import type { Media } from '../contracts/media.js';
-import type { HttpClient } from '../contracts/services.js';
+import type { GeneratedImage, HttpClient, ImageCall, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';

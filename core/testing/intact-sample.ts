@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { Extraction } from '../contracts/extractor.js';
+import type { Extraction } from '../contracts/index.js';
 import {
   type ExtractionRun,
   exchangesOf,

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { Extractor, LinkRef } from '../contracts/extractor.js';
+import type { Extractor, LinkRef } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { type Check, reportAll } from './check.js';
 import type { ExtractorDefinition } from './extractor-definition.js';

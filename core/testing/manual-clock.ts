@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/services.js';
+import type { Clock } from '../contracts/index.js';
 
 /** A clock that stands still until it is told to go on. */
 export interface ManualClock extends Clock {

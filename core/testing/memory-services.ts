@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock, FileStat, LogFields, Logger, Storage } from '../contracts/services.js';
+import type { Clock, FileStat, LogFields, Logger, Storage } from '../contracts/index.js';
 import { systemClock } from '../runtime/index.js';
 
 /** Files in memory. */

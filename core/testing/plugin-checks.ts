@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import path from 'node:path';
-import type { Plugin } from '../contracts/plugin.js';
+import type { Plugin } from '../contracts/index.js';
 import { CONTRIBUTION_LISTS } from '../plugins/index.js';
 import { createValidator } from '../runtime/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/services.js';
+import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';
 import type { FixtureExchange } from './fixtures.js';
 import { oneChunk } from './memory-services.js';
 

@@ -1,4 +1,4 @@
-import type { HttpClient, HttpRequest } from '../contracts/services.js';
+import type { HttpClient, HttpRequest } from '../contracts/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 import type { Exchange } from './fixtures.js';
 

@@ -1,4 +1,4 @@
-import type { Extraction } from '../contracts/extractor.js';
+import type { Extraction } from '../contracts/index.js';
 import { parseCount, parseDuration } from '../extraction/scraping/index.js';
 import { NestedJson, type ReplyParts } from './reply-parts.js';
 

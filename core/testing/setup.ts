@@ -1,10 +1,17 @@
 import assert from 'node:assert';
-import type { AudioProvider } from '../contracts/audio-provider.js';
-import type { Extractor } from '../contracts/extractor.js';
-import type { ImageProvider } from '../contracts/image-provider.js';
-import type { Contributions, Plugin, PluginContext } from '../contracts/plugin.js';
-import type { Browser, Clock, HttpClient, SoundFilters } from '../contracts/services.js';
-import type { TextProvider } from '../contracts/text-provider.js';
+import type {
+  AudioProvider,
+  Browser,
+  Clock,
+  Contributions,
+  Extractor,
+  HttpClient,
+  ImageProvider,
+  Plugin,
+  PluginContext,
+  SoundFilters,
+  TextProvider,
+} from '../contracts/index.js';
 import { absentSoundFilters, createValidator, GatewayError, systemClock } from '../runtime/index.js';
 import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';

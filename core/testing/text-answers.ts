@@ -1,4 +1,4 @@
-import type { TextReply } from '../contracts/text-provider.js';
+import type { TextReply } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
 import type { Wanted } from './text-contents.js';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { TextRoute } from '../contracts/text-provider.js';
+import type { TextRoute } from '../contracts/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import { shownSecrets } from './secrets.js';

@@ -1,4 +1,4 @@
-import type { TextRoute } from '../contracts/text-provider.js';
+import type { TextRoute } from '../contracts/index.js';
 import type { TextContent } from './text-definition.js';
 
 /** What a request asks for, and by which its answer is known among others. */

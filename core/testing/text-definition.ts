@@ -1,5 +1,4 @@
-import type { Plugin } from '../contracts/plugin.js';
-import type { TextRoute } from '../contracts/text-provider.js';
+import type { Plugin, TextRoute } from '../contracts/index.js';
 import type { FakeReply, SentRequest } from './fake-http.js';
 
 export interface TextProviderDefinition {

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { HttpClient } from '../contracts/services.js';
+import type { HttpClient } from '../contracts/index.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeHttp, type SentRequest } from './fake-http.js';
 import {

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { TextModel, TextProvider, TextReply } from '../contracts/text-provider.js';
+import type { TextModel, TextProvider, TextReply } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
 import { setUpPlugin, type TestSetup, textProviderOf } from './setup.js';

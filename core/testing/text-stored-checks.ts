@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { StoredResponseAction, StoredResponseCall, TextProvider } from '../contracts/text-provider.js';
+import type { StoredResponseAction, StoredResponseCall, TextProvider } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
 import type { Check } from './check.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fake-http.js';

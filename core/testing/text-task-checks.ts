@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { ResponsesTask, TextProvider, TextReply } from '../contracts/text-provider.js';
+import type { ResponsesTask, TextProvider, TextReply } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
 import type { Check } from './check.js';
 import { createFakeHttp } from './fake-http.js';

@@ -1,4 +1,4 @@
-import type { BackgroundCorrection } from '../contracts/response-store.js';
+import type { BackgroundCorrection } from '../contracts/index.js';
 import type { TextOutcome } from './requests.js';
 
 /** What the end of an exchange tells of a response in the background. */

@@ -1,5 +1,4 @@
-import type { BackgroundResponse, BackgroundResponses } from '../contracts/response-store.js';
-import type { Logger } from '../contracts/services.js';
+import type { BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
 import { createRareWarning, type Rounds, startRounds } from '../database/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import type { TextExchange } from './requests.js';

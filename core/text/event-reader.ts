@@ -1,4 +1,4 @@
-import type { Usage } from '../contracts/media.js';
+import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './text-sample.js';
 

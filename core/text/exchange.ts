@@ -1,5 +1,4 @@
-import type { Usage } from '../contracts/media.js';
-import type { TextReply } from '../contracts/text-provider.js';
+import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { AnswerStream } from './answer-stream.js';
 import type { EventReader } from './event-reader.js';

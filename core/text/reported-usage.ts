@@ -1,4 +1,4 @@
-import type { Usage } from '../contracts/media.js';
+import type { Usage } from '../contracts/index.js';
 import { readValue } from './json-walk.js';
 import { MAX_TOKENS } from './text-request.js';
 

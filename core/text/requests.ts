@@ -1,5 +1,4 @@
-import type { Usage } from '../contracts/media.js';
-import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute } from '../contracts/text-provider.js';
+import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute, Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './text-sample.js';
 

@@ -1,4 +1,4 @@
-import type { TextModel, TextRoute } from '../contracts/text-provider.js';
+import type { TextModel, TextRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type JsonValue, replaceMembers } from './json-members.js';
 

@@ -1,19 +1,19 @@
-import type { Usage } from '../contracts/media.js';
 import type {
   BackgroundResponse,
   BackgroundResponses,
-  StoredResponse,
-  StoredResponses,
-} from '../contracts/response-store.js';
-import type { Clock, Logger, Span } from '../contracts/services.js';
-import type {
+  Clock,
+  Logger,
   ResponsesTask,
+  Span,
+  StoredResponse,
   StoredResponseAction,
+  StoredResponses,
   TextCall,
   TextProvider,
   TextReply,
   TextRoute,
-} from '../contracts/text-provider.js';
+  Usage,
+} from '../contracts/index.js';
 import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
 import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { inputTokensOf } from './text-request.js';
 import type { TextSample } from './text-sample.js';
 
-export interface CountOrder {
+export interface CountTask {
   id: number;
   text: string;
 }
@@ -30,7 +30,7 @@ const IDLE_MS = 30_000;
 export function createTokenCounter(): TokenCounter {
   const waiting = new Map<number, (tokens: number | undefined) => void>();
   let thread: Worker | undefined;
-  let orders = 0;
+  let tasks = 0;
   let closed = false;
   let idle: NodeJS.Timeout | undefined;
 
@@ -67,14 +67,14 @@ export function createTokenCounter(): TokenCounter {
     clearTimeout(idle);
     thread ??= start();
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
-    orders += 1;
+    tasks += 1;
     const patience = setTimeout(end, PATIENCE_MS);
     patience.unref();
-    waiting.set(orders, (tokens) => {
+    waiting.set(tasks, (tokens) => {
       clearTimeout(patience);
       resolve(tokens);
     });
-    thread.postMessage({ id: orders, text } satisfies CountOrder);
+    thread.postMessage({ id: tasks, text } satisfies CountTask);
     return promise;
   }
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../contracts/media.js';
+import type { Usage } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { isText, readValue, walkMembers } from './json-walk.js';
 import { readUsage } from './reported-usage.js';

@@ -1,5 +1,6 @@
-import { type ApiKeyRecord, createValidator, GatewayError, Type, type Validator } from 'mediagate';
+import { createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { isoTime, isVisible } from '../format/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { keyState, maskedKey } from '../keys/index.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,20 +1,11 @@
-import type {
-  AccountRecord,
-  Accounts,
-  ApiKeyRecord,
-  ApiKeys,
-  BudgetState,
-  Budgets,
-  Clock,
-  JobCosts,
-  UsageLedger,
-  UsageTotal,
-  UserRecord,
-  Windows,
-} from 'mediagate';
+import type { Clock } from 'mediagate';
+import type { ApiKeyRecord, ApiKeys } from '../keys/index.js';
 import { isGood, type KeyWindows, lookAtWindows } from '../keys/index.js';
-import type { DayRange } from '../usage/index.js';
+import type { Windows } from '../limits/index.js';
+import type { BudgetState, Budgets, DayRange, JobCosts, UsageLedger, UsageTotal } from '../usage/index.js';
 import { lookAtUsage } from '../usage/index.js';
+import type { AccountRecord, Accounts } from './accounts.js';
+import type { UserRecord } from './users.js';
 
 /** A key of an account, without its secret. */
 export interface OverviewKey {

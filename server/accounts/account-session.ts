@@ -1,7 +1,9 @@
-import type { AccountRecord, ApiKeyRecord, SignedIn } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import { SIGN_IN_INSTRUCTION } from '../http/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { type AccountAnswer, countGoodKeys, encodeAccountPlan, encodeUser } from './account-user.js';
+import type { AccountRecord } from './accounts.js';
+import type { SignedIn } from './session-store.js';
 
 export interface SessionParts extends SignedIn {
   account: AccountRecord;

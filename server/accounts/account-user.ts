@@ -1,11 +1,13 @@
-import type { AccountPlan, ApiKeyRecord, BudgetState, UserRecord } from 'mediagate';
 import { isoTime } from '../format/index.js';
-import type { KeyWindows } from '../keys/index.js';
+import type { ApiKeyRecord, KeyWindows } from '../keys/index.js';
 import { isGood, keyState } from '../keys/index.js';
 import type { Catalogue } from '../plans/index.js';
+import type { BudgetState } from '../usage/index.js';
 import { addUp, leftOf, type UsageCounts } from '../usage/index.js';
 import { encodeAccountKey } from './account-key.js';
 import type { AccountOverview, OverviewKey } from './account-overview.js';
+import type { AccountPlan } from './accounts.js';
+import type { UserRecord } from './users.js';
 
 /** What an answer is made with besides what it tells of. */
 export interface AccountAnswer {

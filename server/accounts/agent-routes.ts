@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Clock, Gateway, UserRecord } from 'mediagate';
+import type { Clock, Gateway } from 'mediagate';
 import type { RequestContext, RequestState, SiteAddress } from '../http/index.js';
 import { sendJson, sendTagged } from '../http/index.js';
 import type { Catalogue } from '../plans/index.js';
@@ -12,6 +12,7 @@ import { countGoodKeys } from './account-user.js';
 import type { Identity } from './identity.js';
 import type { SessionDesk } from './sessions.js';
 import { modelsForSetup, setupClients } from './setup-guide.js';
+import type { UserRecord } from './users.js';
 
 const MARKDOWN = 'text/markdown';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Router from '@koa/router';
-import { type Clock, type DeviceGrants, type DevicePoll, GatewayError } from 'mediagate';
+import { type Clock, GatewayError } from 'mediagate';
 import type { AddressOf, RequestContext, RequestState, SiteAddress } from '../http/index.js';
 import {
   type BodyBudget,
@@ -13,6 +13,7 @@ import {
   readJsonBody,
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
+import type { DeviceGrants, DevicePoll } from './device-grants.js';
 import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, isGatewayError } from 'mediagate';
-import type { KeyTable } from '../keys/index.js';
+import { type Clock, GatewayError, isGatewayError } from 'mediagate';
+import type { ApiKeyRecord, ApiKeys, KeyTable } from '../keys/index.js';
 import { createKey, deriveKey, hashKey, isGood, type KeyText, type Pepper } from '../keys/index.js';
 import { type PlanTermsOptions, planTerms } from '../plans/index.js';
 

@@ -1,6 +1,6 @@
-import type { Identity as Person } from 'mediagate';
 import { createDiscovery, type DiscoveryOptions } from './oidc-discovery.js';
 import { failingAs, providerFailure, signInFailure } from './oidc-failure.js';
+import type { Identity as Person } from './users.js';
 
 /** Clocks differ. */
 const TOLERANCE_SECONDS = 30;

@@ -1,9 +1,9 @@
-import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
+import { type Clock, GatewayError } from 'mediagate';
 import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
 import type { Next, RequestContext } from '../http/index.js';
 import { isOfPrograms } from '../http/index.js';
-import type { KeyTable } from '../keys/index.js';
+import type { ApiKeyRecord, KeyTable } from '../keys/index.js';
 import { newestKey } from '../keys/index.js';
 import { createSameOriginGuard } from './same-origin.js';
 import { bearerOf } from './sessions.js';

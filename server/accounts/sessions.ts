@@ -1,7 +1,8 @@
-import { GatewayError, type SessionKind, type Sessions, type SignedIn } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import type { RequestContext, SiteAddress } from '../http/index.js';
 import { readCookie, removeCookie, setCookie } from '../http/index.js';
 import { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from '../keys/index.js';
+import type { SessionKind, Sessions, SignedIn } from './session-store.js';
 
 const HOUR_MS = 3_600_000;
 const BROWSER = { kind: 'browser', idleMs: 12 * HOUR_MS, lifetimeMs: 7 * 24 * HOUR_MS } as const;

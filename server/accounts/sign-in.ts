@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type Clock, GatewayError, isLoopbackHost, type SignIns, type Users } from 'mediagate';
+import { type Clock, GatewayError, isLoopbackHost } from 'mediagate';
 import type { AddressOf, RequestContext, RequestState, SiteAddress } from '../http/index.js';
 import {
   createAddressLimit,
@@ -13,6 +13,8 @@ import {
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
 import type { OidcClient } from './oidc.js';
 import type { SessionDesk } from './sessions.js';
+import type { SignIns } from './sign-ins.js';
+import type { Users } from './users.js';
 
 /** What an attempt is kept for. */
 const ATTEMPT_SECONDS = 600;

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type ApiKeyRecord, type Clock, GatewayError } from 'mediagate';
+import { type Clock, GatewayError } from 'mediagate';
 import type {
   BodyBudget,
   Next,
@@ -11,6 +11,7 @@ import type {
 } from '../http/index.js';
 import { createAddressLimit, readJsonBody, sendJson } from '../http/index.js';
 import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { readRangeQuery } from '../usage/index.js';
 import { decodeKeyBody, decodeRotationBody, encodeAccountKey, MAX_KEY_BODY_BYTES } from './account-key.js';
 import type { AccountView } from './account-overview.js';

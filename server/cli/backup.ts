@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { backUpState, systemClock } from 'mediagate';
+import { systemClock } from 'mediagate';
+import { backUpState } from '../backup/index.js';
 import { shellWord } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';

@@ -1,6 +1,7 @@
-import { isStateThere, type Records } from 'mediagate';
+import { isStateThere } from '../backup/index.js';
 import { openRecordsOf } from '../open-state.js';
 import type { Settings } from '../settings/index.js';
+import type { Records } from '../state.js';
 import { openCommandLogger } from './command-logger.js';
 import { CommandFailure } from './output.js';
 

@@ -1,4 +1,5 @@
-import { importState, systemClock } from 'mediagate';
+import { systemClock } from 'mediagate';
+import { importState } from '../backup/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';

@@ -1,6 +1,8 @@
-import type { AuditEntry, CostedJob, ExtractionJobSummary, ImageJobSummary, JobCharge, JobFailure } from 'mediagate';
+import type { ExtractionJobSummary, ImageJobSummary, JobFailure } from 'mediagate';
+import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderTable, shown } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
+import type { CostedJob, JobCharge } from '../usage/index.js';
 import { grouped } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { renderLease, renderWait } from './job-lease.js';

@@ -1,6 +1,7 @@
-import type { JobKind, JobList, JobState, ListedJob, Records } from 'mediagate';
+import type { JobKind, JobList, JobState, ListedJob } from 'mediagate';
 import { isoTime, renderDuration, renderTable, shown } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
+import type { Records } from '../state.js';
 import { grouped } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { renderLease, renderWait } from './job-lease.js';

@@ -1,9 +1,11 @@
-import { type ApiKeyRecord, type BudgetState, type Grant, systemClock } from 'mediagate';
+import { systemClock } from 'mediagate';
 import { isoTime, isVisible, parseIsoTime, renderTable } from '../format/index.js';
+import type { ApiKeyRecord, Grant } from '../keys/index.js';
 import { createKeyRecord, GRANTS, isGoodState, keyState, LOCAL_ACCOUNT } from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
 import { loadPeppers } from '../settings/index.js';
+import type { BudgetState } from '../usage/index.js';
 import { leftOf, renderLeft } from '../usage/index.js';
 import { withNewState, withState } from './command-state.js';
 import { readKeyId } from './key-id.js';

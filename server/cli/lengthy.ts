@@ -1,4 +1,5 @@
-import { isGatewayError, type Progress } from 'mediagate';
+import { isGatewayError } from 'mediagate';
+import type { Progress } from '../backup/index.js';
 import { grouped } from '../usage/index.js';
 import { CommandFailure } from './output.js';
 import { mistakeOf } from './request-mistake.js';

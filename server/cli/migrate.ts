@@ -1,4 +1,4 @@
-import { migrateState, readSchema, type SchemaStatus } from 'mediagate';
+import { migrateState, readSchema, type SchemaStatus } from '../backup/index.js';
 import type { Settings } from '../settings/index.js';
 import { openCommandLogger } from './command-logger.js';
 import { print } from './output.js';

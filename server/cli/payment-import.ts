@@ -1,5 +1,5 @@
-import type { Recording } from 'mediagate';
 import { renderMoney, renderTable, shown } from '../format/index.js';
+import type { Recording } from '../payments/index.js';
 import { BankStatementError, readBankStatement } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';

@@ -1,5 +1,5 @@
-import type { RecordedTransaction } from 'mediagate';
 import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import type { RecordedTransaction } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';

@@ -1,5 +1,6 @@
-import type { AuditEntry, OrderRecord, OrderState, RecordedTransaction } from 'mediagate';
+import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import type { OrderRecord, OrderState, RecordedTransaction } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';

@@ -1,4 +1,4 @@
-import { restoreState } from 'mediagate';
+import { restoreState } from '../backup/index.js';
 import type { Settings } from '../settings/index.js';
 import { findPeppers } from '../settings/index.js';
 import { grouped } from '../usage/index.js';

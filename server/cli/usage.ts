@@ -1,6 +1,7 @@
-import { systemClock, type UsageTotal } from 'mediagate';
+import { systemClock } from 'mediagate';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
+import type { UsageTotal } from '../usage/index.js';
 import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { readKeyId } from './key-id.js';

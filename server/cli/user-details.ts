@@ -1,16 +1,12 @@
-import {
-  type AccountPlan,
-  type AccountRecord,
-  type ApiKeyRecord,
-  type AuditEntry,
-  type BudgetState,
-  type OrderRecord,
-  systemClock,
-  type UserRecord,
-} from 'mediagate';
+import { systemClock } from 'mediagate';
+import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
+import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { keyState } from '../keys/index.js';
+import type { OrderRecord } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
+import type { BudgetState } from '../usage/index.js';
 import { leftOf, renderLeft } from '../usage/index.js';
 import { withState } from './command-state.js';
 import { print, printJson } from './output.js';

@@ -1,6 +1,8 @@
-import { type AccountPlan, type AccountRecord, type State, systemClock, type UserRecord } from 'mediagate';
+import { systemClock } from 'mediagate';
+import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import { isoTime, renderTable, shown } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
+import type { State } from '../state.js';
 import { withState } from './command-state.js';
 import { noteOf, operatorActor } from './operator.js';
 import { CommandFailure, CommandMistake, print, printJson } from './output.js';

@@ -3,16 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import {
-  isStateThere,
-  type Logger,
-  openFiles,
-  type PlatformInfo,
-  type PluginStatus,
-  readDifferences,
-  readSchema,
-  systemClock,
-} from 'mediagate';
+import { type Logger, openFiles, type PlatformInfo, type PluginStatus, systemClock } from 'mediagate';
+import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
 import { groupEntries } from '../entry-groups.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway } from '../open-gateway.js';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { AnswerHead } from 'mediagate';
+import type { AnswerHead } from '../idempotency/index.js';
 import { addField } from './answer-response.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './request-state.js';

@@ -1,5 +1,7 @@
 import type { ParameterizedContext } from 'koa';
-import type { ApiKeyRecord, SignedIn, Span } from 'mediagate';
+import type { Span } from 'mediagate';
+import type { SignedIn } from '../accounts/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 
 /** What middleware leaves for those after it, as `ctx.state`. */
 export interface RequestState {

@@ -1,14 +1,4 @@
-import {
-  type AnswerClaim,
-  type AnswerRequest,
-  type AnswerWork,
-  type Clock,
-  GatewayError,
-  type KeptAnswer,
-  type KeptAnswers,
-  type Logger,
-  type Storage,
-} from 'mediagate';
+import { type Clock, GatewayError, type Logger, type Storage } from 'mediagate';
 import type { RequestContext } from '../http/index.js';
 import { clientSignal, createWaitingRoom, sendStream, toGatewayError } from '../http/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
@@ -16,6 +6,7 @@ import { createOutlive } from '../unheard-work.js';
 import { keepWhileSending } from './answer-keeping.js';
 import { type OutgoingAnswer, sendAnswer } from './answer-sending.js';
 import { inProgress, markReplayed } from './idempotency-key.js';
+import type { AnswerClaim, AnswerRequest, AnswerWork, KeptAnswer, KeptAnswers } from './kept-answers.js';
 
 /** For a first request that is at work. */
 const JOIN_MS = 300_000;

@@ -1,14 +1,7 @@
-import {
-  type AnswerHead,
-  type AnswerWork,
-  answerFileOf,
-  type GatewayError,
-  type KeptAnswers,
-  type Logger,
-  type Storage,
-} from 'mediagate';
+import type { GatewayError, Logger, Storage } from 'mediagate';
 import { createHandOver, toGatewayError } from '../http/index.js';
 import type { OutgoingAnswer } from './answer-sending.js';
+import { type AnswerHead, type AnswerWork, answerFileOf, type KeptAnswers } from './kept-answers.js';
 
 /** A file goes after the key that leads to it. */
 const FILE_LONGER_MS = 3_600_000;

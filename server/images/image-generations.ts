@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
-import { type Gateway, GatewayError, type Idempotency, type ImageJob } from 'mediagate';
+import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import type { RequestContext, RequestState } from '../http/index.js';
 import { clientSignal, readPreferences, sendBytes } from '../http/index.js';
+import type { Idempotency } from '../idempotency/index.js';
 import { encodeAround, inProgress, readIdempotencyKey, readRetryCount } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { encodeFirstSubmitted, encodeSubmitted, isOpen } from './image-job.js';

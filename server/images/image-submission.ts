@@ -1,9 +1,12 @@
-import { type Gateway, GatewayError, type Idempotency, type ImageJob, type SlotAnswer, toJobTerms } from 'mediagate';
+import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import type { BodyBudget, RequestContext } from '../http/index.js';
 import { useJsonBody } from '../http/index.js';
+import type { Idempotency } from '../idempotency/index.js';
 import { markReplayed } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
+import type { SlotAnswer } from '../limits/index.js';
 import { acceptSlot, slotRequest } from '../limits/index.js';
+import { toJobTerms } from '../usage/index.js';
 import type { WebhookTargets } from '../webhooks/index.js';
 import { decodeImage, IMAGE_FIELDS, MAX_IMAGE_BODY_BYTES, type SizeRule } from './image-request.js';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { type ApiKeyRecord, GatewayError, type Grant, isGatewayError } from 'mediagate';
+import { GatewayError, isGatewayError } from 'mediagate';
 import type { AddressOf, AuthFailures, Next, RequestContext } from '../http/index.js';
+import type { ApiKeyRecord, Grant } from './api-keys.js';
 import type { KeyTable } from './key-table.js';
 import { isDeviceToken } from './tokens.js';
 

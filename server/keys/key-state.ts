@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, ApiKeys } from 'mediagate';
+import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 
 /** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
 export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
-import { type ApiKeyRecord, type ApiKeys, type Clock, GatewayError, keyAt, type Logger } from 'mediagate';
+import { type Clock, GatewayError, type Logger } from 'mediagate';
+import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
+import { keyAt } from './plan-following.js';
 
 const REFRESH_MS = 2_000;
 /** Asked for again at each refresh, so that a slow commit hides no change. */

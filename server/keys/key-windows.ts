@@ -1,5 +1,6 @@
-import type { ApiKeyRecord, Grant, SlotAnswer, WindowFamily, Windows } from 'mediagate';
+import type { SlotAnswer, WindowFamily, Windows } from '../limits/index.js';
 import { slotRequest } from '../limits/index.js';
+import type { ApiKeyRecord, Grant } from './api-keys.js';
 
 const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
   images: 'image',

@@ -1,13 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import {
-  type ApiKeyRecord,
-  GatewayError,
-  type SlotAnswer,
-  type SlotRequest,
-  type WindowFamily,
-  type Windows,
-} from 'mediagate';
+import { GatewayError } from 'mediagate';
 import { addField } from '../http/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
+import type { SlotAnswer, SlotRequest, WindowFamily, Windows } from './windows.js';
 
 export interface SlotWish {
   key: ApiKeyRecord;

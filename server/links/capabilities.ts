@@ -1,4 +1,5 @@
-import type { ApiKeyRecord, Gateway } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { API_VERSION } from '../version.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_URLS, MAX_BODY_BYTES, MAX_URL_LENGTH, REVIEW_LIMIT } from './extract-request.js';
 

@@ -1,17 +1,11 @@
 import type Router from '@koa/router';
-import {
-  type ExtractionJob,
-  type ExtractRequest,
-  type ExtractResult,
-  type Gateway,
-  type SlotAnswer,
-  toJobTerms,
-  type Windows,
-} from 'mediagate';
+import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway } from 'mediagate';
 import type { BodyBudget, ParamsContext, PollGuard, RequestContext, RequestState } from '../http/index.js';
 import { clientSignal, markLinkData, readJsonBody } from '../http/index.js';
 import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import type { SlotAnswer, Windows } from '../limits/index.js';
 import { acceptSlot, slotRequest, takeSlot } from '../limits/index.js';
+import { toJobTerms } from '../usage/index.js';
 import { encodeCapabilities } from './capabilities.js';
 import { encodeJob, isOpen, POLL_AFTER_SECONDS } from './extract-job.js';
 import {

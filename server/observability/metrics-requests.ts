@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { type Admissions, type Placed, PlacedList, type Settlement } from 'mediagate';
+import { type Placed, PlacedList } from 'mediagate';
 import type { Registry } from 'prom-client';
+import type { Admissions, Settlement } from '../usage/index.js';
 import type { AddLookedUp } from './metrics-figures.js';
 import type { MetricSources } from './metrics-sources.js';
 

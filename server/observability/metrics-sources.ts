@@ -1,5 +1,6 @@
-import type { Gateway, Jobs, Webhooks } from 'mediagate';
+import type { Gateway, Jobs } from 'mediagate';
 import type { BodyBudget } from '../http/index.js';
+import type { Webhooks } from '../webhooks/index.js';
 import type { CheckResult } from './health.js';
 
 /** What is looked up when somebody asks for figures; what a process does not have, it says nothing of. */

@@ -1,6 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type BankTransaction, checkTransaction, isGatewayError } from 'mediagate';
+import { isGatewayError } from 'mediagate';
 import { isCurrency, minorDigits, parseIsoTime, readCsv } from '../format/index.js';
+import { checkTransaction } from './money-checks.js';
+import type { BankTransaction } from './orders.js';
 
 export type StatementTransfer = Omit<BankTransaction, 'provider'>;
 

@@ -1,4 +1,6 @@
 export { BankStatementError, readBankStatement } from './bank-statement.js';
+export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording, ReviewReason } from './orders.js';
+export { createOrders } from './orders.js';
 export { PaymentBodySchema, paymentPath } from './payment.js';
 export {
   createPaymentDesk,

@@ -1,13 +1,8 @@
-import {
-  GatewayError,
-  type NewOrder,
-  type OrderRecord,
-  type Orders,
-  type PlanPreview,
-  type UserRecord,
-} from 'mediagate';
+import { GatewayError } from 'mediagate';
+import type { PlanPreview, UserRecord } from '../accounts/index.js';
 import type { Support } from '../plans/index.js';
 import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms } from '../plans/index.js';
+import type { NewOrder, OrderRecord, Orders } from './orders.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './payment-receiver.js';
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000;

@@ -1,7 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type BankTransaction, GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import { isDay } from '../format/index.js';
+import type { BankTransaction } from './orders.js';
 
 /** A request that says that money has come. */
 export interface PaymentNotice {

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
+import { type Clock, GatewayError } from 'mediagate';
 import type { SessionDesk } from '../accounts/index.js';
 import { createSignedInGuard } from '../accounts/index.js';
 import type {
@@ -13,6 +13,7 @@ import type {
 } from '../http/index.js';
 import { createAddressLimit, readJsonBody, sendJson, useJsonBody } from '../http/index.js';
 import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import type { OrderRecord } from './orders.js';
 import { decodePaymentBody, encodePayment, MAX_PAYMENT_BODY_BYTES } from './payment.js';
 import type { PaymentDesk } from './payment-desk.js';
 import { drawPng, drawSvg } from './qr-picture.js';

@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
-import { type Clock, GatewayError, type OrderRecord } from 'mediagate';
+import { type Clock, GatewayError } from 'mediagate';
 import type { AddressOf, RequestContext, RequestState } from '../http/index.js';
 import { clientSignal, createAddressLimit, createWaitingRoom, readWait } from '../http/index.js';
+import type { OrderRecord } from './orders.js';
 import { encodePaymentStatus, isOrderCode } from './payment.js';
 import { isOpen, type PaymentDesk } from './payment-desk.js';
 

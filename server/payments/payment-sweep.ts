@@ -1,4 +1,5 @@
-import type { Clock, Logger, Orders } from 'mediagate';
+import type { Clock, Logger } from 'mediagate';
+import type { Orders } from './orders.js';
 
 const SWEEP_MS = 60_000;
 

@@ -1,8 +1,9 @@
 import type Router from '@koa/router';
-import { type Clock, GatewayError, isGatewayError, type Logger, type Orders } from 'mediagate';
+import { type Clock, GatewayError, isGatewayError, type Logger } from 'mediagate';
 import type { AddressOf, ParamsContext, RequestState } from '../http/index.js';
 import { type BodyBudget, createAuthFailures, networkOwner, takeJsonBody } from '../http/index.js';
 import type { KeyTable } from '../keys/index.js';
+import type { Orders } from './orders.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './payment-notice.js';
 import { readGenericNotice } from './payment-notice-generic.js';
 import { readPayosNotice } from './payment-notice-payos.js';

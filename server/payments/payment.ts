@@ -1,6 +1,8 @@
-import { createValidator, GatewayError, type OrderRecord, type PlanPreview, Type } from 'mediagate';
+import { createValidator, GatewayError, Type } from 'mediagate';
+import type { PlanPreview } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
 import type { Support } from '../plans/index.js';
+import type { OrderRecord } from './orders.js';
 import type { PaymentTransfer } from './payment-desk.js';
 
 export const MAX_PAYMENT_BODY_BYTES = 4_096;

@@ -1,4 +1,7 @@
-import { FREE_PLAN_ID, type Grant } from 'mediagate';
+import type { Grant } from '../keys/index.js';
+
+/** The plan that an account has as long as it has no other. */
+export const FREE_PLAN_ID = 'free';
 
 /** A plan as the service document describes it. Null: not limited, or not said. */
 export interface Plan {

@@ -1,4 +1,12 @@
-export { type Catalogue, DEFAULT_CATALOGUE, type FreeTier, MODEL_NOTES, type Plan, type Support } from './catalogue.js';
+export {
+  type Catalogue,
+  DEFAULT_CATALOGUE,
+  FREE_PLAN_ID,
+  type FreeTier,
+  MODEL_NOTES,
+  type Plan,
+  type Support,
+} from './catalogue.js';
 export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export {
   type CatalogueTerms,

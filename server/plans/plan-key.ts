@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ApiKeyRecord, Budget, Grant } from 'mediagate';
+import type { ApiKeyRecord, Grant } from '../keys/index.js';
+import type { Budget } from '../usage/index.js';
 import { type PlanTermsOptions, planTerms } from './plan-terms.js';
 
 /** What a key of a plan is made with, where it belongs to no account of a person. */

@@ -1,4 +1,5 @@
-import type { Grant, PlanTerms } from 'mediagate';
+import type { PlanTerms } from '../accounts/index.js';
+import type { Grant } from '../keys/index.js';
 import { GRANTS } from '../keys/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 

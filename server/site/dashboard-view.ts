@@ -1,10 +1,12 @@
-import type { ApiKeyRecord, BudgetState, Jobs, OrderRecord, Orders, UsageTotal, UserRecord } from 'mediagate';
-import type { AccountOverview, AccountView, OverviewKey } from '../accounts/index.js';
+import type { Jobs } from 'mediagate';
+import type { AccountOverview, AccountView, OverviewKey, UserRecord } from '../accounts/index.js';
 import { dayOf } from '../format/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { keyState } from '../keys/index.js';
+import type { OrderRecord, Orders } from '../payments/index.js';
 import { isOpen } from '../payments/index.js';
 import type { Catalogue } from '../plans/index.js';
-import type { DayRange } from '../usage/index.js';
+import type { BudgetState, DayRange, UsageTotal } from '../usage/index.js';
 import { leftOf } from '../usage/index.js';
 import type { AllowanceView, DashboardView, OrdersView, WindowView } from './pages/dashboard.js';
 import type { KeyView } from './pages/dashboard-keys.js';

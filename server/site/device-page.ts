@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
-import { type Clock, type DeviceGrant, type DeviceGrants, GatewayError, type UserRecord } from 'mediagate';
-import type { SessionDesk } from '../accounts/index.js';
+import { type Clock, GatewayError } from 'mediagate';
+import type { DeviceGrant, DeviceGrants, SessionDesk, UserRecord } from '../accounts/index.js';
 import { showUserCode } from '../accounts/index.js';
 import type { AddressOf, BodyBudget, Next, RequestContext, RequestState, SiteAddress } from '../http/index.js';
 import { createAddressLimit, markPage, readForm, seeOther } from '../http/index.js';

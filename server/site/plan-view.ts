@@ -1,4 +1,5 @@
-import type { ApiKeyRecord, Grant, PlanPreview } from 'mediagate';
+import type { PlanPreview } from '../accounts/index.js';
+import type { ApiKeyRecord, Grant } from '../keys/index.js';
 import { GRANTS } from '../keys/index.js';
 import type { Catalogue, FreeTier, Plan } from '../plans/index.js';
 import { planGrants } from '../plans/index.js';

@@ -1,4 +1,6 @@
-import type { ApiKeyRecord, ApiKeys, Clock, Gateway, Grant, UserRecord } from 'mediagate';
+import type { Clock, Gateway } from 'mediagate';
+import type { UserRecord } from '../accounts/index.js';
+import type { ApiKeyRecord, ApiKeys, Grant } from '../keys/index.js';
 import { GRANTS, newestKey } from '../keys/index.js';
 import { encodeModelList } from '../models/index.js';
 import type { Catalogue } from '../plans/index.js';

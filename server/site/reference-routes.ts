@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
-import { GatewayError, type SignedIn } from 'mediagate';
+import { GatewayError } from 'mediagate';
+import type { SignedIn } from '../accounts/index.js';
 import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
 import { markPage } from '../http/index.js';
 import type { Page } from './page.js';

@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
-import type { Clock, Gateway, PlanTerms, SignedIn } from 'mediagate';
+import type { Clock, Gateway } from 'mediagate';
 import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
+import type { PlanTerms, SignedIn } from '../accounts/index.js';
 import { modelsForSetup, setupClients } from '../accounts/index.js';
 import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
 import { markPage, readReturnPath, seeOther } from '../http/index.js';

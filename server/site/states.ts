@@ -1,4 +1,5 @@
-import type { JobState, OrderState } from 'mediagate';
+import type { JobState } from 'mediagate';
+import type { OrderState } from '../payments/index.js';
 import type { Html } from './html.js';
 import { badge, type Tone } from './pieces.js';
 

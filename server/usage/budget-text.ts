@@ -1,4 +1,4 @@
-import type { BudgetState } from 'mediagate';
+import type { BudgetState } from './budgets.js';
 
 /** What is free of each limit that a budget has; members without a limit are absent. */
 export interface BudgetLeft {

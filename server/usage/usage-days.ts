@@ -1,5 +1,5 @@
-import type { UsageTotal } from 'mediagate';
 import { dayOf, isDay } from '../format/index.js';
+import type { UsageTotal } from './usage-log.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

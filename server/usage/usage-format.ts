@@ -1,7 +1,10 @@
-import type { ApiKeyRecord, BudgetState, SlotAnswer, UsageTotal } from 'mediagate';
 import { isoTime } from '../format/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
+import type { SlotAnswer } from '../limits/index.js';
 import { leftOf } from './budget-text.js';
+import type { BudgetState } from './budgets.js';
 import { addUp, type DayRange, type UsageCounts } from './usage-days.js';
+import type { UsageTotal } from './usage-log.js';
 
 /** What a key is told about itself. */
 export interface KeyUsage {

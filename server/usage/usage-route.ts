@@ -1,9 +1,12 @@
 import type Router from '@koa/router';
-import type { Budgets, Clock, UsageLedger, Windows } from 'mediagate';
+import type { Clock } from 'mediagate';
 import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
 import { type createAuth, keyOf, lookAtWindows } from '../keys/index.js';
+import type { Windows } from '../limits/index.js';
+import type { Budgets } from './budgets.js';
 import { readRangeQuery } from './range-query.js';
 import { encodeKeyUsage } from './usage-format.js';
+import type { UsageLedger } from './usage-log.js';
 import { lookAtUsage } from './usage-view.js';
 
 export interface UsageRoutes {

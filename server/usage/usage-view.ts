@@ -1,4 +1,5 @@
-import type { BudgetState, Budgets, UsageLedger, UsageQuery, UsageTotal } from 'mediagate';
+import type { BudgetState, Budgets } from './budgets.js';
+import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
 
 export interface UsageView {
   /** Undefined where there is none. */

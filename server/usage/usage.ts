@@ -1,19 +1,18 @@
 import {
-  type Admissions,
-  type ApiKeyRecord,
   type BackgroundStart,
   type Clock,
   correctionOf,
   GatewayError,
-  type Settlement,
   type TextExchange,
   type TextOutcome,
   type Usage,
 } from 'mediagate';
 import type { RequestContext } from '../http/index.js';
 import { errorClassOf, newRequestId, toGatewayError } from '../http/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { keyOf } from '../keys/index.js';
 import { acceptSlot, slotRequest } from '../limits/index.js';
+import type { Admissions, Settlement } from './admissions.js';
 
 /** Status of a request whose client hung up before there was an answer. */
 const HUNG_UP = 499;

@@ -6,12 +6,11 @@ import {
   isGatewayError,
   type Logger,
   leaveScope,
-  type Webhooks,
-  type WebhookTry,
 } from 'mediagate';
 import type { WebhookSecrets } from './secrets.js';
 import { signatureFields } from './signature.js';
 import { encodeWebhookEvent, webhookIdOf } from './webhook-event.js';
+import type { Webhooks, WebhookTry } from './webhook-events.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -7,4 +7,6 @@ export {
 export { openWebhooks, type WebhookDesk } from './open.js';
 export { createWebhookSecrets, type WebhookSecrets } from './secrets.js';
 export { createWebhookTargets, type WebhookTargets } from './targets.js';
+export type { Webhooks } from './webhook-events.js';
+export { createWebhooks } from './webhook-events.js';
 export { addWebhookRoutes } from './webhooks.js';

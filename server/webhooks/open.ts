@@ -1,7 +1,8 @@
-import { type Clock, type Gateway, type Logger, openHttpClient, type State } from 'mediagate';
+import { type Clock, type Gateway, type Logger, openHttpClient } from 'mediagate';
 import type { CloseList } from '../close-list.js';
 import type { Settings } from '../settings/index.js';
 import { loadWebhookSecrets } from '../settings/index.js';
+import type { State } from '../state.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import { createWebhookSecrets, type WebhookSecrets } from './secrets.js';
 import { createWebhookTargets, type WebhookTargets } from './targets.js';

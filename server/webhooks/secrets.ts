@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Webhooks } from 'mediagate';
+import type { Webhooks } from './webhook-events.js';
 
 /** For so long events are signed with the secret before the newest as well. */
 const OVERLAP_MS = 24 * 60 * 60 * 1000;

@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createLogger, openState, type State, systemClock } from 'mediagate';
+import { createLogger, systemClock } from 'mediagate';
 import { createKeyRecord, createPepper, type KeyTable, openKeyTable } from 'mediagate/server';
 import { type Database, type Engine, openDatabase } from '../../core/database/database.js';
+import { migrations } from '../../server/migrations/index.js';
+import { openState, type State } from '../../server/state.js';
 import { PEPPER } from '../chaos/image-site.js';
 import { fill, filledKeyId } from './growth-fill.js';
 
@@ -43,7 +45,7 @@ export async function openSide({ jobs, keys, databaseUrl }: SideOptions): Promis
   const pepper = createPepper(Buffer.from(PEPPER));
   const logger = createLogger({ level: 'warn' });
   // The schema, before it is filled.
-  await (await openDatabase({ dataDir, databaseUrl })).close();
+  await (await openDatabase({ dataDir, databaseUrl, migrations })).close();
   const engine = databaseUrl === undefined ? 'sqlite' : 'postgres';
   const target = databaseUrl ?? path.join(dataDir, 'state.sqlite');
   await fill({ engine, database: target, jobs, keys, pepperVersion: pepper.version });

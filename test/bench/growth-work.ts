@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { createJobClock } from '../../core/jobs/job-clock.js';
+import { createJobClock } from '../../core/database/job-clock.js';
 import { createSweeper } from '../../core/jobs/job-sweep.js';
 import { createJobTable } from '../../core/jobs/job-table.js';
-import { createUsageSweeper } from '../../core/state/usage/usage-sweep.js';
+import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';
 

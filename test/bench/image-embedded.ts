@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createGateway, createLogger, openState, systemClock, toJobTerms } from 'mediagate';
+import { createGateway, createLogger, systemClock } from 'mediagate';
+import { openState } from '../../server/state.js';
+import { toJobTerms } from '../../server/usage/job-admission.js';
 import instantImage from './instant-image.js';
 
 const KEYS = 400;

@@ -12,9 +12,6 @@ import {
   createLogger,
   type JobRecord,
   type Jobs,
-  type JobTerms,
-  openState,
-  type SlotAnswer,
   systemClock,
 } from 'mediagate';
 import {
@@ -26,6 +23,9 @@ import {
   createUsageDesk,
   openKeyTable,
 } from 'mediagate/server';
+import type { SlotAnswer } from '../../server/limits/windows.js';
+import { openState } from '../../server/state.js';
+import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 
 /*

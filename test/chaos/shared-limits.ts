@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ApiKeyRecord } from 'mediagate';
+import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import { budget } from '../core/state/model-requests.js';
 import type { Environment } from '../support/command-line.js';
 import type { GatewayProcess } from '../support/gateway-process.js';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { OrderRecord, State } from 'mediagate';
+import type { OrderRecord } from '../../server/payments/orders.js';
+import type { State } from '../../server/state.js';
 import { engines, type Place } from '../core/state/engines.js';
 import { grantsOf, order, signUp } from '../core/state/people.js';
 import { ownPostgres } from '../core/state/postgres-away.js';

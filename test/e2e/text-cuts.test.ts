@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { UsageEntry } from 'mediagate';
 import { seededRandom } from '../../core/testing/seeded-random.js';
+import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { readEvents } from '../support/event-reading.js';
 import type { Delivery, Place } from '../support/text-delivery.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';

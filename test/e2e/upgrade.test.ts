@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { withSchema } from '../../core/database/database.js';
 import type { Kysely } from '../../core/database/kysely.js';
 import { Migrator } from '../../core/database/kysely.js';
-import { migrations } from '../../core/database/migrations/index.js';
 import { readSchemaStatus } from '../../core/database/schema-migration.js';
+import { migrations } from '../../server/migrations/index.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
@@ -93,7 +93,7 @@ describeOnStacks('a gateway on what an early release has left', (stack) => {
       const provider = { getMigrations: async () => migrations };
       const { error } = await new Migrator({ db: queries, provider }).migrateTo(migration);
       if (error) throw error;
-      expect((await readSchemaStatus(anyTables)).done.at(-1)).to.equal(migration);
+      expect((await readSchemaStatus(anyTables, migrations)).done.at(-1)).to.equal(migration);
       for (const [table, rows] of Object.entries(tables)) {
         const values = rows.map((row) => ofToday(row, capturedAt));
         await queries.insertInto(table).values(values).execute();

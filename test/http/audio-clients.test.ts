@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
-import { GatewayError, type UsageTotal } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import OpenAI, { toFile } from 'openai';
+import type { UsageTotal } from '../../server/usage/usage-log.js';
 import { HEARD, HEARING, HEARING_FAST, SPEAKING, tonePieces } from '../support/invented-audio.js';
 import { rejection } from '../support/rejection.js';
 import { untilDayHasRoom } from '../support/same-day.js';

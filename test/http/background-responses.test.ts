@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type Clock, GatewayError, systemClock, type TextReply, type UsageEntry } from 'mediagate';
+import { type Clock, GatewayError, systemClock, type TextReply } from 'mediagate';
+import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';

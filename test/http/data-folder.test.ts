@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { makeFolder } from '../../core/storage/folder-names.js';
+import { makeFolder } from '../../core/runtime/folder-names.js';
 import { checkRoom } from '../../server/settings/data-folder.js';
 import { mountSmallDisk } from '../chaos/small-disk.js';
 import { runCommand } from '../support/command-line.js';

@@ -5,7 +5,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
-  type ApiKeyRecord,
   type Clock,
   createGateway,
   type Extractor,
@@ -14,8 +13,6 @@ import {
   type HttpClient,
   type JobsOptions,
   openHttpClient,
-  openState,
-  type State,
   systemClock,
   type Tracer,
 } from 'mediagate';
@@ -42,6 +39,8 @@ import {
   type WebhookDeliveryOptions,
 } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
+import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
+import { openState, type State } from '../../server/state.js';
 import { untilConnected } from '../support/connected-cache.js';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';

@@ -1,6 +1,6 @@
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import type { UsageEntry } from 'mediagate';
+import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { rejection } from '../support/rejection.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';

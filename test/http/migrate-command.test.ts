@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { migrations } from '../../core/database/migrations/index.js';
+import { migrations } from '../../server/migrations/index.js';
 import { createPlace, engines, type Place } from '../core/state/engines.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';
 import { startGatewayProcess } from '../support/gateway-process.js';

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { openState, type State, systemClock } from 'mediagate';
+import { systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
+import { openState, type State } from '../../server/state.js';
 import { grantsOf, order, signUp } from '../core/state/people.js';
 import { type CommandResult, runCommand } from '../support/command-line.js';
 

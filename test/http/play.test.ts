@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import type { ApiKeyRecord } from 'mediagate';
 import { createPepper } from 'mediagate/server';
+import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import { createKeyRecord } from '../../server/keys/keys.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../support/browser-session.js';
 import { inventedModel, MODEL } from '../support/invented-image.js';

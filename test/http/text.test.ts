@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { GatewayError, type UsageEntry } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import { drain } from '../../server/http/drain.js';
+import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import type { Piece } from '../support/scripted-text.js';
 import { describeOnStacks } from '../support/stacks.js';

@@ -10,7 +10,7 @@ import {
 } from 'mediagate/server';
 import { createRecordingLogger } from 'mediagate/testing';
 import { Webhook } from 'standardwebhooks';
-import type { State } from '../../core/state/index.js';
+import type { State } from '../../server/state.js';
 import { engines, ManualClock, type Place } from '../core/state/engines.js';
 import { ownPostgres } from '../core/state/postgres-away.js';
 import type { Stack } from '../support/stacks.js';

@@ -7,7 +7,7 @@ export function importsOf(source: string): string[] {
 }
 
 const SPECIFIER =
-  /(?:\bfrom|\bimport|\bimport\s*\(|\brequire(?:\.resolve)?\s*\(|\bcreateRequire\([^)]*\)\s*\()\s*(['"])([^'"\n]+)\1/g;
+  /(?<!['"])(?:\bfrom|\bimport|\bimport\s*\(|\brequire(?:\.resolve)?\s*\(|\bcreateRequire\([^)]*\)\s*\()\s*(['"])([^'"\n]+)\1/g;
 
 /** Strings are stepped over as a whole, so that `//` in a URL starts no comment. */
 const COMMENT_OR_STRING = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;

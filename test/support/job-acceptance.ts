@@ -1,12 +1,6 @@
-import {
-  type Acceptance,
-  type Accepted,
-  type JobRequestTerms,
-  type Jobs,
-  type NewJob,
-  type SlotAnswer,
-  toJobTerms,
-} from 'mediagate';
+import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
+import type { SlotAnswer } from '../../server/limits/windows.js';
+import { type JobRequestTerms, toJobTerms } from '../../server/usage/job-admission.js';
 
 export interface Asked extends JobRequestTerms {
   job: NewJob;

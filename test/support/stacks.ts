@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { StateSettings } from 'mediagate';
+import type { StateSettings } from '../../server/state.js';
 import { startObjectProxy } from './object-proxy.js';
 import { startObjectServer } from './object-server.js';
 import { sharedPostgres } from './postgres.js';

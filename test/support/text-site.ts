@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { openState, systemClock, type UsageEntry } from 'mediagate';
+import { systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
 import OpenAI, { type ClientOptions } from 'openai';
+import { openState } from '../../server/state.js';
+import type { UsageEntry } from '../../server/usage/usage-log.js';
 import type { Environment } from './command-line.js';
 import { type GatewayProcess, type MadeKey, startGatewayProcess } from './gateway-process.js';
 import { startTextUpstream, type TextUpstream } from './text-upstream.js';

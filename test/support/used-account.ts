@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { OrderRecord, State, UserRecord } from 'mediagate';
-import type { PlanTerms } from '../../core/state/accounts/accounts.js';
+import type { PlanTerms } from '../../server/accounts/accounts.js';
+import type { UserRecord } from '../../server/accounts/users.js';
 import { createKey, hashKey, type Pepper } from '../../server/keys/keys.js';
+import type { OrderRecord } from '../../server/payments/orders.js';
+import type { State } from '../../server/state.js';
 
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-import type { TSchema } from '../../contracts/typebox.js';
+import type { TSchema } from '../../contracts/index.js';
 import { toIsoTime } from './dates.js';
 
 /** The keywords that the document schemas use. */

@@ -1,4 +1,4 @@
-import type { ApiKeyRecord } from 'mediagate';
+import type { ApiKeyRecord } from '../../keys/index.js';
 import { isGoodState, type KeyState, maskedKey } from '../../keys/index.js';
 import { day } from '../formats.js';
 import { type Html, html } from '../html.js';

@@ -1,4 +1,5 @@
-import type { JobRecord, OrderRecord } from 'mediagate';
+import type { JobRecord } from 'mediagate';
+import type { OrderRecord } from '../../payments/index.js';
 import { count, counted, day, minute, money } from '../formats.js';
 import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';

@@ -1,4 +1,4 @@
-import type { OrderRecord, OrderState } from 'mediagate';
+import type { OrderRecord, OrderState } from '../../payments/index.js';
 import { isOpen, type PaymentTransfer, paymentPath } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
 import { minute, money, timeLeft } from '../formats.js';

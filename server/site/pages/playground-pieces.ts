@@ -1,4 +1,4 @@
-import type { Grant } from 'mediagate';
+import type { Grant } from '../../keys/index.js';
 import { type Html, html } from '../html.js';
 import type { PlaygroundView } from '../playground-view.js';
 

@@ -11,15 +11,13 @@ import {
   GatewayError,
   type GeneratedImage,
   type ImageSubmitRequest,
-  type JobRequestTerms,
   type Jobs,
-  openState,
-  type State,
   type Storage,
   systemClock,
-  toJobTerms,
 } from 'mediagate';
 import { openDatabase } from '../../../core/database/database.js';
+import { openState, type State } from '../../../server/state.js';
+import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
 import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
 import { sampleImage } from '../../support/sample-images.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { AccountPlan, PlanTerms } from '../../../core/state/accounts/accounts.js';
-import type { State } from '../../../core/state/index.js';
-import type { ApiKeyRecord } from '../../../core/state/keys/api-keys.js';
+import type { AccountPlan, PlanTerms } from '../../../server/accounts/accounts.js';
+import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { CHAT, settlement } from './model-requests.js';

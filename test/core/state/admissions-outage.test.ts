@@ -2,7 +2,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { createPlace, ListLogger, type Place } from './engines.js';

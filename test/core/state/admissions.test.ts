@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
-import type { Budget } from '../../../core/state/usage/budgets.js';
+import type { State } from '../../../server/state.js';
+import type { Budget } from '../../../server/usage/budgets.js';
 import { rejection } from '../../support/rejection.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, CHAT, settlement } from './model-requests.js';

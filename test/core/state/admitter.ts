@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { openState } from '../../../core/state/index.js';
+import { openState } from '../../../server/state.js';
 import { ListLogger } from './engines.js';
 import { CHAT, settlement } from './model-requests.js';
 

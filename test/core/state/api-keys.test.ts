@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
-import type { ApiKeyRecord } from '../../../core/state/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 
 for (const engine of engines) {

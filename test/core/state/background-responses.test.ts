@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/media.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, CHAT, settlement } from './model-requests.js';
 

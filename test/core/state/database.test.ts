@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { type Database, type Ending, openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { until } from '../../support/until.js';
 import { createPlace, engines, type Place } from './engines.js';
 import { holdCommits } from './held-commits.js';
@@ -164,7 +164,7 @@ describe('state in a folder', () => {
   });
 
   it('says so when the disk is full, goes on reading, and recovers', async () => {
-    const database = await openDatabase({ dataDir: place.dataDir });
+    const database = await openDatabase({ dataDir: place.dataDir, migrations: place.migrations });
     try {
       const fill = () =>
         database.transaction(async (transaction) => {
@@ -193,7 +193,7 @@ describe('state in a folder', () => {
   });
 
   it('rolls back what was still under way when its caller was told that it failed', async () => {
-    const database = await openDatabase({ dataDir: place.dataDir });
+    const database = await openDatabase({ dataDir: place.dataDir, migrations: place.migrations });
     try {
       const endings: Ending[] = [];
       const late = database.transaction(

@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Clock, LogFields, Logger } from '../../../core/contracts/services.js';
+import type { Migrations } from '../../../core/database/migration-locks.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { openState, type State, type StateSettings } from '../../../core/state/index.js';
+import { migrations } from '../../../server/migrations/index.js';
+import { openState, type State, type StateSettings } from '../../../server/state.js';
 import { sharedPostgres, type TestPostgres } from '../../support/postgres.js';
 import { postgresDatabases } from '../../support/postgres-databases.js';
 
@@ -59,6 +61,8 @@ export class ListLogger implements Logger {
 export interface Place {
   dataDir: string;
   databaseUrl?: string;
+  /** With which `openDatabase` brings its schema up to date as well. */
+  migrations: Migrations;
   open(settings?: Partial<StateSettings>): Promise<State>;
   /** Closes whatever was opened and removes everything. */
   remove(): Promise<void>;
@@ -110,6 +114,7 @@ export async function createPlace(databaseUrl?: string, drop?: () => Promise<voi
   return {
     dataDir,
     databaseUrl,
+    migrations,
     async open(settings) {
       const state = await openState({
         dataDir,

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createJobClock } from '../../../core/jobs/job-clock.js';
+import { createJobClock } from '../../../core/database/job-clock.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import type { ApiKeysTable, UsageEntriesTable } from '../../../core/state/schema.js';
-import { NO_COUNTS } from '../../../core/state/usage/usage-counts.js';
-import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../core/state/usage/usage-sweep.js';
+import type { ApiKeysTable } from '../../../server/keys/tables.js';
+import type { UsageEntriesTable } from '../../../server/usage/tables.js';
+import { NO_COUNTS } from '../../../server/usage/usage-counts.js';
+import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from './engines.js';
 
 /** More than a page of keys. */

@@ -1,7 +1,7 @@
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
-import type { State } from '../../../core/state/index.js';
-import type { LedgerTable } from '../../../core/state/schema.js';
+import type { State } from '../../../server/state.js';
+import type { LedgerTable } from '../../../server/usage/tables.js';
 import { type Answered, type Asked, acceptJob, toAcceptance, toAnswered } from '../../support/job-acceptance.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
 

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { isGatewayError } from '../../../core/runtime/errors.js';
-import { openState } from '../../../core/state/index.js';
+import { openState } from '../../../server/state.js';
 import { acceptJob } from '../../support/job-acceptance.js';
 import { ListLogger } from './engines.js';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { acceptJob } from '../../support/job-acceptance.js';
 import type { Place } from './engines.js';
 import { acceptanceOf, KILL_POINTS, type NodeOrder, type Note } from './image-node.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
-import type { Idempotency } from '../../../core/state/idempotency/idempotency-keys.js';
+import type { Idempotency } from '../../../server/idempotency/idempotency-keys.js';
 import { rejection } from '../../support/rejection.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, kind } from './image-jobs.js';

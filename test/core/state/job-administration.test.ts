@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
+import { createJobClock } from '../../../core/database/job-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
 import type { JobPage } from '../../../core/jobs/job-administration.js';
-import { createJobAdministration } from '../../../core/jobs/job-administration-sql.js';
-import { createJobClock } from '../../../core/jobs/job-clock.js';
+import { createJobAdministration } from '../../../core/jobs/job-administration.js';
 import { createJobTable } from '../../../core/jobs/job-table.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { rejection } from '../../support/rejection.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Meter } from '../../../core/contracts/meter.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';
 import { ownPostgres } from './postgres-away.js';

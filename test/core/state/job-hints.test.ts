@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { listenPostgres } from '../../../core/database/database-postgres.js';
 import { sql } from '../../../core/database/kysely.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 import { engines, type Place } from './engines.js';

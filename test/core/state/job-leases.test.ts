@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pg from 'pg';
 import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import type { TortureProcess, TortureTarget } from '../../support/jobs-torture.js';
 import { openLedger } from '../../support/run-ledger.js';
 import type { Place } from './engines.js';

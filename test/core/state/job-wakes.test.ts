@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { inTime } from '../../support/in-time.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

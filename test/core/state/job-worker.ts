@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { openState } from '../../../core/state/index.js';
+import { openState } from '../../../server/state.js';
 import { openLedger } from '../../support/run-ledger.js';
 import { ListLogger } from './engines.js';
 

@@ -7,8 +7,8 @@ import { createEmbeddedDispatcher } from '../../../core/jobs/dispatch-embedded.j
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/jobs-sql.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { createSlotTable } from '../../../core/state/limits/slots.js';
-import { createJobAdmission } from '../../../core/state/usage/job-admission.js';
+import { createSlotTable } from '../../../server/limits/slots.js';
+import { createJobAdmission } from '../../../server/usage/job-admission.js';
 import { acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isGatewayError } from '../../../core/runtime/errors.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { until } from '../../support/until.js';
 import { ListLogger } from './engines.js';
 import { ownPostgres } from './postgres-away.js';

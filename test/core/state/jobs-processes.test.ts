@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { tortureJobs } from '../../support/jobs-torture.js';
 import { judgeLedger } from '../../support/run-ledger.js';
 import { until } from '../../support/until.js';

@@ -4,7 +4,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import type { State, StateSettings } from '../../../core/state/index.js';
+import type { State, StateSettings } from '../../../server/state.js';
 import { type Answered, acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { withSchema } from '../../../core/database/database.js';
 import { type Kysely, Migrator, sql } from '../../../core/database/kysely.js';
-import { migrations } from '../../../core/database/migrations/index.js';
 import { migrate } from '../../../core/database/schema-migration.js';
-import type { Tables } from '../../../core/state/schema.js';
+import type { Tables } from '../../../core/database/tables.js';
+import { migrations } from '../../../server/migrations/index.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';
@@ -39,7 +39,7 @@ for (const engine of engines) {
       const rows = await withSchema(place, async (queries) => {
         await migrateTo(queries, '0002-jobs');
         await insertJob.execute(queries);
-        expect(await migrate(queries)).to.deep.equal(NAMES.slice(2));
+        expect(await migrate(queries, migrations)).to.deep.equal(NAMES.slice(2));
         return queries.selectFrom('jobs').select(['id', 'summary', 'key_id']).execute();
       });
       expect(rows).to.deep.equal([{ id: 'job', summary: 'null', key_id: '' }]);
@@ -54,12 +54,12 @@ describe('migrations on a disk without room', () => {
     await withSchema(place, async (queries) => {
       await migrateTo(queries, EARLIER);
       await sql`pragma max_page_count = 1`.execute(queries);
-      expect(await rejection(migrate(queries))).to.include({
+      expect(await rejection(migrate(queries, migrations))).to.include({
         code: 'upstream_unavailable',
         message: `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: there is no room left on its disk.`,
       });
       await sql`pragma max_page_count = 1000000`.execute(queries);
-      expect(await migrate(queries)).to.include(LATEST);
+      expect(await migrate(queries, migrations)).to.include(LATEST);
     });
     await place.remove();
   });
@@ -105,7 +105,7 @@ describe('migrations of a PostgreSQL that others use', () => {
       // As a node takes a job: it looks for one, and then writes that it has it.
       await node.query('begin');
       await node.query(`select id from jobs where state = 'queued' for update skip locked`);
-      const migrated = migrate(queries, logger);
+      const migrated = migrate(queries, migrations, logger);
       await until(() => isWaitedFor(watcher));
       await node.query(`update jobs set state = 'running' where id = 'job'`);
       // Others wait for no more than the attempt that is under way.
@@ -126,7 +126,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     await other.query('create table other.jobs ()');
     await other.query('begin');
     await other.query('lock table other.jobs in access exclusive mode');
-    await withSchema(place, async (queries) => expect(await migrate(queries)).to.deep.equal(NAMES));
+    await withSchema(place, async (queries) => expect(await migrate(queries, migrations)).to.deep.equal(NAMES));
     await other.query('rollback');
   });
 
@@ -161,14 +161,14 @@ describe('migrations of a PostgreSQL that others use', () => {
     const url = new URL(databaseUrl);
     url.username = role;
     const refused = { ...place, databaseUrl: url.href };
-    expect(await rejection(withSchema(refused, (queries) => migrate(queries)))).to.include({
+    expect(await rejection(withSchema(refused, (queries) => migrate(queries, migrations)))).to.include({
       code: 'upstream_unavailable',
       message:
         `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: its user may not make or ` +
         'change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again.',
     });
-    await withSchema(place, (queries) => migrate(queries));
-    expect(await withSchema(refused, (queries) => migrate(queries))).to.deep.equal([]);
+    await withSchema(place, (queries) => migrate(queries, migrations));
+    expect(await withSchema(refused, (queries) => migrate(queries, migrations))).to.deep.equal([]);
     await owner.query(`drop owned by ${role}`);
     await owner.query(`drop role ${role}`);
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { State } from '../../../core/state/index.js';
-import type { BankTransaction, OrderState } from '../../../core/state/payments/orders.js';
+import type { BankTransaction, OrderState } from '../../../server/payments/orders.js';
+import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { grantsOf, order, signUp, transfer } from './people.js';

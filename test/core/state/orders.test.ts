@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
-import { orderCodesIn } from '../../../core/state/payments/order-codes.js';
-import type { OrderRecord } from '../../../core/state/payments/orders.js';
+import { orderCodesIn } from '../../../server/payments/order-codes.js';
+import type { OrderRecord } from '../../../server/payments/orders.js';
+import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { DAY_MS, FREE, grantsOf, IMAGES, newKey, order, signUp, TOKENS, transfer } from './people.js';

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { openState } from '../../../core/state/index.js';
-import type { BankTransaction } from '../../../core/state/payments/orders.js';
+import type { BankTransaction } from '../../../server/payments/orders.js';
+import { openState } from '../../../server/state.js';
 import { ListLogger } from './engines.js';
 
 /**

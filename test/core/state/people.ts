@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { PlanTerms } from '../../../core/state/accounts/accounts.js';
-import type { UserRecord } from '../../../core/state/accounts/users.js';
-import type { State } from '../../../core/state/index.js';
-import type { NewKeyRecord } from '../../../core/state/keys/api-keys.js';
-import type { BankTransaction, NewOrder, OrderRecord } from '../../../core/state/payments/orders.js';
+import type { PlanTerms } from '../../../server/accounts/accounts.js';
+import type { UserRecord } from '../../../server/accounts/users.js';
+import type { NewKeyRecord } from '../../../server/keys/api-keys.js';
+import type { BankTransaction, NewOrder, OrderRecord } from '../../../server/payments/orders.js';
+import type { State } from '../../../server/state.js';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;

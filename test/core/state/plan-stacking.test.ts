@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { PlanTerms } from '../../../core/state/accounts/accounts.js';
-import { keyAt } from '../../../core/state/accounts/plan-following.js';
-import type { State } from '../../../core/state/index.js';
+import type { PlanTerms } from '../../../server/accounts/accounts.js';
+import { keyAt } from '../../../server/keys/plan-following.js';
+import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { CHAT, settlement } from './model-requests.js';
 import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from './people.js';

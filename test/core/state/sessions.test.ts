@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { NewSession } from '../../../core/state/accounts/sessions.js';
-import type { State } from '../../../core/state/index.js';
+import type { NewSession } from '../../../server/accounts/session-store.js';
+import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { DAY_MS, HOUR_MS, signUp } from './people.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { engines, type Place } from './engines.js';
 
 const response = { owner: 'one', model: 'm-5.5', upstream: 'https://a.example' };

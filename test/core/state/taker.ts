@@ -1,5 +1,5 @@
 import { systemClock } from '../../../core/runtime/clock.js';
-import { openState } from '../../../core/state/index.js';
+import { openState } from '../../../server/state.js';
 import { ListLogger } from './engines.js';
 
 /** A process of its own that takes slots one after the other and prints a line for each that was accepted. */

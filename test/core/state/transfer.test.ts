@@ -4,10 +4,10 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { MOVED_TABLES } from '../../../core/database/table-names.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { backUpState, type ImportOptions, importState, migrateState } from '../../../core/state/backup/upkeep.js';
-import { openState } from '../../../core/state/index.js';
+import { MOVED_TABLES } from '../../../server/backup/table-names.js';
+import { backUpState, type ImportOptions, importState, migrateState } from '../../../server/backup/upkeep.js';
+import { openState } from '../../../server/state.js';
 import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/object-server.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
 
@@ -184,7 +184,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       alter table jobs drop column beat_at;
       drop index jobs_webhook_due_at; drop index jobs_account_id_webhook_due_at; drop table webhook_secrets; drop table instances;
       alter table jobs drop column webhook_url; alter table jobs drop column webhook_due_at;
-      alter table jobs drop column webhook_tries;
+      alter table jobs drop column webhook_tries; alter table jobs drop column admission;
       alter table accounts drop column following_plans; alter table api_keys drop column following_plans;
       alter table plan_grants drop column number;
       delete from kysely_migration where name > '0009'`);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
-import type { Settlement } from '../../../core/state/usage/admissions.js';
-import type { UsageEntry, UsageTotal } from '../../../core/state/usage/usage.js';
+import type { State } from '../../../server/state.js';
+import type { Settlement } from '../../../server/usage/admissions.js';
+import type { UsageEntry, UsageTotal } from '../../../server/usage/usage-log.js';
 import { until } from '../../support/until.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, settlement } from './model-requests.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { State } from '../../../core/state/index.js';
+import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { FREE, HOUR_MS, newKey, signUp } from './people.js';

@@ -3,8 +3,8 @@ import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import type { State } from '../../../core/state/index.js';
-import type { WebhookTry, WebhookWish } from '../../../core/state/webhooks/webhooks.js';
+import type { State } from '../../../server/state.js';
+import type { WebhookTry, WebhookWish } from '../../../server/webhooks/webhook-events.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, type Wish } from './image-jobs.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';
-import type { State } from '../../../core/state/index.js';
-import type { SlotAnswer } from '../../../core/state/limits/windows.js';
+import type { SlotAnswer } from '../../../server/limits/windows.js';
+import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 
 const family = 'image' as const;

@@ -1,1 +1,0 @@
-export type { Progress } from './backup.js';

@@ -1,2 +1,0 @@
-export { createBackgroundResponses } from './background-responses-sql.js';
-export { createStoredResponses } from './stored-responses-sql.js';

@@ -1,2 +1,0 @@
-export type { OrderState, Orders, ReviewReason } from './orders.js';
-export { createOrders } from './orders-sql.js';

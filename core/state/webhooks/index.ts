@@ -1,2 +1,0 @@
-export type { Webhooks } from './webhooks.js';
-export { createWebhooks } from './webhooks-sql.js';

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import type { Database, JobClock, Tables, Transaction } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { writeAudit } from '../audit/index.js';
+import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from '../keys/index.js';
+import { type ApiKeyRow, accountAt, isGoodRow, keyAt, keysOf, soonerOf, toKeyRecord } from '../keys/index.js';
+import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
+import { forgetEndedKeys } from './ended-keys.js';
+import { grantPlan } from './plan-grants.js';
+
+/** Keys that go by the plan of their account. */
+export function createKeyIssue({ engine, transaction: run }: Database, times: JobClock) {
+  return {
+    issue: ({ accountId, key, otherwise, maxKeys }: KeyIssue): Promise<ApiKeyRecord> =>
+      run(async (transaction) => {
+        let account = await lockAccount(transaction, engine, accountId);
+        refuseSuspended(account);
+        const now = await times.read(transaction);
+        const known = await keysOf(transaction, accountId);
+        const good = known.filter((row) => isGoodRow(row, now));
+        if (good.filter((row) => !isReplaced(row, good)).length >= maxKeys) throw tooMany(maxKeys);
+        await forgetEndedKeys(transaction, known, now);
+        account = accountAt(account, now);
+        if (!hasPlan(account, now)) {
+          const granting = { transaction, engine, account, at: now, id: `grant_${randomUUID()}` };
+          account = await grantPlan({ ...granting, terms: otherwise, resumes: true });
+          const { planId } = otherwise;
+          const line = { subject: accountId, at: now, action: 'plan.granted', to: planId } as const;
+          await writeAudit(transaction, { ...line, actor: 'gateway' });
+        }
+        return insertKey(transaction, key, ofPlan(account), now);
+      }),
+
+    rotate: ({ accountId, id, successor, overlapMs }: KeyRotation): Promise<ApiKeyRecord> =>
+      run(async (transaction) => {
+        refuseSuspended(await lockAccount(transaction, engine, accountId));
+        const now = await times.read(transaction);
+        const known = await keysOf(transaction, accountId);
+        const good = known.filter((row) => isGoodRow(row, now));
+        const old = good.find((row) => row.id === id);
+        if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
+        if (isReplaced(old, good)) throw new GatewayError('key_replaced', 'This key was rotated before.');
+        await forgetEndedKeys(transaction, known, now);
+        const end = (row: ApiKeyRow, at: number) =>
+          transaction
+            .updateTable('api_keys')
+            .set({ expires_at: soonerOf(row.expires_at, at), replaced_by: successor.id, changed_at: now })
+            .where('id', '=', row.id)
+            .execute();
+        await end(old, now + overlapMs);
+        // One overlap at a time, or rotating would heap up good keys.
+        for (const older of good) if (older.replaced_by === id) await end(older, now);
+        return insertKey(transaction, { ...successor, name: old.name }, old, now);
+      }),
+  };
+}
+
+type PlanOfKey = Pick<
+  ApiKeyRow,
+  | 'account_id'
+  | 'plan_id'
+  | 'grants'
+  | 'rpm'
+  | 'models'
+  | 'image_daily_limit'
+  | 'budget_id'
+  | 'plan_expires_at'
+  | 'following_plans'
+  | 'expires_at'
+>;
+
+function ofPlan({ id, grants, ...account }: AccountRow): PlanOfKey {
+  return { ...account, account_id: id, grants: grants ?? '[]', expires_at: null };
+}
+
+async function insertKey(
+  transaction: Transaction<Tables>,
+  { id, name, hash, pepperVersion }: NewKeyRecord,
+  plan: PlanOfKey,
+  now: number,
+): Promise<ApiKeyRecord> {
+  const row: ApiKeyRow = {
+    id,
+    name,
+    hash,
+    pepper_version: pepperVersion,
+    account_id: plan.account_id,
+    plan_id: plan.plan_id,
+    grants: plan.grants,
+    rpm: plan.rpm,
+    models: plan.models,
+    image_daily_limit: plan.image_daily_limit,
+    budget_id: plan.budget_id,
+    plan_expires_at: plan.plan_expires_at,
+    following_plans: plan.following_plans,
+    expires_at: plan.expires_at,
+    created_at: now,
+    changed_at: now,
+    revoked_at: null,
+    suspended_at: null,
+    replaced_by: null,
+    last_used_at: null,
+  };
+  await transaction.insertInto('api_keys').values(row).execute();
+  return keyAt(toKeyRecord(row), now);
+}
+
+/** Not by a key that was revoked since: rotating keys and revoking their successors would heap up good ones. */
+function isReplaced({ replaced_by }: ApiKeyRow, good: readonly ApiKeyRow[]): boolean {
+  return replaced_by !== null && good.some(({ id }) => id === replaced_by);
+}
+
+function tooMany(maxKeys: number): GatewayError {
+  return new GatewayError('too_many_keys', `This account may have ${maxKeys} keys at once; revoke one first.`);
+}

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { isKept, storable, type Tables, type Transaction } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { refuseSuspended } from './account-table.js';
+import type { AccountsOptions } from './accounts.js';
+import { selectUsers, toUserRecord, type UserRow } from './user-rows.js';
+import { createSuspensions } from './user-suspension.js';
+
+/** A person as an identity provider knows them. Times are milliseconds since 1970. */
+export interface UserRecord {
+  /** `user_` and 128 random bits. */
+  id: string;
+  /** What their keys, jobs, orders and budgets belong to. */
+  accountId: string;
+  /** Of the identity provider, exactly as its tokens say it. */
+  issuer: string;
+  /** Who they are there; unique with the issuer. */
+  subject: string;
+  /** As the provider said at the latest sign-in; not an identity. At most 320 characters. */
+  email: string | null;
+  /** At most 200 characters. */
+  name: string | null;
+  createdAt: number;
+  lastSignInAt: number;
+  suspendedAt: number | null;
+}
+
+export interface Identity {
+  /** At most 2,048 characters; `subject` 255. */
+  issuer: string;
+  subject: string;
+  email: string | null;
+  name: string | null;
+}
+
+export interface UserPage {
+  /** At most this many. */
+  limit: number;
+  /** Those made before this one, by its id. Default: from the newest on. */
+  before?: string;
+}
+
+/** Something that is done to a user. */
+export interface UserChange {
+  userId: string;
+  /** Who does it, for the audit: `operator:ann`. */
+  actor: string;
+  /** Why, in the words of whoever does it. */
+  note?: string;
+}
+
+/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+export interface Users {
+  /**
+   * The user of this issuer and subject, with email and name as the provider says them now; made with an account of their
+   * own where they come for the first time.
+   * @throws GatewayError `account_suspended`, `invalid_value` where issuer or subject cannot be kept.
+   */
+  signIn(identity: Identity): Promise<UserRecord>;
+  find(id: string): Promise<UserRecord | undefined>;
+  findByAccount(accountId: string): Promise<UserRecord | undefined>;
+  /** Those whose provider gave this address, in whatever case; newest first. */
+  findByEmail(email: string): Promise<readonly UserRecord[]>;
+  /** Newest first. */
+  list(page: UserPage): Promise<readonly UserRecord[]>;
+  /**
+   * Ends their sessions and what devices wait for; their keys answer `account_suspended` once nodes have read the change.
+   * False where they were suspended before. Writes the audit row `user.suspended`.
+   * @throws GatewayError `user_not_found`.
+   */
+  suspend(suspension: UserChange): Promise<boolean>;
+  /** Their keys work again; they sign in anew. False where they were not suspended. Audit row `user.resumed`. */
+  resume(suspension: UserChange): Promise<boolean>;
+}
+
+const MAX_ISSUER = 2_048;
+/** As OpenID Connect has it. */
+const MAX_SUBJECT = 255;
+const MAX_EMAIL = 320;
+const MAX_NAME = 200;
+
+/** Users in SQL. */
+export function createUsers({ database, times }: AccountsOptions): Users {
+  const { engine } = database;
+
+  return {
+    async signIn(identity) {
+      checkIdentity(identity);
+      const profile = { email: kept(identity.email, MAX_EMAIL), name: kept(identity.name, MAX_NAME) };
+      return database.transaction(async (transaction) => {
+        const at = await times.read(transaction);
+        const known = (await findByIdentity(transaction, identity)) ?? (await make(transaction, identity, at));
+        refuseSuspended(known);
+        const change = { ...profile, last_sign_in_at: at };
+        await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
+        return toUserRecord({ ...known, ...change });
+      });
+    },
+
+    async find(id) {
+      if (!isKept(id)) return undefined;
+      const row = await database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
+      return row && toUserRecord(row);
+    },
+
+    async findByAccount(accountId) {
+      const row = await database.run((queries) =>
+        selectUsers(queries).where('users.account_id', '=', accountId).executeTakeFirst(),
+      );
+      return row && toUserRecord(row);
+    },
+
+    async findByEmail(email) {
+      if (!isKept(email)) return [];
+      const rows = await database.run((queries) =>
+        selectUsers(queries)
+          .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
+          .orderBy('users.created_at', 'desc')
+          .orderBy('users.id', 'desc')
+          .execute(),
+      );
+      return rows.map(toUserRecord);
+    },
+
+    async list({ limit, before }) {
+      if (before !== undefined && !isKept(before)) return [];
+      const rows = await database.run((queries) => {
+        const users = selectUsers(queries).orderBy('users.created_at', 'desc').orderBy('users.id', 'desc').limit(limit);
+        if (before === undefined) return users.execute();
+        return users
+          .where(({ eb, refTuple, selectFrom }) =>
+            eb(
+              refTuple('users.created_at', 'users.id'),
+              '<',
+              selectFrom('users as mark')
+                .select(['mark.created_at', 'mark.id'])
+                .where('mark.id', '=', before)
+                .$asTuple('created_at', 'id'),
+            ),
+          )
+          .execute();
+      });
+      return rows.map(toUserRecord);
+    },
+
+    ...createSuspensions({ database, times }),
+  };
+
+  async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRow> {
+    const account = { id: newId('acct'), created_at: at };
+    const { issuer, subject } = identity;
+    const user = { id: newId('user'), account_id: account.id, issuer, subject, created_at: at, last_sign_in_at: at };
+    await transaction.insertInto('accounts').values(account).execute();
+    const made = await transaction
+      .insertInto('users')
+      .values(user)
+      .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (made) return { ...user, email: null, name: null, suspended_at: null };
+    // Another node met them at the same moment.
+    await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
+    return (await findByIdentity(transaction, identity)) as UserRow;
+  }
+
+  /** Whoever suspends them waits until they are signed in, and then ends that. */
+  async function findByIdentity(
+    transaction: Transaction<Tables>,
+    { issuer, subject }: Identity,
+  ): Promise<UserRow | undefined> {
+    const users = selectUsers(transaction).where('users.issuer', '=', issuer).where('users.subject', '=', subject);
+    return engine === 'postgres' ? users.forUpdate().executeTakeFirst() : users.executeTakeFirst();
+  }
+}
+
+function newId(prefix: 'acct' | 'user'): string {
+  return `${prefix}_${randomBytes(16).toString('hex')}`;
+}
+
+function kept(text: string | null, most: number): string | null {
+  return text === null ? null : storable(text, most) || null;
+}
+
+/** Cutting or cleaning them would make two people one. */
+function checkIdentity({ issuer, subject }: Identity): void {
+  const bounds = [
+    ['issuer', issuer, MAX_ISSUER],
+    ['subject', subject, MAX_SUBJECT],
+  ] as const;
+  for (const [param, text, most] of bounds) {
+    if (text !== '' && text.length <= most && storable(text, most) === text) continue;
+    const message = `The ${param} of an identity must be 1 to ${most} characters without control characters.`;
+    throw new GatewayError('invalid_value', message, { param });
+  }
+}

@@ -1,0 +1,124 @@
+import {
+  type CompiledQuery,
+  type Database,
+  isKept,
+  type Kysely,
+  type Selectable,
+  sql,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
+import type { AuditEntriesTable } from './tables.js';
+
+/** What was done, by whom, to what. Rows are only ever added. */
+export interface AuditEntry {
+  /** An order's code, or the id of a user, an account or a job. */
+  subject: string;
+  /** Counts from 1 within the subject. */
+  number: number;
+  /** Milliseconds since 1970. */
+  at: number;
+  /** `user:user_…`, `operator:ann`, `bank:payos`, or `gateway` where time alone did it. */
+  actor: string;
+  action: AuditAction;
+  /** States before and after, where the subject has states. */
+  from: string | null;
+  to: string | null;
+  /** In the words of whoever did it, at most 500 characters; for money, which transfer. */
+  note: string | null;
+}
+
+export type AuditAction =
+  | 'order.created'
+  | 'order.money'
+  | 'order.confirmed'
+  | 'order.cancelled'
+  | 'order.refunded'
+  | 'order.expired'
+  | 'transaction.reviewed'
+  | 'plan.granted'
+  | 'plan.taken-back'
+  | 'user.suspended'
+  | 'user.resumed'
+  | 'user.signed-out'
+  | 'job.cancelled';
+
+export interface AuditPage {
+  /** Default: everything. */
+  subject?: string;
+  /** At most this many. */
+  limit: number;
+}
+
+export interface Audit {
+  /**
+   * Latest first.
+   * @throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer.
+   */
+  list(page: AuditPage): Promise<readonly AuditEntry[]>;
+}
+
+const MAX_NOTE = 500;
+const MAX_ACTOR = 200;
+
+export type AuditLine = Pick<AuditEntry, 'subject' | 'at' | 'actor' | 'action'> &
+  Partial<Pick<AuditEntry, 'from' | 'to' | 'note'>>;
+
+/** Adds a row. Whoever calls holds the lock of the subject, so that numbers follow each other. */
+export async function writeAudit(transaction: Transaction<Tables>, line: AuditLine): Promise<void> {
+  await transaction.executeQuery(compileAudit(transaction, line));
+}
+
+/** The same for transaction scripts. */
+export function compileAudit(queries: Kysely<Tables>, line: AuditLine): CompiledQuery {
+  const { subject, at, actor, action, from = null, to = null, note = null } = line;
+  return queries
+    .insertInto('audit_entries')
+    .columns(['subject', 'number', 'at', 'actor', 'action', 'from_state', 'to_state', 'note'])
+    .expression((eb) =>
+      eb
+        .selectFrom('audit_entries')
+        .select(({ val, fn }) => [
+          sql<string>`${subject}`.as('subject'),
+          sql<number>`coalesce(${fn.max('number')}, 0) + 1`.as('number'),
+          sql<number>`cast(${at} as bigint)`.as('at'),
+          val(storable(actor, MAX_ACTOR)).as('actor'),
+          val(action).as('action'),
+          val(from).as('from_state'),
+          val(to).as('to_state'),
+          val(note === null ? null : storable(note, MAX_NOTE)).as('note'),
+        ])
+        .where('subject', '=', subject),
+    )
+    .compile();
+}
+
+/** The audit in SQL. */
+export function createAudit(database: Database): Audit {
+  return {
+    async list({ subject, limit }) {
+      if (subject !== undefined && !isKept(subject)) return [];
+      const rows = await database.run((queries) => {
+        const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
+        return subject === undefined
+          ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
+          : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
+      });
+      return rows.map(toEntry);
+    },
+  };
+}
+
+function toEntry(row: Selectable<AuditEntriesTable>): AuditEntry {
+  return {
+    subject: row.subject,
+    number: row.number,
+    at: row.at,
+    actor: row.actor,
+    action: row.action,
+    from: row.from_state,
+    to: row.to_state,
+    note: row.note,
+  };
+}

@@ -1,0 +1,11 @@
+export type { Progress } from './backup.js';
+export {
+  backUpState,
+  importState,
+  isStateThere,
+  migrateState,
+  readDifferences,
+  readSchema,
+  restoreState,
+  type SchemaStatus,
+} from './upkeep.js';

@@ -1,0 +1,83 @@
+import type { Tables } from '../../core/database/index.js';
+import { type Kysely, rowsOf, type Script, sql } from '../../core/database/index.js';
+import type { JobKind } from '../../core/jobs/index.js';
+import type { DailyQuotasTable } from './tables.js';
+
+/** Days that are looked at by nobody any more. */
+const KEPT_DAYS = 31;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Jobs of one kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
+export interface DailyQuota {
+  limit: number;
+}
+
+let day = Number.NaN;
+let dayText = '';
+
+/** The day of a time by UTC: `2026-06-15`. Mostly it is the one of the time before. */
+export function dayOf(at: number): string {
+  const current = Math.floor(at / DAY_MS);
+  if (current !== day) {
+    dayText = new Date(at).toISOString().slice(0, 10);
+    day = current;
+  }
+  return dayText;
+}
+
+/**
+ * What these accounts have taken of a day; accounts that took nothing are absent.
+ * @param queries Only compiles them, here and below.
+ */
+export function* readUsed(
+  queries: Kysely<Tables>,
+  kind: JobKind,
+  day: string,
+  accounts: readonly string[],
+): Script<Map<string, number>> {
+  if (accounts.length === 0) return new Map();
+  const rows = yield* rowsOf(
+    queries
+      .selectFrom('daily_quotas')
+      .select(['account_id', 'used'])
+      .where('kind', '=', kind)
+      .where('day', '=', day)
+      .where('account_id', 'in', accounts)
+      .compile(),
+  );
+  return new Map(rows.map(({ account_id, used }) => [account_id, used]));
+}
+
+/** Counts up, one for each row that is given; or down, by `sign`. */
+export function* countUse(
+  queries: Kysely<Tables>,
+  rows: readonly Pick<DailyQuotasTable, 'account_id' | 'kind' | 'day'>[],
+  sign: 1 | -1,
+): Script<void> {
+  const sums = new Map<string, DailyQuotasTable>();
+  for (const { account_id, kind, day } of rows) {
+    const name = JSON.stringify([account_id, kind, day]);
+    const sum = sums.get(name) ?? { account_id, kind, day, used: 0 };
+    sum.used += sign;
+    sums.set(name, sum);
+  }
+  if (sums.size === 0) return;
+  // In one order, so that two transactions do not wait for each other in a ring.
+  const values = [...sums.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, sum]) => sum);
+  yield queries
+    .insertInto('daily_quotas')
+    .values(values)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'kind', 'day'])
+        .doUpdateSet({ used: sql<number>`daily_quotas.used + excluded.used` }),
+    )
+    .compile();
+}
+
+export async function forgetOldDays(queries: Kysely<Tables>, at: number): Promise<void> {
+  await queries
+    .deleteFrom('daily_quotas')
+    .where('day', '<', dayOf(at - KEPT_DAYS * DAY_MS))
+    .execute();
+}

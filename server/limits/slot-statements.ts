@@ -1,0 +1,198 @@
+import type { Engine, Tables } from '../../core/database/index.js';
+import {
+  createListScript,
+  createRowInsertScript,
+  DATABASE_NOW,
+  filled,
+  type Kysely,
+  type RawBuilder,
+  rowsOf,
+  type Script,
+  type Selectable,
+  sql,
+} from '../../core/database/index.js';
+import type { SlotRun } from './slot-runs.js';
+import type { WindowKey } from './slots.js';
+import type { RateWindowsTable } from './tables.js';
+
+/** What the clocks said. */
+export interface Reading {
+  reader: string;
+  wall: number;
+  steady: number;
+}
+
+export type WindowRow = Selectable<RateWindowsTable> & { database_now: number };
+
+export interface WindowChange extends Reading {
+  keyId: string;
+  family: string;
+  time: number;
+  next: number;
+  tail: number;
+  tailAt: number;
+  lastAt: number;
+  recent: string;
+  /** Slots that get rows of their own. */
+  written: readonly SlotRun[];
+  /** Whether the rows of slots that have passed are deleted. */
+  cleared: boolean;
+}
+
+/** By the number of its window; null where all slots with rows have passed. */
+interface FoundRun {
+  number: number;
+  seq: number | null;
+  at: number | null;
+}
+
+/** Not a parameter: SQLite would plan the statement anew each time it runs. */
+const ONE_ROW = sql.lit(1);
+
+/** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
+const EMPTY_WINDOW = {
+  time: 0,
+  reader: '',
+  wall: 0,
+  steady: 0,
+  next_seq: 0,
+  tail_seq: 0,
+  tail_at: 0,
+  last_at: -1,
+  recent: '',
+};
+
+/** A parameter whose type PostgreSQL could not tell. */
+const WHOLE = sql`cast(${0} as bigint)`;
+const WINDOW_COLUMNS = ['key_id', 'family', ...Object.keys(EMPTY_WINDOW)];
+const TEXTS = ['reader', 'recent'] as const;
+const COUNTED = ['time', 'wall', 'steady', 'next_seq', 'tail_seq', 'tail_at', 'last_at'] as const;
+
+/** Every statement is built once; see statements.ts. */
+export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
+  const postgres = engine === 'postgres';
+  const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
+
+  // The clock is read outside of the locking part: after a row's lock was had, not before it was waited for.
+  const lockWindows = createListScript<WindowRow>((length) => {
+    const order = postgres ? sql`order by key_id collate "C", family collate "C" for update` : sql``;
+    const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
+    // Mostly it is one, which a list takes as long again to find.
+    const wanted =
+      length === 1
+        ? sql`key_id = ${''} and family = ${''}`
+        : sql`(key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
+    return sql<WindowRow>`with locked as (
+        select ${columns} from rate_windows where ${wanted} ${order})
+      select ${columns}, ${databaseNow} as database_now from locked`.compile(queries);
+  });
+
+  const createWindows = createRowInsertScript({
+    queries,
+    table: 'rate_windows',
+    sample: { key_id: '', family: '', ...EMPTY_WINDOW },
+    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
+  });
+
+  // Of each window the oldest slot from its tail on that is younger than that.
+  const firstLive = createListScript<FoundRun>((length) => {
+    const of = (column: keyof SlotRun) => sql`(
+      select ${sql.ref(column)} from rate_slots
+      where rate_slots.key_id = passed.key_id and rate_slots.family = passed.family
+        and rate_slots.seq >= passed.tail and rate_slots.at > passed.passed_at
+      order by rate_slots.seq limit 1)`;
+    return sql<FoundRun>`with passed (number, key_id, family, tail, passed_at) as (
+        values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
+      select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
+  });
+
+  const takenAt = queries
+    .selectFrom('rate_slots')
+    .select('at')
+    .where('key_id', '=', '')
+    .where('family', '=', '')
+    .where('seq', '<=', 0)
+    .orderBy('seq', 'desc')
+    .limit(ONE_ROW)
+    .compile();
+
+  const compileSave = (length: number) => {
+    if (length === 1) {
+      const values = sql.join([
+        ...TEXTS.map((name) => sql`${sql.ref(name)} = ${''}`),
+        ...COUNTED.map((name) => sql`${sql.ref(name)} = ${0}`),
+      ]);
+      return sql`update rate_windows set ${values} where key_id = ${''} and family = ${''}`.compile(queries);
+    }
+    const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
+    const changed = [...TEXTS, ...COUNTED];
+    const names = sql.join(changed.map((name) => sql.ref(name)));
+    const set = sql.join(changed.map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
+    return sql`with changed (${names}, key_id, family) as (
+        values ${listOf(length, sql`(${''}, ${''}, ${numbers}, ${''}, ${''})`)})
+      update rate_windows set ${set} from changed
+      where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
+  };
+  const saveWindows = createListScript<unknown, WindowChange>(compileSave, (change, parameters) => {
+    const { reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family } = change;
+    parameters.push(reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family);
+  });
+
+  const insertSlots = createRowInsertScript({
+    queries,
+    table: 'rate_slots',
+    sample: { key_id: '', family: '', seq: 0, at: 0 },
+  });
+
+  const deletePassed = createListScript((length) =>
+    sql`with passed (key_id, family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
+      delete from rate_slots where (key_id, family, seq) in (
+        select slot.key_id, slot.family, slot.seq from passed join rate_slots as slot
+          on slot.key_id = passed.key_id and slot.family = passed.family and slot.seq < passed.tail)`.compile(queries),
+  );
+
+  return {
+    *createWindows(keys: readonly WindowKey[]): Script<void> {
+      if (keys.length === 0) return;
+      yield* createWindows(keys.map(({ keyId, family }) => ({ key_id: keyId, family, ...EMPTY_WINDOW })));
+    },
+    /** Those that are there, locked in the order that is given. */
+    lockWindows: (keys: readonly WindowKey[]): Script<readonly WindowRow[]> =>
+      lockWindows(keys.map(({ keyId, family }) => [keyId, family])),
+    /** The oldest slots that have not passed and have rows, by the windows. */
+    *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, SlotRun>> {
+      if (windows.length === 0) return new Map();
+      const asked = windows.map(({ row, passedAt }, number) => [
+        number,
+        row.key_id,
+        row.family,
+        row.tail_seq,
+        passedAt,
+      ]);
+      const found = yield* firstLive(asked);
+      return new Map(
+        found.flatMap(({ number, seq, at }) =>
+          seq === null || at === null ? [] : [[(windows[number] as { row: WindowRow }).row, { seq, at }]],
+        ),
+      );
+    },
+    *takenAt(keyId: string, family: string, seq: number): Script<number> {
+      const [row] = yield* rowsOf(filled(takenAt, [keyId, family, seq]));
+      if (!row) throw new Error('A live slot has no row.');
+      return row.at;
+    },
+    *saveWindows(changes: readonly WindowChange[]): Script<void> {
+      if (changes.length === 0) return;
+      yield* saveWindows(changes);
+      yield* insertSlots(
+        changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ key_id: keyId, family, ...run }))),
+      );
+      const clearing = changes.filter(({ cleared }) => cleared);
+      yield* deletePassed(clearing.map(({ keyId, family, tail }) => [keyId, family, tail]));
+    },
+  };
+}
+
+function listOf(length: number, row: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql.join(Array.from({ length }, () => row));
+}

@@ -1,0 +1,68 @@
+import type { BackgroundResponses } from '../../core/contracts/index.js';
+import type { Database, JobClock } from '../../core/database/index.js';
+import { isKept, sql } from '../../core/database/index.js';
+import type { Admissions } from '../usage/index.js';
+
+export interface BackgroundResponsesOptions {
+  database: Database;
+  times: JobClock;
+  /** What counts them. */
+  admissions: Pick<Admissions, 'correct' | 'flushInTime'>;
+}
+
+/** Responses in the background, in SQL. */
+export function createBackgroundResponses(options: BackgroundResponsesOptions): BackgroundResponses {
+  const { database, times, admissions } = options;
+  const lock = database.engine === 'postgres' ? sql`for update skip locked` : sql``;
+
+  return {
+    async isOpen(responseId, owner) {
+      if (!isKept(responseId)) return false;
+      const row = await database.run((queries) =>
+        queries
+          .selectFrom('background_responses')
+          .select('id')
+          .where('id', '=', responseId)
+          .where('account_id', '=', owner)
+          .executeTakeFirst(),
+      );
+      return row !== undefined;
+    },
+
+    async takeDue(most, { firstMs, lastMs }) {
+      return database.run(async (queries) => {
+        const now = await times.read(queries);
+        const due = await queries
+          .selectFrom('background_responses')
+          .select('id')
+          .where('due_at', '<=', now)
+          .limit(1)
+          .executeTakeFirst();
+        // Mostly there is none: then nothing is written.
+        if (!due) return [];
+        const wait = sql<number>`case when wait_ms = 0 then cast(${firstMs} as bigint)
+          when wait_ms * 2 > ${lastMs} then cast(${lastMs} as bigint) else wait_ms * 2 end`;
+        const rows = await queries
+          .updateTable('background_responses')
+          .set({ wait_ms: wait, due_at: sql<number>`cast(${now} as bigint) + ${wait}` })
+          .where(
+            sql<boolean>`(id, account_id) in (select id, account_id from background_responses
+              where due_at <= ${now} order by due_at limit ${most} ${lock})`,
+          )
+          .returningAll()
+          .execute();
+        return rows.map(({ id, account_id: owner, model, upstream, at, wait_ms: waitMs }) => ({
+          id,
+          owner,
+          model,
+          upstream,
+          ageMs: now - at,
+          waitMs,
+        }));
+      });
+    },
+
+    correct: (correction) => admissions.correct(correction),
+    flushInTime: () => admissions.flushInTime(),
+  };
+}

@@ -1,0 +1,125 @@
+import { createInstances, createJobClock, openDatabase } from '../core/database/index.js';
+import { createJobs, openDispatcher } from '../core/jobs/index.js';
+import { makeFolder } from '../core/runtime/index.js';
+import { openCache, openFiles } from '../core/storage/index.js';
+import {
+  type AccountState,
+  type AccountsOptions,
+  createAccounts,
+  createDeviceGrants,
+  createKeyIssue,
+  createSessions,
+  createSignIns,
+  createUsers,
+} from './accounts/index.js';
+import { createAudit } from './audit/index.js';
+import { createKeptAnswers } from './idempotency/index.js';
+import { createApiKeys } from './keys/index.js';
+import { createSlotTable, createWindows } from './limits/index.js';
+import { migrations } from './migrations/index.js';
+import { createBackgroundResponses, createStoredResponses } from './models/index.js';
+import { createOrders } from './payments/index.js';
+import type { Records, State, StateSettings } from './state.js';
+import {
+  createAdmissions,
+  createBudgets,
+  createJobAdmission,
+  createJobCosts,
+  createUsageLedger,
+} from './usage/index.js';
+import { createWebhooks } from './webhooks/index.js';
+
+/** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
+export async function openDrivers(settings: StateSettings): Promise<State> {
+  await makeFolder(settings.dataDir);
+  const files = await openFiles(settings);
+  try {
+    const records = await openRecordDrivers(settings);
+    return {
+      ...records,
+      files,
+      pingFiles: () => files.ping(),
+      filesAwaiting: () => files.awaiting(),
+      async close() {
+        // Jobs that are being finished write files.
+        await records.close();
+        await files.close();
+      },
+    };
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
+}
+
+export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
+  const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
+  const { databasePatienceMs: patienceMs } = settings;
+  const database = await openDatabase({ dataDir, databaseUrl, connections, patienceMs, migrations, logger });
+  try {
+    const cache = await openCache({ database, cacheUrl, clock, logger });
+    const { engine, queries } = database;
+    const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
+    const slots = createSlotTable({ engine, queries, clock: sharedClock });
+    const { jobPollMs: pollMs } = settings;
+    const dispatcher = await openDispatcher({ databaseUrl, pollMs });
+    const admission = {
+      extraction: createJobAdmission({ queries, kind: 'extraction', slots }),
+      image: createJobAdmission({ queries, kind: 'image', slots }),
+    };
+    const options = { database, dispatcher, admission, clock: sharedClock, leaseMs: settings.jobLeaseMs, pollMs };
+    const jobs = createJobs({ ...options, logger, tracer, meter });
+    const { reservationLeaseMs: leaseMs } = settings;
+    const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
+    const storedResponses = createStoredResponses(database, logger);
+    const times = createJobClock(sharedClock);
+    const instances = createInstances({ database, times, logger });
+    const { jobLeaseMs } = settings;
+    const keptAnswers = createKeptAnswers({ database, dispatcher, clock: times, leaseMs: jobLeaseMs, pollMs, logger });
+    return {
+      engine,
+      ...createAccountState({ database, times }),
+      keys: { ...createApiKeys(database, times), ...createKeyIssue(database, times) },
+      windows: createWindows({ database, slots }),
+      admissions,
+      budgets: createBudgets(database, times),
+      usage: createUsageLedger(database),
+      storedResponses,
+      backgroundResponses: createBackgroundResponses({ database, times, admissions }),
+      keptAnswers,
+      jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
+      webhooks: createWebhooks(database, times),
+      cache,
+      instances,
+      ping: () => database.ping(),
+      pingCache: () => cache.ping(),
+      async close() {
+        await jobs.close();
+        await admissions.close();
+        await storedResponses.close();
+        await keptAnswers.close();
+        await dispatcher.close();
+        await instances.close();
+        await cache.close();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** What the gateway remembers of people, in SQL. */
+export function createAccountState(options: AccountsOptions): AccountState {
+  const { database, times } = options;
+  return {
+    users: createUsers(options),
+    accounts: createAccounts(options),
+    sessions: createSessions(database, times),
+    signIns: createSignIns(database, times),
+    deviceGrants: createDeviceGrants(database, times),
+    orders: createOrders(options),
+    audit: createAudit(database),
+  };
+}

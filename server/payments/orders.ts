@@ -1,0 +1,308 @@
+import { isKept, type Kysely, sql, type Tables, type Transaction } from '../../core/database/index.js';
+import { hashText } from '../../core/jobs/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import {
+  type AccountsOptions,
+  lockAccount,
+  type PlanPreview,
+  type PlanTerms,
+  previewPlans,
+  refuseSuspended,
+} from '../accounts/index.js';
+import { writeAudit } from '../audit/index.js';
+import { keyReused } from '../idempotency/index.js';
+import { checkMoney } from './money-checks.js';
+import { createOrderChanges } from './order-changes.js';
+import { newOrderCode } from './order-codes.js';
+import { type OrderRow, toOrder } from './order-rows.js';
+import { createOrderSweep } from './order-sweep.js';
+import { createOrderTransactions } from './order-transactions.js';
+
+/**
+ * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`
+ * where more has come, or money in another currency, or for a cancelled order; `expired` by time where nothing has come, which
+ * money still turns into the others; `cancelled` where nothing has come. An operator turns any of them but `cancelled` and
+ * `refunded` into `paid`, and `paid`, `underpaid` and `needs_review` into `refunded`. Nothing leaves `refunded`.
+ */
+export type OrderState = 'pending' | 'underpaid' | 'paid' | 'expired' | 'cancelled' | 'refunded' | 'needs_review';
+
+/** A payment order. Times are milliseconds since 1970; money is in minor units of its currency. */
+export interface OrderRecord {
+  /** `MG` and 8 characters of Crockford's base 32. */
+  code: string;
+  accountId: string;
+  planId: string;
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+  state: OrderState;
+  /** What has come in the currency of the order, whatever became of it. */
+  paidAmount: number;
+  createdAt: number;
+  /** Of a pending order. */
+  expiresAt: number;
+  /** When the plan was granted. */
+  paidAt: number | null;
+}
+
+export interface NewOrder {
+  accountId: string;
+  /** What is granted when it is paid. */
+  terms: PlanTerms;
+  /** From the catalogue; a whole number above 0. */
+  amount: number;
+  currency: string;
+  /** Who makes it, for the audit: `user:user_…`. */
+  actor: string;
+  /** Milliseconds until it expires. */
+  lifetimeMs: number;
+  /** Of the account; remembered as long as the order is. `fingerprint` is whatever tells one request from another. */
+  idempotency?: { key: string; fingerprint: string };
+}
+
+export interface CreatedOrder {
+  order: OrderRecord;
+  /** Whether it was made before, under the same Idempotency-Key. */
+  replayed: boolean;
+}
+
+/** One transfer that a bank told of. */
+export interface BankTransaction {
+  /** Whose ids these are: `payos`. */
+  provider: string;
+  /** Unique within the provider; at most 200 characters. */
+  id: string;
+  /** Minor units; above 0. */
+  amount: number;
+  currency: string;
+  /** What was written on it: the order's code is found in there, whatever a bank made of case, blanks and punctuation. */
+  text: string;
+  /** When the bank booked it. */
+  at: number;
+}
+
+/** Why somebody has to look at a transaction. */
+export type ReviewReason = 'unmatched' | 'wrong_currency' | 'overpaid' | 'duplicate' | 'cancelled';
+
+export interface RecordedTransaction extends BankTransaction {
+  recordedAt: number;
+  /** Of the order it was for; null where none was found. */
+  orderCode: string | null;
+  /** Null where nobody has to look at it, or somebody did. */
+  review: ReviewReason | null;
+}
+
+export interface Recording {
+  transaction: RecordedTransaction;
+  /** As it stands now; undefined where none was found. */
+  order?: OrderRecord;
+  /** Whether it had been recorded before, and nothing was changed. */
+  replayed: boolean;
+}
+
+/** Something that an operator does to an order, or its user (cancelling). */
+export interface OrderChange {
+  code: string;
+  /** For the audit: `operator:ann`. */
+  actor: string;
+  note?: string;
+  /** Default: of any account. With it, orders of others are not there. */
+  accountId?: string;
+}
+
+export interface OrderPage {
+  /** At most this many. */
+  limit: number;
+  accountId?: string;
+  state?: OrderState;
+  /** Those made before this one, by its code. Default: from the newest on. */
+  before?: string;
+}
+
+/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+export interface Orders {
+  /**
+   * @throws GatewayError `too_many_open_orders` where 5 of the account are pending or underpaid, `idempotency_key_reused`,
+   * `account_not_found`, `account_suspended`, `invalid_value`.
+   */
+  create(order: NewOrder): Promise<CreatedOrder>;
+  /** By its code, exactly. */
+  find(code: string): Promise<OrderRecord | undefined>;
+  /** What the order would make of its account's plan, if it were paid now. Undefined where there is no such order. */
+  preview(code: string): Promise<PlanPreview | undefined>;
+  /** Newest first. */
+  list(page: OrderPage): Promise<readonly OrderRecord[]>;
+  /**
+   * Counts a transfer, once however often it is told: the order's state, its plan and the audit row change in the same
+   * transaction. Resolves when that is durable.
+   * @throws GatewayError `invalid_value` for what cannot be kept.
+   */
+  record(transaction: BankTransaction): Promise<Recording>;
+  /**
+   * Paid by the word of an operator. An order that is paid is left as it is.
+   * @throws GatewayError `order_not_found`, `order_state_conflict`.
+   */
+  confirm(change: OrderChange): Promise<OrderRecord>;
+  /** An order that is cancelled is left as it is. Throws as `confirm` does. */
+  cancel(change: OrderChange): Promise<OrderRecord>;
+  /**
+   * Notes that the money went back, and takes back what the order granted: its tokens and requests, its time. The account
+   * has the plan that its other grants give, or none. An order that is refunded is left as it is. Throws as `confirm` does.
+   */
+  refund(change: OrderChange): Promise<OrderRecord>;
+  /** Of one order, oldest first; those that wait for a look, latest first. At most `limit`. */
+  transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]>;
+  /** Whether somebody has to look at it no longer. False where nobody had to. Audit row where it has an order. */
+  settleReview(
+    transaction: Pick<BankTransaction, 'provider' | 'id'>,
+    change: Omit<OrderChange, 'code'>,
+  ): Promise<boolean>;
+  /** Expires what is due, and forgets what brought no money and was over 90 days ago; 200 of each at most. */
+  sweep(): Promise<{ expired: number; forgotten: number }>;
+}
+
+const MOST_OPEN = 5;
+
+/** Payment orders in SQL. */
+export function createOrders(options: AccountsOptions): Orders {
+  const { database, times } = options;
+  const { engine } = database;
+
+  return {
+    async create(wanted) {
+      checkMoney(wanted);
+      const { accountId, idempotency, actor } = wanted;
+      const key = idempotency && {
+        idempotency_hash: hashText(JSON.stringify([accountId, idempotency.key])),
+        fingerprint: hashText(idempotency.fingerprint),
+      };
+      return database.transaction(async (transaction) => {
+        const account = await lockAccount(transaction, engine, accountId);
+        const at = await times.read(transaction);
+        const known = key && (await findByKey(transaction, key.idempotency_hash));
+        if (known && known.fingerprint !== key.fingerprint) throw keyReused();
+        if (known) return { order: toOrder(known, at), replayed: true };
+        refuseSuspended(account);
+        if ((await countOpen(transaction, accountId, at)) >= MOST_OPEN) throw tooManyOpen();
+        const row = await insertOrder(transaction, wanted, { at, ...key });
+        await writeAudit(transaction, { subject: row.code, at, actor, action: 'order.created', to: row.state });
+        return { order: toOrder(row, at), replayed: false };
+      });
+    },
+
+    find: (code) =>
+      database.run(async (queries) => {
+        if (!isKept(code)) return undefined;
+        const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
+        return row && toOrder(row, await times.read(queries));
+      }),
+
+    preview: (code) =>
+      database.run(async (queries) => {
+        if (!isKept(code)) return undefined;
+        const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
+        if (!row) return undefined;
+        const price = { amount: row.amount, currency: row.currency };
+        const terms = [{ ...(JSON.parse(row.terms) as PlanTerms), price }];
+        const at = await times.read(queries);
+        return (await previewPlans(queries, { accountId: row.account_id, terms, at }))[0];
+      }),
+
+    list: (page) =>
+      database.run(async (queries) => {
+        const at = await times.read(queries);
+        return (await selectPage(queries, page, at)).map((row) => toOrder(row, at));
+      }),
+
+    ...createOrderTransactions(options),
+    ...createOrderChanges(options),
+    ...createOrderSweep(database, times),
+  };
+}
+
+async function insertOrder(
+  transaction: Transaction<Tables>,
+  { accountId, terms, amount, currency, lifetimeMs }: NewOrder,
+  { at, idempotency_hash = null, fingerprint = null }: Partial<OrderRow> & { at: number },
+): Promise<OrderRow> {
+  const order = {
+    account_id: accountId,
+    plan_id: terms.planId,
+    terms: JSON.stringify(terms),
+    amount,
+    currency,
+    state: 'pending',
+    paid_amount: 0,
+    created_at: at,
+    expires_at: at + lifetimeMs,
+    paid_at: null,
+    idempotency_hash,
+    fingerprint,
+  } as const;
+  for (;;) {
+    const row = await transaction
+      .insertInto('orders')
+      .values({ ...order, code: newOrderCode() })
+      .onConflict((conflict) => conflict.column('code').doNothing())
+      .returningAll()
+      .executeTakeFirst();
+    if (row) return row;
+  }
+}
+
+function findByKey(transaction: Transaction<Tables>, hash: string): Promise<OrderRow | undefined> {
+  return transaction.selectFrom('orders').selectAll().where('idempotency_hash', '=', hash).executeTakeFirst();
+}
+
+async function countOpen(transaction: Transaction<Tables>, accountId: string, at: number): Promise<number> {
+  const open = await transaction
+    .selectFrom('orders')
+    .select('code')
+    .where('account_id', '=', accountId)
+    .where((where) =>
+      where.or([
+        where('state', '=', 'underpaid'),
+        where.and([where('state', '=', 'pending'), where('expires_at', '>', at)]),
+      ]),
+    )
+    .limit(MOST_OPEN)
+    .execute();
+  return open.length;
+}
+
+async function selectPage(
+  queries: Kysely<Tables>,
+  { limit, accountId, state, before }: OrderPage,
+  at: number,
+): Promise<OrderRow[]> {
+  let orders = queries
+    .selectFrom('orders')
+    .selectAll()
+    .orderBy('created_at', 'desc')
+    .orderBy('code', 'desc')
+    .limit(limit);
+  if (accountId !== undefined) orders = orders.where('account_id', '=', accountId);
+  if (state !== undefined) {
+    const stateNow = sql<string>`case when state = 'pending' and expires_at <= ${at} then 'expired' else state end`;
+    orders = orders.where(stateNow, '=', state);
+  }
+  if (before === undefined) return orders.execute();
+  if (!isKept(before)) return [];
+  return orders
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('created_at', 'code'),
+        '<',
+        selectFrom('orders as mark')
+          .select(['mark.created_at', 'mark.code'])
+          .where('mark.code', '=', before)
+          .$asTuple('created_at', 'code'),
+      ),
+    )
+    .execute();
+}
+
+function tooManyOpen(): GatewayError {
+  const message = `This account has ${MOST_OPEN} open orders; pay or cancel one first.`;
+  return new GatewayError('too_many_open_orders', message);
+}

@@ -1,0 +1,108 @@
+import type {
+  BackgroundResponses,
+  Cache,
+  Clock,
+  Logger,
+  Meter,
+  Storage,
+  StoredResponses,
+  Tracer,
+} from '../core/contracts/index.js';
+import type { Instances } from '../core/database/index.js';
+import type { AccountState } from './accounts/index.js';
+import type { KeptAnswers } from './idempotency/index.js';
+import type { ApiKeys } from './keys/index.js';
+import type { Windows } from './limits/index.js';
+import type { Admissions, Budgets, ProductJobs, UsageLedger } from './usage/index.js';
+import type { Webhooks } from './webhooks/index.js';
+
+export interface StateSettings {
+  /** Folder of everything embedded: the SQLite file, files, secrets. Made (0700) where absent. */
+  dataDir: string;
+  /** `postgres://…` moves the SQL state there. Default: SQLite in dataDir. */
+  databaseUrl?: string;
+  /** Connections to PostgreSQL at most, besides the one that listens. Default 10. */
+  databaseConnections?: number;
+  /**
+   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` moves files there; `dataDir/files` keeps what that store
+   * has not got yet. Default: all of them are in `dataDir/files`.
+   */
+  filesUrl?: string;
+  /** `redis://…` or `rediss://…` moves the cache there. Default: the SQL database. */
+  cacheUrl?: string;
+  clock: Clock;
+  /**
+   * What the rolling windows and the times of jobs go by. Default: `clock` on SQLite; on PostgreSQL the clock of the
+   * database, the one clock that all nodes share. Given by tests, which move it.
+   */
+  windowClock?: Clock;
+  /**
+   * Milliseconds after which a job whose worker shows no life is given to another, as is the idempotency key of a request.
+   * Default 15,000. Given by tests.
+   */
+  jobLeaseMs?: number;
+  /**
+   * Milliseconds after which nodes look by themselves for jobs, and for ends of jobs, that they did not hear of. Default: 1,000 on
+   * SQLite, where other processes say nothing; on PostgreSQL 5,000, and 1,000 for ends. Given by tests.
+   */
+  jobPollMs?: number;
+  /** Milliseconds until a caller is told that the database did not answer. Default 2,400. Given by tests. */
+  databasePatienceMs?: number;
+  /** Milliseconds after which what a process without a sign of life reserved is settled. Default 15,000. Given by tests. */
+  reservationLeaseMs?: number;
+  logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+/** Everything the gateway remembers. */
+export interface State extends AccountState {
+  readonly engine: 'sqlite' | 'postgres';
+  readonly keys: ApiKeys;
+  readonly windows: Windows;
+  readonly admissions: Admissions;
+  readonly budgets: Budgets;
+  readonly usage: UsageLedger;
+  readonly storedResponses: StoredResponses;
+  readonly backgroundResponses: BackgroundResponses;
+  readonly keptAnswers: KeptAnswers;
+  readonly jobs: ProductJobs;
+  readonly webhooks: Webhooks;
+  readonly cache: Cache;
+  readonly instances: Instances;
+  readonly files: Storage;
+  /** Resolves when the database answers within 2 s; throws GatewayError `upstream_unavailable` otherwise. */
+  ping(): Promise<void>;
+  /** Resolves where what keeps the files answers; an object store is asked at most every 15 s. */
+  pingFiles(): Promise<void>;
+  /** Files that an object store has not got yet; 0 where there is none. */
+  filesAwaiting(): Promise<number>;
+  /** Resolves where the cache answers in time. */
+  pingCache(): Promise<void>;
+  /** Stops the workers of jobs, finishes what was begun, writes what was settled, then lets go of databases and sockets. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What of the state is rows. */
+export type Records = Omit<State, 'files' | 'pingFiles' | 'filesAwaiting'>;
+
+/**
+ * Opens the state and brings its schema up to date; safe while other processes use or open the same state.
+ * @throws GatewayError `invalid_value` for a setting that cannot be used, `upstream_unavailable` where the database does
+ * not answer or its file cannot be opened.
+ */
+export async function openState(settings: StateSettings): Promise<State> {
+  const { openDrivers } = await import('./open-drivers.js');
+  return openDrivers(settings);
+}
+
+/**
+ * Opens the state without its files: on PostgreSQL nothing is made in the data folder.
+ * @throws GatewayError as {@link openState}.
+ */
+export async function openRecords(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
+  const { openRecordDrivers } = await import('./open-drivers.js');
+  return openRecordDrivers(settings);
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import type { BackgroundCorrection, Clock, Logger, Usage } from '../../core/contracts/index.js';
+import {
+  createJobClock,
+  createLanes,
+  createRareWarning,
+  createWriteBehind,
+  type Database,
+  type Script,
+} from '../../core/database/index.js';
+import { isGatewayError } from '../../core/runtime/index.js';
+import type { SlotAnswer, SlotRequest, SlotTable } from '../limits/index.js';
+import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';
+import { createAdmissionLeases } from './admission-leases.js';
+import { createBackgroundTable } from './background-table.js';
+import { createBudgetTable } from './budget-table.js';
+import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
+import { createUsageSweeper } from './usage-sweep.js';
+import { createUsageTable } from './usage-table.js';
+
+/** One request of a model route that asks to be let in. */
+export interface AdmissionRequest {
+  keyId: string;
+  accountId: string;
+  /** Default: the key has no window. */
+  slot?: SlotRequest;
+  /** Default: the key has no budget. */
+  reserve?: { budgetId: string; tokens: number };
+  /** Template: `/v1/chat/completions`. */
+  route: string;
+  model: string;
+}
+
+export interface Admission {
+  /** To be settled once. Undefined where there is no budget, whose request is then settled without. */
+  reservation?: string;
+  /** Where a slot was asked for. Not accepted: nothing was reserved either. */
+  slot?: SlotAnswer;
+}
+
+/** How an admitted request ended: a row of the usage ledger. */
+export interface Settlement {
+  /**
+   * Of the request, and not its caller's choice alone: settlements of the same id, key and time are one, and so are those of
+   * the same reservation.
+   */
+  requestId: string;
+  keyId: string;
+  accountId: string;
+  reservation?: string;
+  route: string;
+  model: string;
+  /**
+   * HTTP status of the answer; 499 where the client hung up before there was one. A failure without usage gives its request
+   * back to the budget, unless it is 499.
+   */
+  status: number;
+  /** Milliseconds from the request to the end of its answer. */
+  latencyMs: number;
+  /** Absent: nothing was used, as where the upstream refused. `estimated` travels in it. */
+  usage?: Usage;
+  /** What the upstream goes on making: `usage` is an estimate until {@link BackgroundResponses} hear more. */
+  background?: { responseId: string; upstream: string; budgetId: string | null };
+  /** Milliseconds since 1970, when it ended. */
+  at: number;
+}
+
+/**
+ * Lets requests of model routes in and writes down what they used. Window and budget are asked in one transaction, so that
+ * parallel requests cannot overspend; what a request reserved is held until it is settled, or until the process that
+ * admitted it is gone, and then it is settled as used to the last token (status 500, estimated, its tokens as output).
+ */
+export interface Admissions {
+  /**
+   * Resolves when the slot and the reservation survive the end of this process; on SQLite a power cut may forget those since
+   * the last settlement was written, whose requests it has ended as well.
+   * @throws GatewayError `insufficient_quota` where the budget does not hold that much, `upstream_unavailable` where the
+   * database does not answer.
+   */
+  admit(request: AdmissionRequest): Promise<Admission>;
+  /**
+   * Takes it down; never throws and never waits. Written with others within 100 ms, again and again while the database is
+   * away; beyond 100,000 the oldest without a reservation are counted together.
+   */
+  settle(settlement: Settlement): void;
+  /**
+   * Corrects what {@link Settlement.background} was counted by; never throws and never waits, as `settle`. Where it was
+   * corrected for good before, or never was such, nothing changes.
+   */
+  correct(correction: BackgroundCorrection): void;
+  /** Resolves when everything settled so far is durable. */
+  flush(): Promise<void>;
+  /** The same, or when the database has been away for 2.4 s. */
+  flushInTime(): Promise<void>;
+}
+
+/** A third of it goes by between two signs of life. */
+const LEASE_MS = 15_000;
+/** Settlements that wait for the database. */
+const CAPACITY = 100_000;
+
+export interface AdmissionsOptions {
+  database: Database;
+  /** The one of the rolling windows: slots that are taken here and there are the same. */
+  slots: SlotTable;
+  /** What periods and days of budgets go by. Default: the database's own clock. */
+  clock?: Clock;
+  /** Default 15,000. */
+  leaseMs?: number;
+  logger: Logger;
+}
+
+export interface ClosableAdmissions extends Admissions {
+  /** Writes down what was settled. */
+  close(): Promise<void>;
+}
+
+/** Admissions in SQL, all that arrive while a transaction runs in the next one; and the ledger of what they used. */
+export function createAdmissions({
+  database,
+  slots,
+  clock,
+  leaseMs = LEASE_MS,
+  logger,
+}: AdmissionsOptions): ClosableAdmissions {
+  const { engine, queries } = database;
+  const budgetTable = createBudgetTable({ engine, queries, clock });
+  const usageTable = createUsageTable(queries);
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
+  const held = new Set<string>();
+  const report = createRareWarning(logger, 'reservations and old usage wait for the database');
+
+  const leases = createAdmissionLeases({
+    database,
+    leaseMs,
+    sweeper: createUsageSweeper(database, createJobClock(clock)),
+    held,
+    cutOff: (reservations) => writeCutOffs(reservations, tables),
+    giveBack: (reservations) => writeUnheard(reservations, tables),
+    report,
+  });
+
+  function* hold(rows: readonly ReservationRow[]): Script<void> {
+    yield* leases.sign();
+    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runner_id: leases.id })));
+  }
+
+  const lanes = createLanes<AdmissionWish, Admission>({
+    database,
+    // A power cut ends the requests too, and forgets the slots of the last moment with them.
+    survives: 'process-end',
+    script: (wishes) => admitGroup(wishes, { slots, budgetTable, hold }),
+  });
+
+  const writing = createWriteBehind<Settled>({
+    database,
+    name: 'settlements of requests',
+    capacity: CAPACITY,
+    shed: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
+    write: (items) => writeSettlements(items, tables),
+    done(items) {
+      for (const item of items)
+        if ('reservation' in item && item.reservation !== undefined) held.delete(item.reservation);
+    },
+    logger,
+  });
+
+  async function admitReserving(
+    request: AdmissionRequest,
+    reserve: NonNullable<AdmissionRequest['reserve']>,
+  ): Promise<Admission> {
+    const id = randomUUID();
+    // Before the database has it: what is there and not held here is given back.
+    held.add(id);
+    try {
+      const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+      if (admission.reservation === undefined) held.delete(id);
+      return admission;
+    } catch (error) {
+      held.delete(id);
+      if (!isGatewayError(error) || error.code !== 'insufficient_quota') leases.doubt();
+      throw error;
+    }
+  }
+
+  return {
+    admit(request) {
+      const { keyId, slot, reserve } = request;
+      if (reserve) return admitReserving(request, reserve);
+      return slot ? lanes.submit(keyId, { ...request, reserve }) : Promise.resolve({});
+    },
+    settle: (settlement) => writing.push(settlement),
+    correct(correction) {
+      if (correction.usage || correction.final) writing.push(correction);
+    },
+    flush: () => writing.flush(),
+    flushInTime: () => writing.flushInTime(),
+    async close() {
+      await writing.close();
+      await leases.stop();
+    },
+  };
+}

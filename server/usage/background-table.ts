@@ -1,0 +1,127 @@
+import type { BackgroundCorrection } from '../../core/contracts/index.js';
+import type { Kysely, Tables } from '../../core/database/index.js';
+import { createRowInsertScript, filled, isKept, rowsOf, type Script } from '../../core/database/index.js';
+import type { Settlement } from './admissions.js';
+import type { Correction } from './budget-account.js';
+import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
+import { COUNTS, countsOf, NO_COUNTS } from './usage-counts.js';
+import { toEntryRow } from './usage-rows.js';
+import type { Totals } from './usage-totals.js';
+
+/** Longer names are no names, and longer than an index takes. */
+const MAX_ID = 512;
+
+/** What a correction changes of a budget. */
+export interface BudgetCorrection extends Correction {
+  budgetId: string;
+}
+
+/** The statements that remember which entries are estimates of something that goes on, and correct those. */
+export function createBackgroundTable(queries: Kysely<Tables>) {
+  const insert = createRowInsertScript({
+    queries,
+    table: 'background_responses',
+    sample: ROW,
+    finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
+  });
+
+  // Locked as well: of two who correct the same entry, the second sees what the first made of it.
+  const touch = queries
+    .updateTable('background_responses')
+    .set(({ ref }) => ({ wait_ms: ref('wait_ms') }))
+    .where('id', '=', '')
+    .where('account_id', '=', '')
+    .where('upstream', '=', '')
+    .returningAll()
+    .compile();
+
+  const remove = queries
+    .deleteFrom('background_responses')
+    .where('id', '=', '')
+    .where('account_id', '=', '')
+    .where('upstream', '=', '')
+    .returningAll()
+    .compile();
+
+  const select = queries
+    .selectFrom('usage_entries')
+    .selectAll()
+    .where('key_id', '=', '')
+    .where('at', '=', 0)
+    .where('request_id', '=', '')
+    .compile();
+
+  const update = queries
+    .updateTable('usage_entries')
+    .set({ ...NO_COUNTS, estimated: 0 })
+    .where('key_id', '=', '')
+    .where('at', '=', 0)
+    .where('request_id', '=', '')
+    .compile();
+
+  return {
+    /** @param settlements Those whose entries are written in the same transaction. */
+    *open(settlements: readonly Settlement[]): Script<void> {
+      yield* insert(settlements.flatMap(toRow));
+    },
+
+    /** Whoever deletes the row corrects the entry for good. The entry's day has the difference added to its totals. */
+    *correct(correction: BackgroundCorrection, totals: Totals): Script<BudgetCorrection | undefined> {
+      const { responseId, owner, upstream, usage } = correction;
+      const isReported = usage !== undefined && !usage.estimated;
+      const take = correction.final || isReported ? remove : touch;
+      const [row] = yield* rowsOf(filled(take, [responseId, owner, upstream]));
+      if (!row || !usage) return undefined;
+      const name = [row.key_id, row.at, row.request_id];
+      const [entry] = yield* rowsOf(filled(select, name));
+      if (!entry) return undefined;
+      const counts = isReported ? countsOf(usage) : raised(entry, countsOf(usage));
+      const estimated = isReported ? 0 : 1;
+      const corrected = { ...entry, ...counts, estimated };
+      yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, ...name]));
+      totals.addDifference(entry, corrected);
+      const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
+      return row.budget_id === null ? undefined : { budgetId: row.budget_id, more, countedAt: row.at };
+    },
+  };
+}
+
+export type BackgroundTable = ReturnType<typeof createBackgroundTable>;
+
+type Counts = ReturnType<typeof countsOf>;
+
+/** An estimate knows less than there is: the larger of two is nearer. */
+function raised(entry: UsageEntriesTable, counts: Counts): Counts {
+  const larger = (count: keyof Counts) => {
+    const values = [entry[count], counts[count]].filter((value) => value !== null);
+    return values.length === 0 ? null : Math.max(...values);
+  };
+  return Object.fromEntries(COUNTS.map((count) => [count, larger(count)])) as Counts;
+}
+
+function tokensOfEntry({ input_tokens: input, output_tokens: output }: UsageEntriesTable): number {
+  return (input ?? 0) + (output ?? 0);
+}
+
+function toRow(settlement: Settlement): BackgroundResponsesTable[] {
+  const { background, accountId, model } = settlement;
+  if (!background) return [];
+  const { responseId: id, upstream, budgetId } = background;
+  if (id === '' || id.length > MAX_ID || !isKept(id) || !id.isWellFormed()) return [];
+  const { key_id, at, request_id } = toEntryRow(settlement);
+  const names = { id, account_id: accountId, model, upstream, key_id, at, request_id, budget_id: budgetId };
+  return [{ ...names, due_at: at, wait_ms: 0 }];
+}
+
+const ROW: BackgroundResponsesTable = {
+  id: '',
+  account_id: '',
+  model: '',
+  upstream: '',
+  key_id: '',
+  at: 0,
+  request_id: '',
+  budget_id: '',
+  due_at: 0,
+  wait_ms: 0,
+};

@@ -1,0 +1,210 @@
+import type { Tables } from '../../core/database/index.js';
+import { createRowInsertScript, type Kysely } from '../../core/database/index.js';
+import type { AdmissionCandidate, AdmissionHooks, EndedJob, JobKind } from '../../core/jobs/index.js';
+import { queueFull, toJson } from '../../core/jobs/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import {
+  createIdempotencyKeys,
+  hashKey,
+  type Idempotency,
+  type JobKeyRow,
+  type KeyHash,
+  keyReused,
+} from '../idempotency/index.js';
+import type { SlotRequest, SlotTable } from '../limits/index.js';
+import { countUse, type DailyQuota, dayOf, openWindows, readUsed } from '../limits/index.js';
+import type { LedgerTable, UsageTotalsTable } from './tables.js';
+import { knownCounts } from './usage-counts.js';
+import { createUsageTable } from './usage-table.js';
+import { createTotals } from './usage-totals.js';
+
+/*
+ * What a job costs its account: a slot of the key's rate limit, one of the account's images of the day, and later what its
+ * run used. All of it is written in the transactions that accept and end the job; see core/jobs/admission.ts. A request with
+ * an idempotency key that was used before is answered with the job of that request, at no cost.
+ */
+
+/** What a request for a job brings. */
+export interface JobRequestTerms {
+  /** Default: the key has no rate limit. */
+  slot?: SlotRequest;
+  /** Default: each request is a new one. */
+  idempotency?: Idempotency;
+  /** Default: the account has none. */
+  quota?: DailyQuota;
+}
+
+/** The same as the admission hooks take it: `terms` of an acceptance. */
+export interface JobTerms {
+  slot?: SlotRequest;
+  keyHash?: KeyHash;
+  quota?: DailyQuota;
+}
+
+/** Hashes outside of the transaction. Undefined where nothing is asked for. */
+export function toJobTerms({ slot, idempotency, quota }: JobRequestTerms): JobTerms | undefined {
+  if (!slot && !idempotency && !quota) return undefined;
+  return {
+    ...(slot && { slot }),
+    ...(idempotency && { keyHash: hashKey(idempotency) }),
+    ...(quota && { quota }),
+  };
+}
+
+/** What is kept with a job until its end. */
+interface KeptAdmission {
+  /** The day whose quota it took: `2026-06-15`. */
+  quotaDay: string;
+}
+
+export interface JobAdmissionOptions {
+  /** Only compiles queries. */
+  queries: Kysely<Tables>;
+  kind: JobKind;
+  /** The one of the rate limits: slots that are taken here and there are the same. */
+  slots: SlotTable;
+}
+
+/** What usage of a kind is counted under, whichever route its job came by. */
+const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', image: '/v1/images/jobs' };
+const NO_TERMS: JobTerms = {};
+
+/** The admission hooks of one kind of jobs. */
+export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions): AdmissionHooks {
+  const idempotencyKeys = createIdempotencyKeys(queries);
+  const usageTable = createUsageTable(queries);
+  const insertCharges = createRowInsertScript({ queries, table: 'ledger', sample: CHARGE });
+
+  return {
+    *open(candidates, at) {
+      const day = dayOf(at);
+      const termsOf = ({ terms }: AdmissionCandidate) => (terms ?? NO_TERMS) as JobTerms;
+      const hashes = candidates.flatMap((candidate) => {
+        const { keyHash } = termsOf(candidate);
+        return keyHash?.replay ? [keyHash.hash] : [];
+      });
+      const remembered = yield* idempotencyKeys.find(hashes, at);
+      const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
+      const used = yield* readUsed(queries, kind, day, limited);
+      const find = ({ keyHash }: JobTerms) => (keyHash?.replay ? remembered.get(keyHash.hash) : undefined);
+      const windows = yield* openWindows(
+        slots,
+        candidates.flatMap((candidate) => {
+          const terms = termsOf(candidate);
+          return terms.slot && !find(terms) ? [terms.slot] : [];
+        }),
+      );
+      const kept = toJson({ quotaDay: day } satisfies KeptAdmission);
+      const keys = new Map<string, JobKeyRow>();
+      const counted: { account_id: string; kind: JobKind; day: string }[] = [];
+
+      return {
+        replayOf: (candidate) => find(termsOf(candidate))?.jobId,
+        judge(candidate, { jobId, joined, full }) {
+          const terms = termsOf(candidate);
+          const { slot, quota, keyHash } = terms;
+          const known = find(terms);
+          if (known) {
+            if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
+            return { outcome: 'replay', jobId: known.jobId };
+          }
+          const window = slot && windows.of(slot);
+          if (slot && window && !window.has(slot)) {
+            return { outcome: 'rateLimited', answer: () => window.look(slot) };
+          }
+          const usedToday = used.get(candidate.owner) ?? 0;
+          if (!joined && quota && usedToday >= quota.limit) {
+            return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
+          }
+          if (full) return { outcome: 'refuse', error: queueFull() };
+          if (!candidate.take) return { outcome: 'accept', answer: slot && window?.foresee(slot) };
+
+          const answer = slot && window?.take(slot);
+          if (keyHash) {
+            const { hash, fingerprint, keptMs } = keyHash;
+            keys.set(hash, { hash, fingerprint, job_id: jobId, expires_at: at + keptMs });
+            remembered.set(hash, { fingerprint, jobId });
+          }
+          if (joined || !quota) return { outcome: 'accept', answer };
+          used.set(candidate.owner, usedToday + 1);
+          counted.push({ account_id: candidate.owner, kind, day });
+          return { outcome: 'accept', admission: kept, answer };
+        },
+        *save() {
+          yield* windows.save();
+          yield* idempotencyKeys.remember([...keys.values()]);
+          yield* countUse(queries, counted, 1);
+        },
+      };
+    },
+
+    *jobsEnded(jobs) {
+      const charged = jobs.filter(({ charge }) => charge !== undefined);
+      if (charged.length > 0) {
+        yield* insertCharges(charged.map(toLedgerRow));
+        // The table has one row for each job, so totals count each once as well.
+        const totals = createTotals();
+        for (const job of charged) totals.addTotal(toTotalsRow(job));
+        yield* usageTable.addTotals(totals);
+      }
+      yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
+    },
+  };
+}
+
+/** The day whose quota a job took, as it is kept with the job. */
+export function quotaDayOf(admission: string | null): string | null {
+  return admission === null ? null : (JSON.parse(admission) as KeptAdmission).quotaDay;
+}
+
+/** A job without a result costs no quota. */
+function quotaToGiveBack({ owner, kind, outcome, admission }: EndedJob) {
+  const day = outcome === 'completed' ? null : quotaDayOf(admission);
+  return day === null ? [] : [{ account_id: owner, kind, day }];
+}
+
+function quotaUsedUp(limit: number): GatewayError {
+  return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
+}
+
+const CHARGE: LedgerTable = {
+  job_id: '',
+  kind: 'image',
+  account_id: '',
+  key_id: '',
+  model: '',
+  units: 0,
+  usage: null,
+  at: 0,
+};
+
+function toLedgerRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): LedgerTable {
+  const { model = '', units = 0, usage } = charge ?? {};
+  return {
+    job_id: id,
+    kind,
+    account_id: owner,
+    key_id: keyId,
+    model,
+    units,
+    usage: usage === undefined ? null : toJson(usage),
+    at: finishedAt,
+  };
+}
+
+function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob): UsageTotalsTable {
+  const { model = '', units = 0, usage } = charge ?? {};
+  return {
+    key_id: keyId,
+    day: dayOf(finishedAt),
+    account_id: owner,
+    route: ROUTES[kind],
+    model,
+    requests: 1,
+    failed: 0,
+    estimated: usage?.estimated ? 1 : 0,
+    ...knownCounts(usage),
+    images: kind === 'image' ? units : 0,
+    latency_ms_sum: Math.max(0, finishedAt - createdAt),
+  };
+}

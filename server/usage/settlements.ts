@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import type { BackgroundCorrection } from '../../core/contracts/index.js';
+import type { Script } from '../../core/database/index.js';
+import type { Settlement } from './admissions.js';
+import type { BackgroundTable, BudgetCorrection } from './background-table.js';
+import { correct, release } from './budget-account.js';
+import type { BudgetTable } from './budget-table.js';
+import type { ReservationsTable, UsageEntriesTable } from './tables.js';
+import { tokensOf } from './usage-counts.js';
+import { toEntryRow } from './usage-rows.js';
+import type { UsageTable } from './usage-table.js';
+import { createTotals, type Totals } from './usage-totals.js';
+
+/** HTTP status of those whose client hung up. */
+const HUNG_UP = 499;
+/** Of those whose process ended: what the client saw is not known, but it was no good end. */
+const CUT_OFF = 500;
+
+/** Requests that are counted without entries of their own. */
+export interface CountedTogether {
+  /** By which it is not counted twice. */
+  id: string;
+  /** Milliseconds since 1970, when the first of them ended. */
+  at: number;
+  totals: Totals;
+}
+
+export type Settled = Settlement | CountedTogether | BackgroundCorrection;
+
+function isCountedTogether(settled: Settled): settled is CountedTogether {
+  return 'totals' in settled;
+}
+
+function isSettlement(settled: Settled): settled is Settlement {
+  return 'route' in settled;
+}
+
+function isCorrection(settled: Settled): settled is BackgroundCorrection {
+  return 'responseId' in settled;
+}
+
+/** Makes room: counts the oldest together, except what holds a reservation, whose number is bounded by that of the requests. */
+export function countOldestTogether(waiting: readonly Settled[], most: number): Settled[] {
+  const before = waiting.find(isCountedTogether);
+  const settlements = waiting.filter(isSettlement);
+  const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
+  const rest: Settled[] = waiting.filter(isCorrection);
+  let left = most;
+  for (const settlement of settlements) {
+    if (left > 0 && settlement.reservation === undefined) {
+      together.totals.addEntry(toEntryRow(settlement));
+      left -= 1;
+    } else rest.push(settlement);
+  }
+  return [together, ...rest];
+}
+
+export interface SettlementTables {
+  budgetTable: BudgetTable;
+  usageTable: UsageTable;
+  backgroundTable: BackgroundTable;
+}
+
+/**
+ * Writes down what requests used: their entries, the totals of their day and what they leave of their budgets. Whatever was
+ * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once. What corrects
+ * an entry comes behind it, also within the list.
+ */
+export function* writeSettlements(
+  items: readonly Settled[],
+  { budgetTable, usageTable, backgroundTable }: SettlementTables,
+): Script<void> {
+  const settlements = items.filter(isSettlement);
+  const ids = settlements.flatMap(({ reservation }) => (reservation === undefined ? [] : [reservation]));
+  const reservations = yield* usageTable.takeReservations(ids);
+  const ends: Ended[] = [];
+  const entries: UsageEntriesTable[] = [];
+  const inBackground = new Map<UsageEntriesTable, Settlement>();
+  const add = (item: Settlement) => {
+    const entry = toEntryRow(item);
+    entries.push(entry);
+    if (item.background) inBackground.set(entry, item);
+  };
+  for (const item of settlements) {
+    if (item.reservation === undefined) add(item);
+    else {
+      const reserved = reservations.get(item.reservation);
+      if (!reserved) continue;
+      reservations.delete(item.reservation);
+      add(item);
+      ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
+    }
+  }
+  const totals = createTotals();
+  const opened: Settlement[] = [];
+  for (const entry of yield* usageTable.insertEntries(entries)) {
+    totals.addEntry(entry);
+    const item = inBackground.get(entry);
+    if (item) opened.push(item);
+  }
+  yield* backgroundTable.open(opened);
+  const corrections: BudgetCorrection[] = [];
+  for (const correction of items.filter(isCorrection).sort(byResponse)) {
+    const corrected = yield* backgroundTable.correct(correction, totals);
+    if (corrected) corrections.push(corrected);
+  }
+  yield* changeBudgets({ ends, corrections }, budgetTable);
+  for (const sum of yield* usageTable.insertSums(items.filter(isCountedTogether))) {
+    for (const row of sum.totals.rows()) totals.addTotal(row);
+  }
+  yield* usageTable.addTotals(totals);
+}
+
+/** In one order, so that two transactions that correct the same do not wait for each other in a ring. Those of one response keep theirs. */
+function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): number {
+  if (left.responseId === right.responseId) return left.owner < right.owner ? -1 : Number(left.owner > right.owner);
+  return left.responseId < right.responseId ? -1 : 1;
+}
+
+/** Settles what requests of a dead process held: as used to the last token, since nobody knows. */
+export function* writeCutOffs(
+  reservations: readonly ReservationsTable[],
+  { budgetTable, usageTable }: Omit<SettlementTables, 'backgroundTable'>,
+): Script<void> {
+  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: reserved.tokens, givesBack: false }));
+  yield* changeBudgets({ ends }, budgetTable);
+  const totals = createTotals();
+  for (const entry of yield* usageTable.insertEntries(reservations.map(toCutOffRow))) totals.addEntry(entry);
+  yield* usageTable.addTotals(totals);
+}
+
+/** Gives back what admissions held that nobody knows to have happened. */
+export function* writeUnheard(
+  reservations: readonly ReservationsTable[],
+  { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
+): Script<void> {
+  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, givesBack: true }));
+  yield* changeBudgets({ ends }, budgetTable);
+}
+
+interface Ended {
+  reserved: ReservationsTable;
+  tokensUsed: number;
+  givesBack: boolean;
+}
+
+interface BudgetChanges {
+  ends: readonly Ended[];
+  /** Default: none. */
+  corrections?: readonly BudgetCorrection[];
+}
+
+function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
+  const ids = [...ends.map(({ reserved }) => reserved.budget_id), ...corrections.map(({ budgetId }) => budgetId)];
+  if (ids.length === 0) return;
+  const budgets = yield* budgetTable.lock(ids);
+  for (const end of ends) {
+    const budget = budgets.find(end.reserved.budget_id);
+    if (budget) budgets.change(release(budget, end));
+  }
+  for (const correction of corrections) {
+    const budget = budgets.find(correction.budgetId);
+    if (budget) budgets.change(correct(budget, correction));
+  }
+  yield* budgets.save();
+}
+
+/**
+ * A request that failed and used nothing does not count. Hanging up is the client's own doing: who does so in time is not to
+ * have as many requests as they like.
+ */
+function givesBack({ status, usage }: Settlement): boolean {
+  return status >= 400 && status !== HUNG_UP && usage === undefined;
+}
+
+function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
+  return toEntryRow({
+    requestId: reserved.id,
+    keyId: reserved.key_id,
+    accountId: reserved.account_id,
+    route: reserved.route,
+    model: reserved.model,
+    status: CUT_OFF,
+    latencyMs: 0,
+    usage: { outputTokens: reserved.tokens, estimated: true },
+    at: reserved.at,
+  });
+}

@@ -1,0 +1,104 @@
+import type { Database, JobClock, Kysely, Tables } from '../../core/database/index.js';
+import { forgetExpired } from '../idempotency/index.js';
+import { forgetOldDays } from '../limits/index.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+export const ENTRIES_KEPT_MS = 90 * DAY_MS;
+const RESPONSES_KEPT_MS = 30 * DAY_MS;
+/** By then nobody writes them again. */
+const SUMS_KEPT_MS = DAY_MS;
+const INTERVAL_MS = 10 * 60_000;
+/** Rows of one statement. */
+const ROWS = 1_000;
+/** Keys whose entries are looked at in one round: there may be more of them than a round has time for. */
+const KEYS = 500;
+
+export interface UsageSweeper {
+  /** Does nothing where it is too early for that. */
+  sweep(): Promise<void>;
+}
+
+/** Deletes what is kept for a time: entries of the ledger, stored responses, idempotency keys and daily quotas. The totals stay. */
+export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  /** Id of the last key that was looked at. */
+  let reached = '';
+  return {
+    async sweep() {
+      if (performance.now() - sweptAt < INTERVAL_MS) return;
+      const swept = await database.run((queries) => sweep(queries, clock, reached));
+      // What is left is for the next round.
+      reached = swept.reached;
+      if (swept.complete) sweptAt = performance.now();
+    },
+  };
+}
+
+interface Swept {
+  /** The same as before where there may be more of the same keys, empty behind the last key. */
+  reached: string;
+  /** Nothing is left. */
+  complete: boolean;
+}
+
+async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string): Promise<Swept> {
+  const now = await clock.read(queries);
+  await forgetOldDays(queries, now);
+  const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
+  const keys = await forgetExpired(queries, now, ROWS);
+  await queries
+    .deleteFrom('usage_sums')
+    .where('at', '<', now - SUMS_KEPT_MS)
+    .execute();
+  const rows = await queries
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '>', reached)
+    .orderBy('id')
+    .limit(KEYS)
+    .execute();
+  const keyIds = rows.map(({ id }) => id);
+  const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_KEPT_MS);
+  if (entries === ROWS) return { reached, complete: false };
+  const last = keyIds.length < KEYS;
+  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS && keys < ROWS };
+}
+
+/** By their keys, as the index begins with them. */
+async function deleteEntries(queries: Kysely<Tables>, keyIds: readonly string[], before: number): Promise<number> {
+  const { numDeletedRows } = await queries
+    .deleteFrom('usage_entries')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('key_id', 'at', 'request_id'),
+        'in',
+        selectFrom('usage_entries as old')
+          .select(['old.key_id', 'old.at', 'old.request_id'])
+          .where('old.key_id', 'in', keyIds)
+          .where('old.at', '<', before)
+          .limit(ROWS)
+          .$asTuple('key_id', 'at', 'request_id'),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+async function deleteResponses(queries: Kysely<Tables>, before: number): Promise<number> {
+  const { numDeletedRows } = await queries
+    .deleteFrom('stored_responses')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('id', 'account_id'),
+        'in',
+        selectFrom('stored_responses as old')
+          .select(['old.id', 'old.account_id'])
+          .where('old.created_at', '<', before)
+          .orderBy('old.created_at')
+          .limit(ROWS)
+          .$asTuple('id', 'account_id'),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,190 @@
+import type { JobClock } from '../../core/database/index.js';
+import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
+import type { JobsTable } from '../../core/jobs/index.js';
+import type { WebhookSecretsTable } from './tables.js';
+
+/** One try to tell of the end of a job, which nobody else makes until its lease is over. */
+export interface WebhookTry {
+  jobId: string;
+  /** Whose job it is. */
+  accountId: string;
+  url: string;
+  /** Which one it is, from 1. */
+  number: number;
+}
+
+export interface WebhookWish {
+  /** Tries at most; of each account one. */
+  most: number;
+  /** Accounts that are to have none. */
+  except: readonly string[];
+  /** Milliseconds after which a try of which nothing was heard is followed by another. */
+  leaseMs: number;
+}
+
+export interface WebhookPause {
+  /** Milliseconds until the next try. */
+  waitMs: number;
+  /** Events of one account that may wait for a further try. */
+  mostWaiting: number;
+}
+
+/** Which of an account's secrets is the newest. */
+export interface WebhookSecretVersion {
+  /** 1 is the first, which every account has. */
+  version: number;
+  /** Milliseconds since it took the place of the one before it; absent where it is the first. */
+  changedMsAgo?: number;
+}
+
+/**
+ * Events that tell of the ends of jobs: one for each job that was accepted with a `webhookUrl`, written down in the
+ * transaction that ends it, whichever way that is, and kept until it was delivered or given up, or the job is forgotten.
+ * Every call throws GatewayError `upstream_unavailable` where the database does not answer.
+ */
+export interface Webhooks {
+  /** Begins tries that are due: first tries before later ones, the longest due first. */
+  takeDue(wish: WebhookWish): Promise<readonly WebhookTry[]>;
+  /** There is no further try: it was delivered, or given up. Nothing where another try has begun. */
+  settle(tried: WebhookTry): Promise<void>;
+  /** Another follows after a while. False, and nothing is changed, where too many of the account wait already. */
+  postpone(tried: WebhookTry, pause: WebhookPause): Promise<boolean>;
+  /** As if it had not begun. */
+  giveBack(tried: WebhookTry): Promise<void>;
+  /** Events that are neither delivered nor given up, of all accounts. */
+  waiting(): Promise<number>;
+  secretVersion(accountId: string): Promise<WebhookSecretVersion>;
+  /** From now on another secret is the newest. */
+  rotateSecret(accountId: string): Promise<WebhookSecretVersion>;
+}
+
+/** Of an account without a row. */
+const FIRST_VERSION = 1;
+
+/** Events about the ends of jobs, in the rows of the jobs themselves. */
+export function createWebhooks(database: Database, times: JobClock): Webhooks {
+  const lock = database.engine === 'postgres' ? sql`for no key update skip locked` : sql``;
+
+  /** Whatever a try changes, unless another has begun: then its lease was over. */
+  function change(
+    tried: WebhookTry,
+    values: Partial<Pick<JobsTable, 'webhook_url' | 'webhook_due_at' | 'webhook_tries'>>,
+  ) {
+    return (queries: Kysely<Tables>) =>
+      queries
+        .updateTable('jobs')
+        .set(values)
+        .where('id', '=', tried.jobId)
+        .where('webhook_tries', '=', tried.number)
+        .where('webhook_due_at', 'is not', null)
+        .execute();
+  }
+
+  async function isFull(queries: Kysely<Tables>, accountId: string, most: number): Promise<boolean> {
+    const beyond = await queries
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('webhook_due_at', '>', 0)
+      .limit(1)
+      // It is one of them itself.
+      .offset(most)
+      .executeTakeFirst();
+    return beyond !== undefined;
+  }
+
+  return {
+    takeDue: ({ most, except, leaseMs }) =>
+      database.run(async (queries) => {
+        const now = await times.read(queries);
+        const due = await queries
+          .selectFrom('jobs')
+          .select('id')
+          .where('webhook_due_at', '<=', now)
+          .$if(except.length > 0, (query) => query.where('account_id', 'not in', except))
+          .limit(1)
+          .executeTakeFirst();
+        // Mostly there is none: then nothing is written.
+        if (!due) return [];
+        const others = except.length === 0 ? sql`` : sql`and account_id not in (${sql.join([...except])})`;
+        const rows = await queries
+          .updateTable('jobs')
+          .set(({ eb }) => ({ webhook_due_at: now + leaseMs, webhook_tries: eb('webhook_tries', '+', 1) }))
+          .where(
+            sql<boolean>`id in (select id from jobs where webhook_due_at <= ${now} and id in (
+              select id from (
+                select id, webhook_due_at, row_number() over (partition by account_id order by webhook_due_at, id) as turn
+                from jobs where webhook_due_at <= ${now} ${others}
+              ) as ranked where turn = 1 order by webhook_due_at, id limit ${most}) ${lock})`,
+          )
+          .returning(['id', 'account_id', 'webhook_url', 'webhook_tries'])
+          .$narrowType<{ webhook_url: string }>()
+          .execute();
+        return rows.map(({ id, account_id, webhook_url, webhook_tries }) => ({
+          jobId: id,
+          accountId: account_id,
+          url: webhook_url,
+          number: webhook_tries,
+        }));
+      }),
+
+    async settle(tried) {
+      // Nobody needs the address any more, and it may be good for more than this.
+      await database.run(change(tried, { webhook_url: null, webhook_due_at: null }));
+    },
+
+    postpone: (tried, { waitMs, mostWaiting }) =>
+      database.run(async (queries) => {
+        if (await isFull(queries, tried.accountId, mostWaiting)) return false;
+        const now = await times.read(queries);
+        await change(tried, { webhook_due_at: now + waitMs })(queries);
+        return true;
+      }),
+
+    async giveBack(tried) {
+      await database.run(change(tried, { webhook_due_at: 0, webhook_tries: tried.number - 1 }));
+    },
+
+    waiting: () =>
+      database.run(async (queries) => {
+        const { waiting } = await queries
+          .selectFrom('jobs')
+          .select(({ fn }) => fn.countAll<number>().as('waiting'))
+          .where('webhook_due_at', 'is not', null)
+          .executeTakeFirstOrThrow();
+        return waiting;
+      }),
+
+    secretVersion: (accountId) =>
+      database.run(async (queries) => {
+        const now = await times.read(queries);
+        const row = await queries
+          .selectFrom('webhook_secrets')
+          .selectAll()
+          .where('account_id', '=', accountId)
+          .executeTakeFirst();
+        return toVersion(row, now);
+      }),
+
+    rotateSecret: (accountId) =>
+      database.run(async (queries) => {
+        const now = await times.read(queries);
+        const row = await queries
+          .insertInto('webhook_secrets')
+          .values({ account_id: accountId, version: FIRST_VERSION + 1, changed_at: now })
+          .onConflict((conflict) =>
+            conflict
+              .column('account_id')
+              .doUpdateSet({ version: sql<number>`webhook_secrets.version + 1`, changed_at: now }),
+          )
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        return toVersion(row, now);
+      }),
+  };
+}
+
+function toVersion(row: WebhookSecretsTable | undefined, now: number): WebhookSecretVersion {
+  if (!row) return { version: FIRST_VERSION };
+  return { version: row.version, changedMsAgo: Math.max(0, now - row.changed_at) };
+}
