@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { startRounds } from '../runtime/index.js';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from './kysely.js';
-import { startRounds } from './rounds.js';
 import { createStatementNames, type StatementNames } from './statement-names.js';
 
 export interface PostgresOptions {

@@ -28,9 +28,6 @@ export {
 } from './kysely.js';
 export { createLanes } from './lanes.js';
 export type { Migrations, SchemaChange } from './migration-locks.js';
-export { startPatience } from './patience.js';
-export { createRareWarning } from './rare-warning.js';
-export { type Rounds, startRounds } from './rounds.js';
 export { createRowInsertScript } from './row-insert.js';
 export { describeRunner, hasEnded, nameRunner } from './runner.js';
 export {

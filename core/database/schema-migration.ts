@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { createRareWarning, GatewayError } from '../runtime/index.js';
 import { isServerLock, isSqliteLock } from './database-errors.js';
 import type { Kysely } from './kysely.js';
 import { Migrator } from './kysely.js';
 import { describeMigrationFailure } from './migration-failure.js';
 import { type Migrations, migrationsWithLocks } from './migration-locks.js';
-import { createRareWarning } from './rare-warning.js';
 import type { Tables } from './tables.js';
 
 /** Which migrations a database has had, by their names and in their order. */

@@ -1,5 +1,6 @@
 import type { Logger, Meter } from '../contracts/index.js';
-import { createBeats, DATABASE_PATIENCE_MS, type Database, hasEnded, startRounds } from '../database/index.js';
+import { createBeats, DATABASE_PATIENCE_MS, type Database, hasEnded } from '../database/index.js';
+import { startRounds } from '../runtime/index.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunSeen } from './job-run-table.js';
 import { namesOf } from './job-scope.js';

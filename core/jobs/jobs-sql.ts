@@ -1,8 +1,8 @@
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
-import { createGroupCommit, createJobClock, createRareWarning, type GroupCommit, play } from '../database/index.js';
+import { createGroupCommit, createJobClock, type GroupCommit, play } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import { createRareWarning, isGatewayError } from '../runtime/index.js';
 import { type AdmissionHooks, BOUND_ONLY } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createEndWaits } from './end-waits.js';

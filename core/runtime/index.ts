@@ -19,8 +19,11 @@ export {
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';
 export { startLifetime } from './lifetime.js';
+export { startPatience } from './patience.js';
 export { type Placed, PlacedList } from './placed-list.js';
 export { drawRandomBytes } from './random-bytes.js';
+export { createRareWarning } from './rare-warning.js';
+export { type Rounds, startRounds } from './rounds.js';
 export { diskFailure, isProcessRunning, isSystemError } from './system-error.js';
 export { unlessAborted } from './unless-aborted.js';
 export { type Checked, createValidator } from './validation.js';

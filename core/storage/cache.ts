@@ -2,8 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
-import { createRareWarning, startPatience } from '../database/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { createRareWarning, GatewayError, startPatience } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;

@@ -1,6 +1,5 @@
 import type { BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
-import { createRareWarning, type Rounds, startRounds } from '../database/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import { createRareWarning, isGatewayError, type Rounds, startRounds } from '../runtime/index.js';
 import type { TextExchange } from './requests.js';
 
 const ROUND_MS = 5_000;

@@ -1,14 +1,5 @@
 import type { Logger } from '../../core/contracts/index.js';
-import {
-  createBeats,
-  createRareWarning,
-  type Database,
-  hasEnded,
-  type JobClock,
-  nameRunner,
-  type Rounds,
-  startRounds,
-} from '../../core/database/index.js';
+import { createBeats, type Database, hasEnded, type JobClock, nameRunner } from '../../core/database/index.js';
 import {
   createEndWaits,
   type Dispatcher,
@@ -17,7 +8,13 @@ import {
   toJson,
   type WaitOptions,
 } from '../../core/jobs/index.js';
-import { drawRandomBytes, GatewayError } from '../../core/runtime/index.js';
+import {
+  createRareWarning,
+  drawRandomBytes,
+  GatewayError,
+  type Rounds,
+  startRounds,
+} from '../../core/runtime/index.js';
 import { hashKey, type Idempotency } from './idempotency-keys.js';
 import { createAnswerTable } from './kept-answer-table.js';
 

@@ -9,8 +9,8 @@ import {
   play,
   rowsOf,
   type Script,
-  startRounds,
 } from '../../core/database/index.js';
+import { startRounds } from '../../core/runtime/index.js';
 import type { ReservationsTable } from './tables.js';
 import type { UsageSweeper } from './usage-sweep.js';
 

@@ -3,12 +3,11 @@ import type { BackgroundCorrection, Clock, Logger, Usage } from '../../core/cont
 import {
   createJobClock,
   createLanes,
-  createRareWarning,
   createWriteBehind,
   type Database,
   type Script,
 } from '../../core/database/index.js';
-import { isGatewayError } from '../../core/runtime/index.js';
+import { createRareWarning, isGatewayError } from '../../core/runtime/index.js';
 import type { SlotAnswer, SlotRequest, SlotTable } from '../limits/index.js';
 import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';
 import { createAdmissionLeases } from './admission-leases.js';

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startPatience } from '../../../core/database/patience.js';
+import { startPatience } from '../../../core/runtime/index.js';
 
 const PATIENCE_MS = 200;
 
