@@ -78,7 +78,7 @@ async function openTransport(
   options: Pick<GatewayOptions, 'trustedOrigins' | 'egressProxyUrl'>,
 ): Promise<HttpFaces & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
-    import('./net/http.js'),
+    import('./net/http-client.js'),
     import('./net/address-guard.js'),
   ]);
   return createHttpTransport({

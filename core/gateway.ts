@@ -66,9 +66,9 @@ import { createMemoryCache } from './storage/index.js';
 import type { Texts } from './text/index.js';
 import { createTexts, type TextsOptions } from './text/index.js';
 
-export type * from './audio/audio-requests.js';
+export type * from './audio/audio.js';
 export type { BrowserExecutable } from './browser/index.js';
-export type * from './images/image-jobs.js';
+export type * from './images/images.js';
 export type { ImagesOptions } from './images/index.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/index.js';
 export type { TextsOptions } from './text/index.js';

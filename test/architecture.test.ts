@@ -47,13 +47,13 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   // Each part of the figures has its own; prom-client itself is loaded by the first of them.
   'prom-client': 'server/observability/metrics',
   '@fastify/busboy': 'server/http/form.ts',
-  qrcode: 'server/payments/qr-picture.ts',
-  'openid-client': ['server/accounts/oidc', 'server/accounts/guarded-fetch.ts'],
+  qrcode: 'server/payments/transfer-qr.ts',
+  'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],
   'oidc-provider': 'plugins/dev_identity/',
-  '@opentelemetry/api': 'server/observability/open-telemetry.ts',
-  '@opentelemetry/otlp-transformer': 'server/observability/open-telemetry.ts',
-  '@opentelemetry/resources': 'server/observability/open-telemetry.ts',
-  '@opentelemetry/sdk-trace': 'server/observability/open-telemetry.ts',
+  '@opentelemetry/api': 'server/observability/tracing.ts',
+  '@opentelemetry/otlp-transformer': 'server/observability/tracing.ts',
+  '@opentelemetry/resources': 'server/observability/tracing.ts',
+  '@opentelemetry/sdk-trace': 'server/observability/tracing.ts',
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/container.ts',
@@ -136,7 +136,7 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate$|server\/|core\/[a-z/]+\/index\.ts$)/.test(target) ||
       SERVER_PACKAGES.includes(packageOf(target)) ||
       // A thread that parses bodies loads this one module, and not all of `mediagate`.
-      (file === 'server/http/json-thread.ts' && target === 'core/text/text-sample.ts'),
+      (file === 'server/http/json-thread.ts' && target === 'core/text/tokens.ts'),
   },
 ];
 

@@ -2,8 +2,7 @@ import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { findSystemChromium } from '../server/settings/executables.js';
-import { findPackagedChromium } from '../server/settings/packaged-chromium.js';
+import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
 import { packageRoot } from './support/package-root.js';
 import { runTestFiles, type TestTotals } from './support/test-process.js';
 

@@ -1,2 +1,2 @@
+export type { Audio } from './audio.js';
 export { createAudio } from './audio.js';
-export type { Audio } from './audio-requests.js';

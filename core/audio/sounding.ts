@@ -3,8 +3,8 @@ import type { Ffmpeg } from '../media/index.js';
 import { SPEECH_FORMATS } from '../media/index.js';
 import type { PluginHost } from '../plugins/index.js';
 import { GatewayError, unlessAborted } from '../runtime/index.js';
-import type { Sounding, SoundingEnd } from './audio-requests.js';
-import { convertSpeech } from './speech-conversion.js';
+import type { Sounding, SoundingEnd } from './audio.js';
+import { convertSpeech } from './voice-conversion.js';
 
 /** Between two pieces of a model's sound. */
 const IDLE_MS = 30_000;

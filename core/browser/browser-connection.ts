@@ -1,8 +1,7 @@
+import type { Readable, Writable } from 'node:stream';
 import type { Page } from 'playwright-core';
 import type { BrowserPage } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { browserFailure } from './browser-failure.js';
-import type { ProtocolTransport } from './browser-pipe.js';
 
 /** A browser that can be told what to do. */
 export interface BrowserConnection {
@@ -101,4 +100,87 @@ function faceOf(page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>, checkUrl: 
 /** What the same version says of itself with a window. */
 function ordinary(userAgent: string): string {
   return userAgent.replace(/HeadlessChrome\/(\d+)[\d.]*/, 'Chrome/$1.0.0.0');
+}
+
+/** What playwright-core speaks the DevTools protocol through. */
+export interface ProtocolTransport {
+  send(message: object): void;
+  close(): void;
+  onmessage?: (message: object) => void;
+  onclose?: (reason?: string) => void;
+}
+
+/** A page decides how large an answer of the browser is; beyond this the browser is given up. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const NUL = 0;
+
+export interface PipeEnds {
+  input: Writable;
+  output: Readable;
+  /** Called where the browser says too much, or what nobody understands: it is to be given up then. */
+  onBroken(): void;
+}
+
+/** JSON messages over two pipes, each ended by a NUL, as `--remote-debugging-pipe` has them. */
+export function createPipeTransport({ input, output, onBroken }: PipeEnds): ProtocolTransport {
+  let parts: Buffer[] = [];
+  let length = 0;
+
+  const transport: ProtocolTransport = {
+    send(message) {
+      if (!input.destroyed) input.write(`${JSON.stringify(message)}\0`);
+    },
+    close: () => input.end(),
+  };
+  const take = (part: Buffer) => {
+    parts.push(part);
+    length += part.length;
+    if (length > MAX_MESSAGE_BYTES) throw new RangeError('the browser says too much');
+  };
+  const read = (chunk: Buffer) => {
+    let start = 0;
+    for (let end = chunk.indexOf(NUL); end !== -1; end = chunk.indexOf(NUL, start)) {
+      take(chunk.subarray(start, end));
+      const message: object = JSON.parse(Buffer.concat(parts).toString('utf8'));
+      parts = [];
+      length = 0;
+      start = end + 1;
+      transport.onmessage?.(message);
+    }
+    if (start < chunk.length) take(chunk.subarray(start));
+  };
+  output.on('data', (chunk: Buffer) => {
+    try {
+      read(chunk);
+    } catch {
+      // Thrown from here it would end the gateway; a page may have got the better of its browser.
+      parts = [];
+      output.destroy();
+      onBroken();
+    }
+  });
+  output.once('close', () => transport.onclose?.());
+  return transport;
+}
+
+/** First match wins. Messages of playwright-core, and Chromium's own names of network failures in them. */
+const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout', string])[] = [
+  [/net::ERR_(?:TIMED_OUT|CONNECTION_TIMED_OUT)/, 'upstream_timeout', 'The origin did not answer in time.'],
+  [/net::ERR_(?:TUNNEL_CONNECTION_FAILED|PROXY_)/, 'upstream_error', 'The origin could not be reached.'],
+  [/net::ERR_(?:CERT_|SSL_)/, 'upstream_error', 'No secure connection to the origin could be made.'],
+  [/net::ERR_/, 'upstream_error', 'The page could not be loaded.'],
+  [/has been closed|Target closed|crashed/i, 'upstream_error', 'The page was closed.'],
+];
+
+/**
+ * What went wrong with a page, in words that may be shown: the message of the browser holds the URL. What is none of the
+ * browser's failures (an error in a script, say) stays as it is.
+ */
+export function browserFailure(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (error.name === 'TimeoutError') {
+    return new GatewayError('upstream_timeout', 'The page did not get ready in time.', { cause: error });
+  }
+  const known = FAILURES.find(([message]) => message.test(error.message));
+  return known ? new GatewayError(known[1], known[2], { cause: error }) : error;
 }

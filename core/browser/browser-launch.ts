@@ -1,11 +1,12 @@
+import { createHash, randomUUID, X509Certificate } from 'node:crypto';
+import { lstat, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { getCACertificates } from 'node:tls';
 import type { Logger } from '../contracts/index.js';
-import { withDeadline } from '../runtime/index.js';
-import { browserArguments } from './browser-arguments.js';
-import { type BrowserConnection, connectBrowser } from './browser-connection.js';
-import { createPipeTransport } from './browser-pipe.js';
+import { isProcessRunning, withDeadline } from '../runtime/index.js';
+import { type BrowserConnection, connectBrowser, createPipeTransport } from './browser-connection.js';
 import { type BrowserExecutable, type BrowserProcess, startBrowserProcess } from './browser-process.js';
-import { createProfile, removeProfile } from './browser-profile.js';
 
 export interface LauncherOptions {
   /** The operator's proxy may be one that opens TLS and signs anew, with an authority this process was told to believe. */
@@ -95,4 +96,137 @@ function connect(browser: BrowserProcess, profile: string): Promise<BrowserConne
       browser.ended.then((words) => Promise.reject(new Error(words))),
     ]),
   );
+}
+
+/**
+ * The process that made a folder is in its name, and which start of it: a container gives each start the same id. A folder
+ * without its process is nobody's.
+ */
+const FOLDER = /^mediagate-browser-(\d+)-/;
+const OWN = `mediagate-browser-${process.pid}-${randomUUID().slice(0, 8)}-`;
+
+/** What Chrome asks for on behalf of the page, and has no argument to switch off. The headless shell reads none of it. */
+const PREFERENCES = {
+  // After a connection that fails it would look for the sign-in page of a public network, and open it.
+  alternate_error_pages: { enabled: false },
+  safebrowsing: { enabled: false },
+  search: { suggest_enabled: false },
+} as const;
+
+/** Makes a folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
+export async function createProfile(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), OWN));
+  await mkdir(path.join(folder, 'Default'));
+  await writeFile(path.join(folder, 'Default', 'Preferences'), JSON.stringify(PREFERENCES));
+  return folder;
+}
+
+/** What a browser wrote last may come while the folder is being emptied. */
+export async function removeProfile(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+}
+
+/** Removes profiles of gateways that were killed. Best effort: what cannot be removed now is met again at the next start. */
+export async function removeLeftProfiles(): Promise<void> {
+  const names = await readdir(tmpdir()).catch(() => []);
+  for (const name of names) {
+    const pid = Number(FOLDER.exec(name)?.[1]);
+    if (!Number.isSafeInteger(pid)) continue;
+    if (pid === process.pid ? name.startsWith(OWN) : isProcessRunning(pid)) continue;
+    const folder = path.join(tmpdir(), name);
+    const { uid } = await lstat(folder).catch(() => ({ uid: -1 }));
+    // The folder for temporary files is everybody's; what another user planted there is left alone.
+    if (uid === process.getuid?.()) await removeProfile(folder).catch(() => {});
+  }
+}
+
+export interface BrowserArguments {
+  /** Folder that the browser may write. */
+  profile: string;
+  /** Port on 127.0.0.1 of the one exit. */
+  proxyPort: number;
+  sandbox: boolean;
+  /**
+   * PEM certificates of authorities that are believed besides the browser's own. Chromium takes every chain that has the
+   * key in it, signed by it or not: who stands between here and the origin and knows the certificate is believed as well.
+   */
+  authorities: readonly string[];
+}
+
+/** A name that only this browser resolves; see the resolver's rules below. */
+const PROXY_HOST = 'exit.mediagate.invalid';
+const HEAP_MIB = 512;
+
+/** The exit as every context must name it. `<-loopback>` takes back the browser's own exception for local addresses. */
+export function exitOf(proxyPort: number): { server: string; bypass: string } {
+  return { server: `http://${PROXY_HOST}:${proxyPort}`, bypass: '<-loopback>' };
+}
+
+/**
+ * Everything that a page could use to get past the proxy is off: name resolution, QUIC, WebRTC's own sockets, and what the
+ * browser would ask for by itself.
+ */
+export function browserArguments({ profile, proxyPort, sandbox, authorities }: BrowserArguments): string[] {
+  const { server, bypass } = exitOf(proxyPort);
+  return [
+    '--headless',
+    '--remote-debugging-pipe',
+    '--no-startup-window',
+    `--user-data-dir=${profile}`,
+    ...(sandbox ? [] : ['--no-sandbox']),
+
+    `--proxy-server=${server}`,
+    `--proxy-bypass-list=${bypass}`,
+    // The second wall: nothing but the proxy has an address, literals included. The first rule that fits counts.
+    `--host-resolver-rules=MAP ${PROXY_HOST} 127.0.0.1, MAP * ~NOTFOUND`,
+    // One is read by the headless shell, the other by Chrome.
+    '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
+    '--webrtc-ip-handling-policy=disable_non_proxied_udp',
+    '--disable-quic',
+    ...(authorities.length > 0 ? [`--ignore-certificate-errors-spki-list=${authorities.map(keyHash).join(',')}`] : []),
+
+    '--disable-background-networking',
+    '--disable-breakpad',
+    '--disable-component-update',
+    '--disable-crash-reporter',
+    '--disable-default-apps',
+    '--disable-domain-reliability',
+    '--disable-extensions',
+    '--disable-sync',
+    '--dns-prefetch-disable',
+    '--metrics-recording-only',
+    '--no-default-browser-check',
+    '--no-first-run',
+    '--no-pings',
+    `--disable-features=${[
+      // Chrome sends the shape of every form to its maker.
+      'AutofillServerCommunication',
+      // Chrome tries https first wherever http was asked for.
+      'HttpsUpgrades',
+      // Cast and DIAL look for devices by multicast.
+      'MediaRouter',
+      'DialMediaRouteProvider',
+      'NetworkTimeServiceQuerying',
+      'OptimizationHints',
+      'PreconnectToSearch',
+      'Translate',
+    ].join(',')}`,
+
+    // One page a visit; what it opens besides is never shown.
+    '--block-new-web-contents',
+    '--disable-dev-shm-usage',
+    '--disable-gpu',
+    '--disable-software-rasterizer',
+    '--hide-scrollbars',
+    '--mute-audio',
+    '--password-store=basic',
+    '--use-mock-keychain',
+    `--js-flags=--max-old-space-size=${HEAP_MIB}`,
+  ];
+}
+
+/** How the browser names a public key: base64 of the SHA-256 of its SubjectPublicKeyInfo. */
+function keyHash(certificate: string): string {
+  const key = new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' });
+  return createHash('sha256').update(key).digest('base64');
 }

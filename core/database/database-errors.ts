@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { SchemaStatus } from './schema-migration.js';
 
 /** Locked, full, unreadable, not to be opened: conditions of the machine, not of the query. */
 const SQLITE_AWAY = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/;
@@ -71,4 +72,78 @@ function isAway(error: Error): boolean {
     NETWORK_AWAY.has(code) ||
     POSTGRES_AWAY_WORDS.test(error.message)
   );
+}
+
+const DEFAULT_PORT = '5432';
+
+/** What a server or the network says to whoever wants to connect: SQLSTATEs, codes of the system, words of pg where it has no code. */
+const OPENING_REASONS: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, 'nothing listens there (connection refused)'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'no host of this name was found'],
+  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'there is no way to that host'],
+  [/^(ENOENT|EACCES)$/, 'its socket cannot be opened'],
+  [
+    /^ETIMEDOUT$|^timeout exceeded when trying|^Connection terminated due to connection timeout/,
+    'it did not answer in time',
+  ],
+  [/^28P01$|password must be a string/, 'it refuses the password'],
+  [/^28000$/, 'it refuses the user, or connections from here'],
+  [/^3D000$/, 'it has no database of that name'],
+  [/^42501$/, 'the user may not do there what is needed'],
+  [/^53300$/, 'it has no connection left'],
+  [/^57P0[123]$/, 'it is starting or stopping'],
+  [/^ECONNRESET$|^Connection terminated unexpectedly/, 'it closed the connection'],
+  [/does not support SSL/, 'it speaks no TLS'],
+];
+
+/**
+ * Why a database on a server could not be opened, with its host and port, and never its user or password. Whatever has another
+ * reason than the way to the server stays as it is.
+ */
+export function describeOpeningFailure(error: unknown, databaseUrl: string): unknown {
+  if (isGatewayError(error)) return error;
+  const signs = signsOf(error);
+  const reason = OPENING_REASONS.find(([pattern]) => signs.some((sign) => pattern.test(sign)))?.[1];
+  if (reason === undefined) return error;
+  const message = `The database that DATABASE_URL names, at ${placeOf(databaseUrl)}, cannot be used: ${reason}.`;
+  return new GatewayError('upstream_unavailable', message, { cause: error });
+}
+
+/** Codes and messages of an error, of those that it holds and of those that caused it. */
+function signsOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return [];
+  const code = 'code' in error && typeof error.code === 'string' ? [error.code] : [];
+  const held = error instanceof AggregateError ? error.errors.flatMap(signsOf) : [];
+  return [...code, error.message, ...held, ...signsOf(error.cause)];
+}
+
+/** Host and port, as pg reads them. */
+function placeOf(databaseUrl: string): string {
+  const url = URL.parse(databaseUrl);
+  const host = url?.searchParams.get('host') ?? (url?.hostname || 'localhost');
+  return host.startsWith('/') ? host : `${host}:${url?.searchParams.get('port') ?? (url?.port || DEFAULT_PORT)}`;
+}
+
+/** SQLSTATEs and codes of SQLite, and what an operator does about them. */
+const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
+  [/^(SQLITE_FULL|53100)$/, 'there is no room left on its disk'],
+  [
+    /^42501$/,
+    'its user may not make or change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again',
+  ],
+];
+
+/**
+ * Why a schema could not be brought up to date. Whatever has another reason than the database's surroundings stays as it is.
+ */
+export function describeMigrationFailure(error: unknown, { done, pending }: SchemaStatus): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reason = isServerLock(error)
+    ? 'other sessions have kept its tables busy, as a dump does'
+    : MIGRATION_REASONS.find(([pattern]) => pattern.test(code))?.[1];
+  if (reason === undefined) return error;
+  const [latest, wanted] = [done.at(-1), pending.at(-1)];
+  const place = latest === undefined ? 'is empty' : `is at ${latest}`;
+  const message = `The database ${place} and was left so; it could not be brought to ${wanted}: ${reason}.`;
+  return new GatewayError('upstream_unavailable', message, { cause: error });
 }

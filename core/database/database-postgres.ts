@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { startRounds } from '../runtime/index.js';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from './kysely.js';
-import { createStatementNames, type StatementNames } from './statement-names.js';
+import { createStatementNames, type StatementNames } from './statements.js';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; never logged. */

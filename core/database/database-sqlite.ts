@@ -15,8 +15,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from './kysely.js';
-import { playAtOnce, type Script } from './script.js';
-import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
+import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-copy.js';
+import { playAtOnce, type Script } from './statements.js';
 
 /** How long another process may hold the write lock before callers are told so. */
 const LOCK_PATIENCE_MS = 2_000;

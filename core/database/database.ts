@@ -2,13 +2,12 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { GatewayError, makeFolder, type Placed, PlacedList, startPatience } from '../runtime/index.js';
-import { databaseAway, translateDatabaseError } from './database-errors.js';
+import { databaseAway, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import type { Migrations } from './migration-locks.js';
-import { describeOpeningFailure } from './opening-failure.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
-import { play, type Script } from './script.js';
-import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-sync.js';
+import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-copy.js';
+import { play, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
 export type Engine = 'sqlite' | 'postgres';

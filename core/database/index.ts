@@ -1,4 +1,3 @@
-export { createBeats } from './beats.js';
 export {
   DATABASE_FILE,
   DATABASE_PATIENCE_MS,
@@ -10,9 +9,17 @@ export {
 } from './database.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
-export { deleteBeyond, deleteExpired, type ExpiringTable } from './expired-rows.js';
-export { createGroupCommit, type GroupCommit } from './group-commit.js';
-export { createInstances, differencesAmong, type Fingerprint, type Instances } from './instances.js';
+export { createGroupCommit, createLanes, type GroupCommit } from './group-commit.js';
+export {
+  createBeats,
+  createInstances,
+  describeRunner,
+  differencesAmong,
+  type Fingerprint,
+  hasEnded,
+  type Instances,
+  nameRunner,
+} from './heartbeat.js';
 export { createJobClock, DATABASE_NOW, type JobClock } from './job-clock.js';
 export {
   type ColumnDataType,
@@ -26,10 +33,7 @@ export {
   sql,
   type Transaction,
 } from './kysely.js';
-export { createLanes } from './lanes.js';
 export type { Migrations, SchemaChange } from './migration-locks.js';
-export { createRowInsertScript } from './row-insert.js';
-export { describeRunner, hasEnded, nameRunner } from './runner.js';
 export {
   allPending,
   MIGRATION_STATEMENT_MS,
@@ -37,9 +41,21 @@ export {
   readSchemaStatus,
   type SchemaStatus,
 } from './schema-migration.js';
-export { play, rowsOf, type Script } from './script.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
-export { createListScript, createListStatement, filled, lockNamed } from './statements.js';
-export { isKept, storable } from './storable-text.js';
+export {
+  createListScript,
+  createListStatement,
+  createRowInsertScript,
+  deleteBeyond,
+  deleteExpired,
+  type ExpiringTable,
+  filled,
+  isKept,
+  lockNamed,
+  play,
+  rowsOf,
+  type Script,
+  storable,
+} from './statements.js';
 export type { Tables } from './tables.js';
 export { createWriteBehind } from './write-behind.js';

@@ -1,6 +1,6 @@
 import type { Clock } from '../contracts/index.js';
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from './kysely.js';
-import { play, rowsOf, type Script } from './script.js';
+import { play, rowsOf, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';

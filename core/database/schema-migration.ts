@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { createRareWarning, GatewayError } from '../runtime/index.js';
-import { isServerLock, isSqliteLock } from './database-errors.js';
+import { describeMigrationFailure, isServerLock, isSqliteLock } from './database-errors.js';
 import type { Kysely } from './kysely.js';
 import { Migrator } from './kysely.js';
-import { describeMigrationFailure } from './migration-failure.js';
 import { type Migrations, migrationsWithLocks } from './migration-locks.js';
 import type { Tables } from './tables.js';
 

@@ -1,6 +1,7 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { GatewayError, isSystemError } from '../runtime/index.js';
 import { databaseAway, isSqliteLock } from './database-errors.js';
+import { CompiledQuery } from './kysely.js';
 
 const LOCK_PATIENCE_MS = 2_000;
 /** Of 4 KiB, copied in one go; between two of them others have their turn. */
@@ -137,3 +138,9 @@ function describeFailure(error: unknown, file: string): unknown {
 function foreign(file: string, cause?: unknown): GatewayError {
   return new GatewayError('invalid_value', `${file} is no database of this gateway.`, { param: 'from', cause });
 }
+
+/** What SQLite writes from here on reaches the disk when the operating system likes. */
+export const SYNC_LATER = CompiledQuery.raw('pragma synchronous = normal');
+
+/** It reaches the disk before its writer goes on, and whatever was written before with it. */
+export const SYNC_ALWAYS = CompiledQuery.raw('pragma synchronous = full');

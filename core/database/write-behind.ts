@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
-import type { Script } from './script.js';
+import type { Script } from './statements.js';
 
 /** After the first of them; a commit is the dearer the fewer share it. */
 const DELAY_MS = 50;

@@ -1,8 +1,4 @@
-export { createAudioFiles } from './audio-files.js';
-export { createAudioLinks } from './audio-link.js';
-export { checkDocument } from './check-document.js';
-export { createExtractionService } from './extraction.js';
-export { createExtractionJobs, type ExtractionJobs } from './extraction-jobs.js';
+export { createExtractionJobs, createSubmissions, type ExtractionJobs } from './background-jobs.js';
 export type {
   AudioFile,
   AudioFileRequest,
@@ -13,5 +9,6 @@ export type {
   ExtractResult,
   Submission,
   SubmitRequest,
-} from './requests.js';
-export { createSubmissions } from './submission.js';
+} from './extraction.js';
+export { checkDocument, createExtractionService } from './extraction.js';
+export { createAudioFiles, createAudioLinks } from './mp3-files.js';

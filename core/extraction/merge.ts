@@ -14,7 +14,7 @@ import {
   type Precision,
   type Provenance,
 } from '../contracts/index.js';
-import type { Part } from './ladder.js';
+import type { Part } from './fallback-chain.js';
 import { firstLine, fitSchema } from './scraping/index.js';
 
 /** With undefined in each optional member, at any depth: what is not known may be given as that. */

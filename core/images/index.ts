@@ -1,4 +1,3 @@
-export { absentImages } from './absent-images.js';
-export type { Images } from './image-jobs.js';
-export { createImages, type ImagesOptions } from './images.js';
+export type { Images } from './images.js';
+export { absentImages, createImages, type ImagesOptions } from './images.js';
 export { createReferences, MAX_REFERENCES, type ReferenceInput } from './references.js';

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import type { HttpClient, Media } from '../contracts/index.js';
-import type { ImageFiles } from '../media/index.js';
-import { checkImage, IMAGE_CONTENT_TYPES } from '../media/index.js';
+import type { Clock, HttpClient, Logger, Media, Storage } from '../contracts/index.js';
+import type { JobRecord } from '../jobs/index.js';
+import { checkImage, fileTooLarge, IMAGE_CONTENT_TYPES, type ImageFiles, MAX_IMAGE_BYTES } from '../media/index.js';
 import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { decodeDataUri, isDataUri } from './data-uri.js';
-import { downloadImage } from './image-download.js';
+import { downloadImage } from './image-run.js';
+import type { ImageJobSummary } from './images.js';
+import { fileName, newFileStem } from './result-files.js';
 
 /** Input images of one request at most. */
 export const MAX_REFERENCES = 4;
@@ -115,4 +116,141 @@ function naming({ param }: { param: string }, error: unknown): unknown {
 
 function invalidUrl(why: string): GatewayError {
   return new GatewayError('invalid_image_url', `The image URL cannot be used. ${why}`);
+}
+
+/** Whatever became of its job by then, nobody needs it any more. */
+const KEPT_MS = 24 * 60 * 60 * 1000;
+/** Another node may have them on its disk until the object store is back: a minute, in short steps at first. */
+const LOOKS_AGAIN_MS = [250, 750, 1_000, 3_000, ...Array.from({ length: 11 }, () => 5_000)];
+
+/** An input image as a job remembers it. */
+export type StoredReference = { param: string } & ({ url: string } | { file: string; contentType: string });
+
+/** Input images that came with the request: files of their own, since a job of 40 MB is no row of a table. */
+export interface ReferenceFiles {
+  /** @throws GatewayError `storage_error`. */
+  store(references: readonly Reference[]): Promise<StoredReference[]>;
+  /**
+   * Waits up to a minute for those that cannot be read yet.
+   * @throws GatewayError `storage_error` where one is gone; the reason of the signal.
+   */
+  load(stored: readonly StoredReference[], signal: AbortSignal): Promise<Reference[]>;
+  /** Never fails: what is left behind expires. */
+  remove(names: readonly string[]): Promise<void>;
+}
+
+export interface ReferenceFilesOptions {
+  storage: Storage;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Input images of a job that never ran and never will. Never fails: what is left behind expires. */
+export async function removeInputImages({ summary }: JobRecord, options: ReferenceFilesOptions): Promise<void> {
+  await createReferenceFiles(options).remove((summary as ImageJobSummary).files);
+}
+
+export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesOptions): ReferenceFiles {
+  async function remove(names: readonly string[]): Promise<void> {
+    const results = await Promise.allSettled(names.map((name) => storage.delete(name)));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) logger.warn('a file of an image job could not be removed', { error: failed.reason });
+  }
+
+  async function readInTime(name: string, signal: AbortSignal): Promise<Uint8Array> {
+    for (const waitMs of LOOKS_AGAIN_MS) {
+      try {
+        return await readWhole(storage, name);
+      } catch (error) {
+        logger.debug('an input image cannot be read yet', { error });
+      }
+      await clock.sleep(waitMs, signal);
+    }
+    try {
+      return await readWhole(storage, name);
+    } catch (cause) {
+      throw new GatewayError('storage_error', 'An input image of the job could not be read.', { cause });
+    }
+  }
+
+  return {
+    async store(references) {
+      const expiresAt = new Date(clock.now() + KEPT_MS);
+      const stored: StoredReference[] = [];
+      try {
+        for (const reference of references) {
+          if ('url' in reference) stored.push(reference);
+          else {
+            const { param, media } = reference;
+            const name = fileName('ref', newFileStem(), media.contentType);
+            await storage.write({ name, contentType: media.contentType, expiresAt, body: media.bytes });
+            stored.push({ param, file: name, contentType: media.contentType });
+          }
+        }
+      } catch (cause) {
+        await remove(fileNamesOf(stored));
+        throw new GatewayError('storage_error', 'The input images could not be stored.', { cause });
+      }
+      return stored;
+    },
+    load: (stored, signal) =>
+      Promise.all(
+        stored.map(async (reference): Promise<Reference> => {
+          if ('url' in reference) return reference;
+          const { param, file, contentType } = reference;
+          return { param, media: { bytes: await readInTime(file, signal), contentType } };
+        }),
+      ),
+    remove,
+  };
+}
+
+export function fileNamesOf(stored: readonly StoredReference[]): string[] {
+  return stored.flatMap((reference) => ('file' in reference ? [reference.file] : []));
+}
+
+async function readWhole(storage: Storage, name: string): Promise<Uint8Array> {
+  const found = await storage.read(name);
+  if (!found) throw new GatewayError('file_not_found', 'There is no such file.');
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of found.body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** What 10 MiB are in base64. */
+const MAX_BASE64_LENGTH = Math.ceil(MAX_IMAGE_BYTES / 3) * 4;
+/** `data:`, a label with some parameters, `;base64,`. */
+const MAX_PREFIX_LENGTH = 256;
+
+const PREFIX = /^data:image\/[a-z0-9.+-]+(?:;[^;,]*)*;base64,/i;
+
+export function isDataUri(text: string): boolean {
+  return /^data:/i.test(text);
+}
+
+/**
+ * The bytes of a `data:image/<type>;base64,` URI. What the label says is not looked at. Takes about 10 ms for the largest.
+ * @throws GatewayError `invalid_base64_image`, `image_file_too_large`.
+ */
+export function decodeDataUri(uri: string): Uint8Array {
+  const prefix = PREFIX.exec(uri.slice(0, MAX_PREFIX_LENGTH))?.[0];
+  if (prefix === undefined) {
+    const message = 'The data URI is not of the form data:image/<type>;base64,<data>.';
+    throw new GatewayError('invalid_base64_image', message);
+  }
+  if (uri.length - prefix.length > MAX_BASE64_LENGTH) throw fileTooLarge();
+  const bytes = decodeBase64(uri.slice(prefix.length));
+  if (!bytes) throw new GatewayError('invalid_base64_image', 'The data URI holds something that is not base64.');
+  return bytes;
+}
+
+/** Undefined where there is anything but the letters of RFC 4648, 4, and at the end its padding. */
+function decodeBase64(text: string): Uint8Array | undefined {
+  const letters = text.endsWith('==') ? text.length - 2 : text.endsWith('=') ? text.length - 1 : text.length;
+  if (letters % 4 === 1 || (letters < text.length && text.length % 4 !== 0)) return undefined;
+  // Node reads the letters of URLs as well, and of a wider character its lower half.
+  if (text.includes('-') || text.includes('_') || Buffer.byteLength(text) !== text.length) return undefined;
+  const bytes = Buffer.from(text, 'base64');
+  // It leaves out what is no letter, and then there are fewer bytes than letters for them.
+  return bytes.length === Math.floor((letters * 3) / 4) ? bytes : undefined;
 }

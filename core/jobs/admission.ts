@@ -1,7 +1,7 @@
 import type { Script } from '../database/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { Charge, JobKind } from './jobs.js';
-import { queueFull } from './queue-full.js';
+import { queueFull } from './jobs.js';
 
 /*
  * Admission hooks let the product that embeds core decide which jobs are accepted, and charge for them, in the transactions

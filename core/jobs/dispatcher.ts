@@ -1,5 +1,8 @@
-import type { Script } from '../database/index.js';
+import { randomUUID } from 'node:crypto';
+import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
+import { createPumps } from './job-workers.js';
 import type { JobKind } from './jobs.js';
+import { JOB_KINDS } from './jobs.js';
 
 /** Workers that want to be told of work. */
 export interface JobService {
@@ -57,9 +60,109 @@ export interface DispatcherPlace {
 /** The dispatcher that goes with a database. */
 export async function openDispatcher({ databaseUrl, pollMs }: DispatcherPlace): Promise<Dispatcher> {
   if (databaseUrl === undefined) {
-    const { createEmbeddedDispatcher } = await import('./dispatch-embedded.js');
+    const { createEmbeddedDispatcher } = await import('./dispatcher.js');
     return createEmbeddedDispatcher(pollMs);
   }
-  const { createPostgresDispatcher } = await import('./dispatch-postgres.js');
+  const { createPostgresDispatcher } = await import('./dispatcher.js');
   return createPostgresDispatcher(databaseUrl, pollMs);
+}
+
+/** Other processes on the same file queue jobs, too: the command line, a second server during an upgrade. */
+const EMBEDDED_POLL_MS = 1_000;
+
+/** Work is heard of in this process at once, and of other processes by looking every second. */
+export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS): Dispatcher {
+  const { add, ended } = createEndWatchers();
+  return {
+    *announce() {},
+    *announceEnds() {},
+    ...createPumps(pollMs),
+    ended,
+    watchEnds: add,
+  };
+}
+
+const CHANNEL = 'mediagate_jobs';
+/** For hints that were lost. */
+const POLL_MS = 5_000;
+
+/**
+ * All nodes hear of work through LISTEN and NOTIFY, and whoever has a free slot claims it. No queue beside the jobs table:
+ * its rows would have to be kept in step with the jobs over every crash.
+ * @param url `postgres://…`; never logged.
+ */
+export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
+  const self = randomUUID();
+  const pumps = createPumps(pollMs);
+  const watchers = createEndWatchers();
+  let listening: Listening | undefined;
+
+  /** Not before: a process that only accepts jobs needs no connection for this. */
+  function listen(): void {
+    listening ??= listenPostgres({
+      url,
+      channel: CHANNEL,
+      heard(payload) {
+        const [topic = '', speaker] = payload.split(' ');
+        if (speaker === self) return;
+        const kind = JOB_KINDS.find((each) => each === topic);
+        if (kind) pumps.wake(kind);
+        else watchers.ended(topic);
+      },
+      connected() {
+        pumps.wake();
+        watchers.missed();
+      },
+      failed: watchers.report,
+    });
+  }
+
+  return {
+    *announce(kind) {
+      yield CompiledQuery.raw('select pg_notify($1, $2)', [CHANNEL, `${kind} ${self}`]);
+    },
+    wake: pumps.wake,
+    serve(service) {
+      listen();
+      return pumps.serve(service);
+    },
+    *announceEnds(ids) {
+      if (ids.length === 0) return;
+      const payloads = ids.map((id) => `${id} ${self}`);
+      yield CompiledQuery.raw('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads]);
+    },
+    ended: watchers.ended,
+    watchEnds(watcher) {
+      listen();
+      return watchers.add(watcher);
+    },
+    async close() {
+      await pumps.close();
+      await listening?.stop();
+    },
+  };
+}
+
+/** Those in this process who want to be told of jobs that ended. */
+export function createEndWatchers() {
+  const watchers = new Set<EndWatcher>();
+  return {
+    add(watcher: EndWatcher): Serving {
+      watchers.add(watcher);
+      return {
+        async stop() {
+          watchers.delete(watcher);
+        },
+      };
+    },
+    ended(id: string): void {
+      for (const watcher of watchers) watcher.ended(id);
+    },
+    missed(): void {
+      for (const watcher of watchers) watcher.missed();
+    },
+    report(error: unknown): void {
+      for (const watcher of watchers) watcher.report(error);
+    },
+  };
 }

@@ -7,9 +7,10 @@ export type {
   OpenAdmissions,
 } from './admission.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
-export { createEndWaits } from './end-waits.js';
 export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
-export { hashText, toFailure, toJson } from './job-rows.js';
+export { createEndWaits } from './job-ends.js';
+export { createJobs } from './job-service.js';
+export { hashText, toFailure, toJson } from './job-table.js';
 export type {
   Accepted,
   Charge,
@@ -22,6 +23,5 @@ export type {
   JobWorkers,
   WaitOptions,
 } from './jobs.js';
-export { createJobs } from './jobs-sql.js';
-export { queueFull } from './queue-full.js';
+export { queueFull } from './jobs.js';
 export type { JobsTable } from './tables.js';

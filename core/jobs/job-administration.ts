@@ -10,11 +10,10 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { JOB_KINDS, kindOfJob } from './job-kinds.js';
-import { type JobRow, toJobRecord } from './job-rows.js';
-import { type JobTable, ownedBy } from './job-table.js';
-import { ACTIVE, QUEUED, RUNNING } from './job-turns.js';
+import { ACTIVE, QUEUED, RUNNING } from './job-acceptance.js';
+import { type JobRow, type JobTable, ownedBy, toJobRecord } from './job-table.js';
 import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+import { JOB_KINDS, kindOfJob } from './jobs.js';
 
 /** Of all jobs, those that are asked for. */
 export interface JobPage {

@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import type { Database } from '../database/index.js';
-import { nameRunner, play } from '../database/index.js';
+import { type Database, nameRunner, play } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { Dispatcher } from './dispatcher.js';
-import { createJobClaims, type JobClaims } from './job-claims.js';
-import type { Outcome } from './job-end-table.js';
+import type { Dispatcher, JobService, Served } from './dispatcher.js';
+import { createJobClaims, createLeaseWatch, type JobClaims } from './job-claims.js';
 import type { JobEnds } from './job-ends.js';
-import { createLeaseWatch } from './job-leases.js';
-import { type JobRow, toFailure, toJobRun, toJson } from './job-rows.js';
-import type { JobRunTable } from './job-run-table.js';
-import { namesOf, scopeOf } from './job-scope.js';
-import type { Sweeper } from './job-sweep.js';
-import type { JobRun, JobWorkers, WorkOptions } from './jobs.js';
+import type { JobRunTable, Outcome } from './job-runs.js';
+import type { Sweeper } from './job-service.js';
+import { type JobRow, toFailure, toJobRun, toJson } from './job-table.js';
+import type { JobKind, JobRun, JobWorkers, WorkOptions } from './jobs.js';
+import { namesOf, scopeOf } from './jobs.js';
 
 /** How long runs that were aborted may take to end; what then still runs is left to its lease. */
 const STOP_MS = 5_000;
@@ -257,4 +254,88 @@ function isCancelled({ reason }: AbortSignal): boolean {
 
 function isTimeout(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'job_timeout';
+}
+
+/** The pumps of one process. */
+export interface Pumps {
+  /** Default: those of every kind. */
+  wake(kind?: JobKind): void;
+  serve(service: JobService): Served;
+  /** Stops all. */
+  close(): Promise<void>;
+}
+
+/** @param pollMs How long a pump rests at most before it looks for jobs by itself. */
+export function createPumps(pollMs: number): Pumps {
+  const pumps = new Map<Served, JobKind>();
+  return {
+    wake(kind) {
+      for (const [pump, served] of pumps) if (kind === undefined || kind === served) pump.wake();
+    },
+    serve(service) {
+      const pump = startPump(service, pollMs);
+      pumps.set(pump, service.kind);
+      return {
+        wake: pump.wake,
+        async stop() {
+          pumps.delete(pump);
+          await pump.stop();
+        },
+      };
+    },
+    async close() {
+      await Promise.all(Array.from(pumps.keys(), (pump) => pump.stop()));
+    },
+  };
+}
+
+/** Has jobs begun at once, at each wake-up, and every `pollMs`. */
+function startPump({ start, report }: JobService, pollMs: number): Served {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let woken = false;
+  let rouse: () => void = () => undefined;
+
+  function wake(): void {
+    woken = true;
+    rouse();
+  }
+
+  /** Until somebody wakes the pump, at most `pollMs`. */
+  function rest(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, pollMs);
+      rouse = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async function pump(): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    while (!signal.aborted) {
+      woken = false;
+      try {
+        await start();
+        retryMs = FIRST_RETRY_MS;
+        if (!woken && !signal.aborted) await rest();
+      } catch (error) {
+        report(error);
+        // Nothing shortens this: a database that is away is not asked once for every job.
+        await sleep(retryMs, undefined, { signal }).catch(() => undefined);
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+      }
+    }
+  }
+
+  const ended = pump();
+  return {
+    wake,
+    stop() {
+      stopping.abort();
+      rouse();
+      return ended;
+    },
+  };
 }

@@ -1,5 +1,7 @@
-import type { Usage } from '../contracts/index.js';
-import type { Attempt, ErrorCode } from '../runtime/index.js';
+import type { Span, Tracer, Usage } from '../contracts/index.js';
+import type { WorkScope } from '../observability/index.js';
+import { type Attempt, drawRandomBytes, type ErrorCode, GatewayError } from '../runtime/index.js';
+import type { JobRow } from './job-table.js';
 
 /** What a job does. Each kind has a bound and workers of its own. */
 export type JobKind = 'extraction' | 'image';
@@ -182,4 +184,65 @@ export interface Jobs {
   counts(): Promise<Readonly<Record<JobKind, JobCounts>>>;
   /** Starts workers in this process. */
   work(options: WorkOptions): JobWorkers;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** How kinds differ. */
+const KINDS: Readonly<Record<JobKind, { prefix: string; keptMs: number }>> = {
+  extraction: { prefix: 'exjob_', keptMs: 24 * HOUR_MS },
+  image: { prefix: 'imgjob_', keptMs: 7 * 24 * HOUR_MS },
+};
+
+export const JOB_KINDS = Object.keys(KINDS) as readonly JobKind[];
+
+/**
+ * Begins with the time, the low 32 bits of its milliseconds: ids of one time stand side by side in the table's index, so that
+ * a group of jobs changes a page or two of it and not one for each. The 96 bits after it are random.
+ * @param at Milliseconds since 1970.
+ */
+export function newJobId(kind: JobKind, at: number): string {
+  const time = (at % 2 ** 32).toString(16).padStart(8, '0');
+  return `${KINDS[kind].prefix}${time}${drawRandomBytes(12).toString('hex')}`;
+}
+
+/** Undefined for what is no id: PostgreSQL does not even look for a text with U+0000 in it. */
+export function kindOfJob(id: string): JobKind | undefined {
+  const kind = JOB_KINDS.find((each) => id.startsWith(KINDS[each].prefix));
+  return kind && /^[a-z]+_[0-9a-f]{32}$/.test(id) ? kind : undefined;
+}
+
+/** Milliseconds that a finished job is kept. */
+export function keptMs(kind: JobKind): number {
+  return KINDS[kind].keptMs;
+}
+
+/** What a client is told to wait. */
+const RETRY_SECONDS = 5;
+
+/** Why a job is refused whose kind has as many as it may. */
+export function queueFull(): GatewayError {
+  return new GatewayError('queue_full', 'The queue of background jobs is full.', { retryAfterSeconds: RETRY_SECONDS });
+}
+
+/** What lines of the log about a job are found by. */
+export function namesOf(row: Pick<JobRow, 'id' | 'request_id'>): { jobId: string; requestId?: string } {
+  return { jobId: row.id, ...(row.request_id !== null && { requestId: row.request_id }) };
+}
+
+/** What a run of a job belongs to. Its span goes on where the one that accepted the job left off, in whatever process. */
+export function scopeOf(row: JobRow, tracer: Tracer | undefined): WorkScope & { span?: Span } {
+  const names = namesOf(row);
+  if (!tracer) return names;
+  const { kind, attempts, created_at, started_at, traceparent } = row;
+  const attributes = { 'mediagate.job.id': row.id, 'mediagate.job.kind': kind };
+  const parent = traceparent === null ? {} : { parent: traceparent };
+  // Since when a job has waited again that was cut off, nobody wrote down.
+  if (attempts === 1 && started_at !== null) {
+    tracer
+      .start({ name: `wait ${kind} job`, attributes, startedAt: created_at, ...parent })
+      .end({ endedAt: Math.max(created_at, started_at) });
+  }
+  const told = { ...attributes, 'mediagate.job.attempt': attempts, 'mediagate.request.id': names.requestId };
+  return { ...names, span: tracer.start({ name: `run ${kind} job`, kind: 'consumer', attributes: told, ...parent }) };
 }

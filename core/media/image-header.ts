@@ -1,6 +1,3 @@
-import { type ImageType, sniffImage } from './image-type.js';
-import { readJpegHeader } from './jpeg-header.js';
-
 /** What a picture says about itself before anything of it is decoded. */
 export interface ImageHeader {
   type: ImageType;
@@ -103,4 +100,176 @@ function heldByLossy(pixels: number): number {
 /** Lossless pixels refer back to any before them, so the decoder keeps all. */
 function heldByLossless(pixels: number): number {
   return 4 * pixels + heldByLossy(pixels) / 2;
+}
+
+/** A kind of picture that is read. */
+export type ImageType = 'png' | 'jpeg' | 'webp' | 'gif';
+
+export const IMAGE_CONTENT_TYPES: Readonly<Record<ImageType, string>> = {
+  png: 'image/png',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+};
+
+const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const JPEG_START = Buffer.from([0xff, 0xd8, 0xff]);
+
+/**
+ * What a file is by its first bytes; undefined for anything that is not one of these. None of them can refer to something
+ * else, as SVG can, and none needs a decoder that is seldom looked at.
+ */
+export function sniffImage(bytes: Uint8Array): ImageType | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 12));
+  const at = (offset: number, text: string) => head.toString('latin1', offset, offset + text.length) === text;
+  if (head.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return 'png';
+  if (head.subarray(0, JPEG_START.length).equals(JPEG_START)) return 'jpeg';
+  if (at(0, 'RIFF') && at(8, 'WEBP')) return 'webp';
+  if (at(0, 'GIF87a') || at(0, 'GIF89a')) return 'gif';
+  return undefined;
+}
+
+/** Encoders make about ten. Each costs a pass over the whole picture, however few bytes it has. */
+const MAX_SCANS = 32;
+
+const FRAMES: Readonly<Record<number, { progressive: boolean }>> = {
+  192: { progressive: false },
+  193: { progressive: false },
+  194: { progressive: true },
+};
+const START_OF_SCAN = 0xda;
+const END_OF_IMAGE = 0xd9;
+
+interface Frame {
+  width: number;
+  height: number;
+  components: number;
+  /** Bytes of all coefficients, which are held where they come in several scans. */
+  coefficientBytes: number;
+  progressive: boolean;
+}
+
+/** Undefined for frames of other kinds too: lossless, arithmetic, hierarchical. No decoder of a browser reads them. */
+export function readJpegHeader(bytes: Buffer): SizeHeader | undefined {
+  const frame = findFrame(bytes);
+  if (!frame) return undefined;
+  const { width, height, components, coefficientBytes, progressive } = frame.found;
+  const scan = findMarker(bytes, frame.end, START_OF_SCAN);
+  if (scan === undefined) return undefined;
+  const inOneScan = !progressive && bytes[scan + 4] === components;
+  if (inOneScan) return { width, height, pixelBytes: components, heldBytes: 0 };
+  const heldBytes = countScans(bytes, scan) > MAX_SCANS ? Number.POSITIVE_INFINITY : coefficientBytes;
+  return { width, height, pixelBytes: components, heldBytes };
+}
+
+function findFrame(bytes: Buffer): { found: Frame; end: number } | undefined {
+  for (let offset: number | undefined = 2; ; ) {
+    offset = nextMarker(bytes, offset);
+    if (offset === undefined) return undefined;
+    const marker = bytes[offset + 1] ?? END_OF_IMAGE;
+    const end = endOfSegment(bytes, offset);
+    if (isFrame(marker)) {
+      const found = end === undefined ? undefined : readFrame(bytes.subarray(offset, end), marker);
+      return found && end !== undefined ? { found, end } : undefined;
+    }
+    if (end === undefined || marker === START_OF_SCAN || marker === END_OF_IMAGE) return undefined;
+    offset = end;
+  }
+}
+
+/** All of C0 to CF but the tables and the one that is reserved. */
+function isFrame(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+}
+
+function readFrame(segment: Buffer, marker: number): Frame | undefined {
+  const kind = FRAMES[marker];
+  const components = segment[9] ?? 0;
+  if (!kind || components === 0 || segment.length < 10 + 3 * components) return undefined;
+  const height = segment.readUInt16BE(5);
+  const width = segment.readUInt16BE(7);
+  const samplings = Array.from({ length: components }, (_, index) => {
+    const factors = segment[11 + 3 * index] ?? 0;
+    return { across: factors >> 4, down: factors & 0x0f };
+  });
+  if (samplings.some(({ across, down }) => across === 0 || down === 0)) return undefined;
+  const most = Math.max(...samplings.map(({ across }) => across)) * Math.max(...samplings.map(({ down }) => down));
+  const samples = samplings.reduce((sum, { across, down }) => sum + (across * down) / most, 0);
+  return { width, height, components, coefficientBytes: Math.ceil(2 * width * height * samples), ...kind };
+}
+
+/** Offset of the next 0xFF that begins a marker; what lies between segments is skipped, as decoders do. */
+function nextMarker(bytes: Buffer, from: number): number | undefined {
+  for (let offset = from; offset + 1 < bytes.length; offset += 1) {
+    if (bytes[offset] !== 0xff) continue;
+    const next = bytes[offset + 1] ?? 0;
+    // Filling, a stuffed zero, and the marks between restart intervals.
+    if (next === 0xff || next === 0 || next === 0x01 || (next >= 0xd0 && next <= 0xd7)) continue;
+    return offset;
+  }
+  return undefined;
+}
+
+function endOfSegment(bytes: Buffer, offset: number): number | undefined {
+  if (offset + 4 > bytes.length) return undefined;
+  const end = offset + 2 + bytes.readUInt16BE(offset + 2);
+  return end <= bytes.length ? end : undefined;
+}
+
+function findMarker(bytes: Buffer, from: number, wanted: number): number | undefined {
+  for (let offset: number | undefined = from; ; ) {
+    offset = nextMarker(bytes, offset);
+    if (offset === undefined || bytes[offset + 1] === wanted) return offset;
+    const end = endOfSegment(bytes, offset);
+    if (end === undefined || bytes[offset + 1] === END_OF_IMAGE) return undefined;
+    offset = end;
+  }
+}
+
+function countScans(bytes: Buffer, first: number): number {
+  let count = 0;
+  for (let scan: number | undefined = first; scan !== undefined && count <= MAX_SCANS; count += 1) {
+    const end = endOfSegment(bytes, scan);
+    scan = end === undefined ? undefined : findMarker(bytes, end, START_OF_SCAN);
+  }
+  return count;
+}
+
+/** What a decoder needs to show the picture as it is meant; colour profile and orientation included. */
+const NEEDED: ReadonlySet<number> = new Set(
+  ['IHDR', 'PLTE', 'IDAT', 'IEND', 'tRNS', 'gAMA', 'cHRM', 'sRGB', 'iCCP', 'cICP', 'sBIT', 'eXIf'].map(numberOf),
+);
+const END = numberOf('IEND');
+
+const SIGNATURE_BYTES = 8;
+/** Length, type and checksum of a chunk. */
+const FRAME_BYTES = 12;
+
+/**
+ * A PNG without the chunks that nothing is made of. Compressed texts would be inflated by the decoder before the first
+ * pixel: a hundred of them cost a second. What is cut stays as it is, for the decoder to find.
+ */
+export function withoutNotes(png: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(png.buffer, png.byteOffset, png.byteLength);
+  let clean: Buffer | undefined;
+  let written = 0;
+  let start = 0;
+  for (let offset = SIGNATURE_BYTES; offset + FRAME_BYTES <= bytes.length; ) {
+    const type = bytes.readUInt32BE(offset + 4);
+    const end = offset + FRAME_BYTES + bytes.readUInt32BE(offset);
+    if (!NEEDED.has(type)) {
+      clean ??= Buffer.allocUnsafe(bytes.length);
+      written += bytes.copy(clean, written, start, offset);
+      start = end;
+    }
+    if (type === END) break;
+    offset = end;
+  }
+  if (!clean) return png;
+  written += bytes.copy(clean, written, Math.min(start, bytes.length));
+  return clean.subarray(0, written);
+}
+
+function numberOf(type: string): number {
+  return Buffer.from(type, 'latin1').readUInt32BE();
 }

@@ -1,11 +1,24 @@
-export { type Container, SNIFF_BYTES, sniffContainer } from './container.js';
+export {
+  type Container,
+  createSoundFilters,
+  PCM_RATE,
+  SNIFF_BYTES,
+  SPEECH_FORMATS,
+  sniffContainer,
+  soundFormat,
+  wavHeader,
+} from './audio-formats.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND } from './ffmpeg.js';
-export type { ConversionReport } from './ffmpeg-report.js';
+export type { ConversionReport } from './ffmpeg-process.js';
+export { createScratchFolders, type ScratchFolders } from './ffmpeg-process.js';
 export { createGrowingFile, type GrowingFile } from './growing-file.js';
-export { checkImage, fileTooLarge, MAX_IMAGE_BYTES } from './image-check.js';
-export { createImageFiles, type FittedImage, type ImageFiles, type OutputFormat } from './image-file.js';
-export { IMAGE_CONTENT_TYPES } from './image-type.js';
-export { createScratchFolders, type ScratchFolders } from './scratch-folders.js';
-export { createSoundFilters } from './sound-filters.js';
-export { soundFormat } from './sound-stream.js';
-export { PCM_RATE, SPEECH_FORMATS, wavHeader } from './speech-format.js';
+export {
+  checkImage,
+  createImageFiles,
+  type FittedImage,
+  fileTooLarge,
+  type ImageFiles,
+  MAX_IMAGE_BYTES,
+  type OutputFormat,
+} from './image-file.js';
+export { IMAGE_CONTENT_TYPES } from './image-header.js';

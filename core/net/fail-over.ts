@@ -2,8 +2,6 @@ import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
 import type { Clock, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { boundedWait, GatewayError, withBoundedWait } from '../runtime/index.js';
-import { createRetryBudget } from './retry-budget.js';
-import { createWeightedTurns } from './weighted-turns.js';
 
 /** What follows from a try that failed. */
 export interface TryConsequence {
@@ -222,4 +220,67 @@ function resting(restMs: number): GatewayError {
   return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
     retryAfterSeconds: boundedWait(restMs / 1000),
   });
+}
+
+/** Keeps tries that were not the first of a call few, so that an upstream in trouble is not asked all the more. */
+export interface RetryBudget {
+  /** A call begins. */
+  earn(): void;
+  /** Whether a further try may be made; it is then counted as made. */
+  spend(): boolean;
+}
+
+/** Further tries that are free at once, and then one for each second. */
+const FREE = 10;
+
+/** @param share further tries for each call, e.g. 0.2. */
+export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>): RetryBudget {
+  let left = FREE;
+  let at = clock.monotonic();
+
+  return {
+    earn() {
+      const now = clock.monotonic();
+      left = Math.min(FREE, left + share + (now - at) / 1000);
+      at = now;
+    },
+    spend() {
+      if (left < 1) return false;
+      left--;
+      return true;
+    },
+  };
+}
+
+/** Whose turn it is, among those that can take it. */
+export interface WeightedTurns<Item> {
+  /** Each item is taken in proportion to its weight, evenly spread; one of weight 0 where no other can be. */
+  next(items: readonly Item[]): Item | undefined;
+}
+
+/** Smooth weighted round robin. @param weightOf not negative. */
+export function createWeightedTurns<Item>(weightOf: (item: Item) => number): WeightedTurns<Item> {
+  /** What each is owed; together nothing, so that nobody has to catch up who was away. */
+  const credit = new Map<Item, number>();
+
+  return {
+    next(items) {
+      const [only] = items;
+      if (items.length <= 1) return only;
+      const weighed = items.filter((item) => weightOf(item) > 0);
+      const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
+      let chosen = only;
+      let most = Number.NEGATIVE_INFINITY;
+      for (const item of weighed) {
+        const owed = (credit.get(item) ?? 0) + weightOf(item);
+        credit.set(item, owed);
+        if (owed > most) {
+          most = owed;
+          chosen = item;
+        }
+      }
+      if (weighed.length > 0 && chosen !== undefined) credit.set(chosen, most - total);
+      return chosen;
+    },
+  };
 }

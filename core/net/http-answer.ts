@@ -1,11 +1,9 @@
 import type { HttpResponse, HttpStream } from '../contracts/index.js';
 import { parseJson } from '../extraction/scraping/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { decodeBody, overCap } from './http-decoding.js';
-import { httpFailure } from './http-failure.js';
-import type { HeaderFields } from './http-headers.js';
+import type { HeaderFields, Hop } from './http-client.js';
 import type { Received, ReceivedBody } from './http-receiver.js';
-import type { Hop } from './http-redirect.js';
+import { decodeBody, httpFailure, overCap } from './http-receiver.js';
 import type { RequestLife } from './request-life.js';
 
 /** An answer whose body is still to be read. */

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { pipeline, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { overCap } from './http-decoding.js';
-import { httpFailure } from './http-failure.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { RequestLife } from './request-life.js';
 
 /** An answer whose body is on its way. */
@@ -185,4 +186,146 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
 /** For undici alone: whoever reads has been told already. */
 function closed(): Error {
   return new Error('closed');
+}
+
+export interface DecodingOptions {
+  /** The `content-encoding` field as received; undefined where there is none. */
+  contentEncoding: string | undefined;
+  /** Cap on the bytes between and after the decoders. */
+  maxBytes: number;
+}
+
+type Bytes = AsyncIterable<Uint8Array>;
+
+const MAX_CODINGS = 2;
+/** A page arrives in few large pieces rather than in many small ones, each of which is a trip to the thread pool. */
+const CHUNK = { chunkSize: 128 * 1024 };
+
+const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
+  gzip: () => createGunzip(CHUNK),
+  'x-gzip': () => createGunzip(CHUNK),
+  deflate: (start) => (hasZlibHeader(start) ? createInflate(CHUNK) : createInflateRaw(CHUNK)),
+  br: () => createBrotliDecompress(CHUNK),
+  zstd: () => createZstdDecompress(CHUNK),
+};
+
+/**
+ * Undoes content codings while the body flows, last coding first; without any, it is the body itself, whose own bytes are
+ * capped already. Counting on every stage stops a bomb after `maxBytes` of output.
+ * @throws GatewayError `upstream_error` at once for a coding that is not known and for more than two; while reading, for
+ *   a body over the cap. The decoder's own error where the body is corrupt or cut.
+ */
+export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingOptions): Bytes {
+  const decoders = codingsOf(contentEncoding).map((coding) => {
+    const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
+    if (!decoder) throw new GatewayError('upstream_error', 'The origin sent a content coding that was not asked for.');
+    return decoder;
+  });
+  return decoders.reduceRight((source, decoder) => capped(decoded(source, decoder), maxBytes), body);
+}
+
+/** The body was longer than the reader wants; read or announced. */
+export function overCap(): GatewayError {
+  return new GatewayError('upstream_error', 'The origin sent more than is read.', { retryable: false });
+}
+
+function codingsOf(contentEncoding: string | undefined): string[] {
+  if (contentEncoding === undefined) return [];
+  const codings = contentEncoding
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  if (codings.length > MAX_CODINGS)
+    throw new GatewayError('upstream_error', 'The origin encoded its answer too often.');
+  return codings;
+}
+
+async function* capped(source: Bytes, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const chunk of source) {
+    total += chunk.length;
+    if (total > maxBytes) throw overCap();
+    yield chunk;
+  }
+}
+
+async function* decoded(source: Bytes, createDecoder: (start: Uint8Array) => Transform): AsyncGenerator<Uint8Array> {
+  const chunks = source[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  // Answers without a body often carry the field all the same, and no decoder takes nothing for an empty body.
+  if (first.done) return;
+  const whole = async function* () {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  };
+  const decoder = createDecoder(first.value);
+  // Errors reach the reader of the decoder; the callback would be a second way to hear of them.
+  pipeline(whole, decoder, () => {});
+  yield* decoder;
+}
+
+/** RFC 1950, 2.2. Some servers mean the bare RFC 1951 stream by `deflate`; its first bytes cannot look like this. */
+function hasZlibHeader([method = 0, flags = 0]: Uint8Array): boolean {
+  return (method & 0x0f) === 8 && ((method << 8) | flags) % 31 === 0;
+}
+
+const TIMEOUT_CODES = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
+
+/** First match wins. Codes of Node (network, TLS, zlib), of undici and of its parser. */
+const MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [/^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES)$/, 'The origin could not be reached.'],
+  [/^(?:ENOTFOUND|EAI_)/, 'The host name could not be resolved.'],
+  [
+    /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|EPROTO$)/,
+    'No secure connection to the origin could be made.',
+  ],
+  [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, 'The origin cut the connection.'],
+  [/^(?:HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_)/, 'The origin sent something that is not HTTP.'],
+  [/^(?:Z_|ZSTD_|ERR__ERROR_|ERR_BROTLI_|ERR_ZLIB_)/, 'The origin sent a body that is cut or cannot be decoded.'],
+  [/^(?:UND_ERR_PRX_|UND_ERR_ABORTED$)/, 'The egress proxy did not let the request through.'],
+];
+
+/** Codes of requests that cannot have reached the origin: no connection, or none that it could be trusted over. */
+const NEVER_SENT =
+  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT_\w+|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/;
+
+/**
+ * Whether a failed request certainly never reached the origin, so that sending it again does nothing twice. False where
+ * nobody can tell, as after a reset or at a deadline.
+ * @param error what an {@link HttpClient} threw.
+ */
+export function neverSent(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (NEVER_SENT.test(codeOf(cause)) || ('syscall' in cause && cause.syscall === 'connect')) return true;
+  }
+  return false;
+}
+
+/**
+ * A failure of a request in words that may be shown: neither address nor URL nor anything the origin said. The original
+ * is kept as `cause`.
+ * @param life of the request; what it was stopped with goes before everything that followed from it.
+ */
+export function httpFailure(error: unknown, life: Pick<RequestLife, 'stopped' | 'reason'>): unknown {
+  if (life.stopped) return life.reason;
+  if (isGatewayError(error)) return error;
+  const code = codeOf(error);
+  if (TIMEOUT_CODES.has(code)) return failure('upstream_timeout', 'The origin did not answer in time.', error);
+  const known = MESSAGES.find(([codes]) => codes.test(code));
+  return failure('upstream_error', known?.[1] ?? 'The request to the origin failed.', error);
+}
+
+function failure(code: ErrorCode, message: string, cause: unknown): GatewayError {
+  return new GatewayError(code, message, { cause });
+}
+
+function codeOf(error: unknown): string {
+  const found = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof found === 'string' ? found : '';
 }

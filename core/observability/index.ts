@@ -1,6 +1,3 @@
-export { measureHttp } from './http-figures.js';
-export { sendInSpan } from './http-span.js';
-export { createRedaction } from './log-redaction.js';
-export { modelSpan, usageAttributes } from './model-span.js';
-export { writeInSpans } from './storage-span.js';
+export { createRedaction } from './logger.js';
+export { measureHttp, modelSpan, sendInSpan, usageAttributes, writeInSpans } from './spans.js';
 export { currentScope, failureOf, inSpan, leaveScope, openSpan, runInScope, type WorkScope } from './work-scope.js';

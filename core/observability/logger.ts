@@ -3,8 +3,6 @@ import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { LogFields, Logger } from '../contracts/index.js';
 import { silentLogger, withDeadline } from '../runtime/index.js';
-import { describeError } from './log-error.js';
-import { createRedaction } from './log-redaction.js';
 import { currentScope, type WorkScope } from './work-scope.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -176,4 +174,109 @@ function isoTime(): string {
     secondText = new Date(current * 1000).toISOString().slice(0, 20);
   }
   return `${secondText}${String(now % 1000).padStart(3, '0')}Z`;
+}
+
+const MAX_CAUSES = 5;
+const STACK_FRAMES = 6;
+const MAX_MESSAGE = 500;
+
+/** An error as it is logged. */
+export interface DescribedError {
+  name: string;
+  message: string;
+  code?: string;
+  /** Innermost frame first. */
+  stack?: string[];
+  /** What caused it, nearest first. */
+  causes?: DescribedError[];
+}
+
+/**
+ * Name, message, code and the top of the stack; of the causes the same without their stacks. Never another property,
+ * since body parsers keep bodies there and HTTP clients headers.
+ */
+export function describeError(error: unknown, redact: (text: string) => string): DescribedError {
+  const described = describe(error, redact);
+  if (!(error instanceof Error)) return described;
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  if (frames.length > 0) described.stack = frames.slice(0, STACK_FRAMES).map((frame) => redact(frame.trim()));
+  const causes: DescribedError[] = [];
+  for (let { cause } = error; cause !== undefined && causes.length < MAX_CAUSES; ) {
+    causes.push(describe(cause, redact));
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  if (causes.length > 0) described.causes = causes;
+  return described;
+}
+
+function describe(error: unknown, redact: (text: string) => string): DescribedError {
+  if (!(error instanceof Error)) {
+    return { name: typeof error, message: typeof error === 'string' ? shorten(redact(error)) : 'no error was thrown' };
+  }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  return {
+    name: redact(error.name),
+    message: shorten(redact(error.message)),
+    ...(code !== undefined && { code: redact(code) }),
+  };
+}
+
+function shorten(message: string): string {
+  return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message;
+}
+
+const STRUCK_OUT = '[redacted]';
+/** Striking out shorter ones would make lines unreadable and hide nothing. */
+const SHORTEST_SECRET = 4;
+/** Longer texts are cut before they are searched, so that a hostile one costs no time. */
+const MAX_SEARCHED = 4096;
+
+/** What gives itself away: keys of ours and of vendors, credentials of HTTP and of URLs, and all that follows a path. */
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:sk-|AIza)[A-Za-z0-9_-]{8,}/g, STRUCK_OUT],
+  [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}/gi, `$1 ${STRUCK_OUT}`],
+  [/\/\/[^\s/@?#]+@/g, `//${STRUCK_OUT}@`],
+  [/(\/\/[^\s"'<>?#]*[?#])[^\s"'<>]*/g, `$1${STRUCK_OUT}`],
+  [/([?#])[^\s"'<>?#=]*=[^\s"'<>]*/g, `$1${STRUCK_OUT}`],
+];
+
+/** Characters that steer a terminal or turn the order of what is read. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being replaced
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Makes a function that strikes secrets, known ones and what looks like one, out of a text and escapes its controls. */
+export function createRedaction(secrets: readonly string[]): (text: string) => string {
+  const known = secrets
+    .filter((secret) => secret.length >= SHORTEST_SECRET)
+    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+    // The longer first: one secret may be part of another.
+    .sort((left, right) => right.length - left.length);
+  // Nearly all texts are ours and clean, and this one search tells.
+  const suspicious = new RegExp(
+    ['sk-', 'AIza', 'bearer', 'basic', '[@?#]', CONTROLS.source, ...known.map(escapePattern)].join('|'),
+    'i',
+  );
+
+  return (text) => {
+    if (text.length <= MAX_SEARCHED && !suspicious.test(text)) return text;
+    let clean = text.length > MAX_SEARCHED ? cut(text) : text;
+    for (const secret of known) clean = clean.replaceAll(secret, STRUCK_OUT);
+    for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
+    return clean.replace(CONTROLS, escapeControl);
+  };
+}
+
+/** Without the word that is cut: half a secret would not be recognised. */
+function cut(text: string): string {
+  const head = text.slice(0, MAX_SEARCHED);
+  const lastSpace = head.search(/\s\S*$/);
+  return lastSpace < 0 ? '…' : `${head.slice(0, lastSpace)} …`;
+}
+
+function escapeControl(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }

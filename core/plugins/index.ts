@@ -1,5 +1,4 @@
 export { createRootScope } from './container.js';
-export { CONTRIBUTION_LISTS } from './contribution-check.js';
 export {
   BROWSER,
   type BrowserFaces,
@@ -15,4 +14,4 @@ export {
 } from './entry-services.js';
 export { CONTRIBUTION_CODES } from './plugin-failure.js';
 export { createPluginHost, type EntryTerms, type PluginHost } from './plugin-host.js';
-export { createRegistry, type Registered, type Registry } from './registry.js';
+export { CONTRIBUTION_LISTS, createRegistry, type Registered, type Registry } from './registry.js';

@@ -1,9 +1,34 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Static, Type } from '../contracts/index.js';
+import { type Plugin, type Schema, type Static, Type } from '../contracts/index.js';
 import type { EntryVariables, PluginEntry } from '../gateway.js';
 import { createValidator } from '../runtime/index.js';
-import { EntryIdSchema, MAX_TIMEOUT_MS, TrustedOriginsSchema } from './entry-check.js';
+
+export const EntryIdSchema = Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' });
+export const TrustedOriginsSchema = Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }));
+/** Milliseconds. */
+export const MAX_TIMEOUT_MS = 600_000;
+
+const entryIdValidator = createValidator(
+  Type.Object({
+    id: Type.Optional(EntryIdSchema),
+    enabled: Type.Optional(Type.Boolean()),
+    required: Type.Optional(Type.Boolean()),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_MS })),
+    trustedOrigins: Type.Optional(TrustedOriginsSchema),
+  }),
+);
+
+/**
+ * Holds an entry that a program has made to what the configuration's file is held to.
+ * @throws Error naming the member.
+ */
+export function checkEntry({ use: _use, options: _options, ...entry }: PluginEntry): void {
+  const checked = entryIdValidator.check(entry);
+  if (checked.ok) return;
+  const [issue] = checked.issues;
+  throw new Error(`${issue?.path} ${issue?.message}`);
+}
 
 const strict = { additionalProperties: false } as const;
 
@@ -141,4 +166,11 @@ function substitute(
       .map(([name, member]) => [name, substitute(member, read, [...where, name])] as const)
       .filter(([, member]) => member !== undefined),
   );
+}
+
+/** Gives a plugin its types: options from the schema flow into `setup`. Does nothing at run time. */
+export function definePlugin<OptionsSchema extends Schema = Schema>(
+  plugin: Plugin<OptionsSchema>,
+): Plugin<OptionsSchema> {
+  return plugin;
 }

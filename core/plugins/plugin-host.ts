@@ -6,14 +6,12 @@ import type { ContributionKind, Contributions, Logger, Meter, Plugin, UpstreamSt
 import type { PluginEntry, PluginState, PluginStatus } from '../gateway.js';
 import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
-import { configuredOriginsOf } from './configured-origins.js';
 import type { EntryScope, RootScope } from './container.js';
-import { checkContributions } from './contribution-check.js';
-import { checkEntry } from './entry-check.js';
-import { createEntryContext } from './entry-services.js';
-import { PluginConfigError } from './plugin-config.js';
+import { configuredOriginsOf, createEntryContext } from './entry-services.js';
+import { checkEntry, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import type { Registry } from './registry.js';
+import { checkContributions } from './registry.js';
 
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;

@@ -1,3 +1,4 @@
+import type { Clock } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from './errors.js';
 
 export interface DeadlineOptions {
@@ -45,4 +46,83 @@ export async function withDeadline<Result>(
     clearTimeout(timer);
     for (const signal of signals) signal.removeEventListener('abort', stop);
   }
+}
+
+/**
+ * Waits for work until the signal aborts, however long the work itself takes to notice.
+ * @throws what the work throws, or the reason of the signal.
+ */
+export function unlessAborted<Result>(signal: AbortSignal | undefined, work: Promise<Result>): Promise<Result> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}
+
+/** How long a piece of work may go on. */
+export interface Lifetime {
+  /** Aborts when time is up, or with the reason of the first signal that aborts. */
+  readonly signal: AbortSignal;
+  /** Rejects as soon as the lifetime is over, however long the work itself takes to notice. */
+  race<Result>(work: Promise<Result>): Promise<Result>;
+  /** The work is done. Idempotent. */
+  end(): void;
+}
+
+/** Given, since the one that is made otherwise costs more than the timer. */
+const ENDED = new Error('the work is done');
+
+export interface LifetimeOptions {
+  clock: Clock;
+  timeoutMs: number;
+  signals: readonly (AbortSignal | undefined)[];
+  /** The reason to abort with when time is up. */
+  late(): GatewayError;
+}
+
+export function startLifetime({ clock, timeoutMs, signals, late }: LifetimeOptions): Lifetime {
+  const controller = new AbortController();
+  const timer = new AbortController();
+  const watched = signals.filter((signal) => signal !== undefined);
+
+  const end = () => {
+    timer.abort(ENDED);
+    for (const signal of watched) signal.removeEventListener('abort', stop);
+  };
+  const stop = () => {
+    const aborted = watched.find((signal) => signal.aborted);
+    if (!aborted) return;
+    controller.abort(aborted.reason);
+    end();
+  };
+  const expire = () => {
+    controller.abort(late());
+    end();
+  };
+
+  for (const signal of watched) signal.addEventListener('abort', stop);
+  // It rejects when the work ends before its time.
+  clock.sleep(timeoutMs, timer.signal).then(expire, () => {});
+  stop();
+
+  return { signal: controller.signal, end, race: (work) => unlessAborted(controller.signal, work) };
+}
+
+/**
+ * Calls back when so many milliseconds have gone by, and what came meanwhile has been heard: a process that was itself held
+ * up runs its timers before it reads the answers that have been waiting for it.
+ * @returns ends the wait.
+ */
+export function startPatience(ms: number, isOver: () => void): () => void {
+  let heard: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    heard = setImmediate(isOver);
+  }, ms);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(heard);
+  };
 }

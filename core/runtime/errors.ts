@@ -268,3 +268,42 @@ export function withBoundedWait(error: GatewayError): GatewayError {
   const details = { param, reason, retryable, platform, attempts, cause };
   return new GatewayError(code, message, { ...details, retryAfterSeconds: boundedWait(retryAfterSeconds) });
 }
+
+/** Whether it is an error of the system or of Node with one of these codes, e.g. `ENOENT`. */
+export function isSystemError(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
+}
+
+/** Full, read-only or broken: conditions of a disk, which may pass. Anything else stays as it is. */
+export function diskFailure(error: unknown): unknown {
+  return isSystemError(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE')
+    ? new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error })
+    : error;
+}
+
+/** Whether there is a process of this id, whoever's it is. */
+export function isProcessRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM says that there is one, of another user.
+    return !isSystemError(error, 'ESRCH');
+  }
+}
+
+/**
+ * What a storage throws for a file that is not whole any more, that it did not write, or that it may not read.
+ * @param problem For the log: which file it is, and what is wrong with it.
+ */
+export function damagedFile(problem: string, cause?: unknown): GatewayError {
+  return new GatewayError('storage_error', 'The stored file is damaged.', {
+    retryable: false,
+    cause: new Error(problem, { cause }),
+  });
+}
+
+/** Other errors of a storage may pass. */
+export function isDamagedFile(error: unknown): boolean {
+  return isGatewayError(error) && error.code === 'storage_error' && !error.retryable;
+}

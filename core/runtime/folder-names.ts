@@ -1,7 +1,6 @@
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { GatewayError } from './errors.js';
-import { isSystemError } from './system-error.js';
+import { GatewayError, isSystemError } from './errors.js';
 
 /** Names of everything in a folder; none where there is no folder. */
 export async function folderNames(folder: string): Promise<string[]> {

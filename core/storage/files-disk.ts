@@ -1,14 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { type BigIntStats, constants } from 'node:fs';
+import { access, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/index.js';
 import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
-import { createFileChecks, readRange } from './file-checks.js';
-import { INCOMING, sweepFiles } from './file-sweep.js';
-import { type Trailer, writeTrailer } from './file-trailer.js';
 import type { Files } from './files.js';
-import { createFolderSync } from './folder-sync.js';
+import { createFolderSync } from './folders.js';
 
 /** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
 export const FILE_NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
@@ -175,4 +173,172 @@ function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt
   const etag = `"${sha256}"`;
   const stat: FileStat = { name, contentType, size, etag, modifiedAt: new Date(modifiedAt), source: 'local_cache' };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
+}
+
+/** What is known about a stored file. */
+export interface Trailer {
+  contentType: string;
+  /** Bytes of content, this trailer not counted. */
+  size: number;
+  /** Of the content, in lower-case hex. */
+  sha256: string;
+  /** Milliseconds since 1970. */
+  modifiedAt: number;
+  /** Likewise. */
+  expiresAt?: number;
+}
+
+/*
+ * Layout: content, trailer as JSON, its length as 32-bit big-endian number, mark. Behind the content, where programs that
+ * open the file directly do not look for anything, and where it can be written when the content has gone by.
+ */
+const MARK = Buffer.from('mgfile01', 'latin1');
+const FOOT_BYTES = 4 + MARK.length;
+const MAX_TRAILER_BYTES = 4096;
+
+export function writeTrailer(trailer: Trailer): Buffer {
+  const json = Buffer.from(JSON.stringify(trailer));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([json, length, MARK]);
+}
+
+/**
+ * The trailer, and the version of the file that it was read from.
+ * @throws GatewayError `storage_error`, not to be retried, where the file was not written by this storage, or was damaged.
+ */
+export async function readTrailer(name: string, handle: FileHandle): Promise<{ trailer: Trailer; version: string }> {
+  const stats = await handle.stat({ bigint: true });
+  if (!stats.isFile()) throw damagedFile(`${name} is no file.`);
+  const size = Number(stats.size);
+  const window = Math.min(size, MAX_TRAILER_BYTES + FOOT_BYTES);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, size - window);
+  const foot = bytesRead - FOOT_BYTES;
+  if (foot >= 0 && buffer.subarray(foot + 4, bytesRead).equals(MARK)) {
+    const begin = foot - buffer.readUInt32BE(foot);
+    const trailer = begin >= 0 ? parse(buffer.toString('utf8', begin, foot)) : undefined;
+    if (trailer && trailer.size === size - (bytesRead - begin)) return { trailer, version: versionOf(stats) };
+  }
+  throw damagedFile(`${name} does not end as the files of this storage do.`);
+}
+
+/** Another one whenever the file was changed. Not by the time of its content, which says when it expires. */
+export function versionOf({ ino, size, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${ctimeNs}`;
+}
+
+function parse(text: string): Trailer | undefined {
+  try {
+    return JSON.parse(text) as Trailer;
+  } catch {
+    // Damage, which the caller reports.
+    return undefined;
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024;
+/** Some hundred bytes each. A file that was pushed out is read once more. */
+const MAX_KNOWN = 10_000;
+
+/** Whether files on a disk still are what was written. Each is read for that once, and again when it has changed. */
+export interface FileChecks {
+  /** @throws GatewayError `storage_error`, not to be retried, where it is not. */
+  check(name: string, handle: FileHandle): Promise<Trailer>;
+  /** To be called when it bears its name: whoever wrote it has hashed it. */
+  written(name: string, handle: FileHandle): Promise<void>;
+}
+
+interface Known {
+  version: string;
+  isWhole: Promise<boolean>;
+}
+
+export function createFileChecks(): FileChecks {
+  const known = new LRUCache<string, Known>({ max: MAX_KNOWN });
+
+  /** Those who ask meanwhile wait for the same reading. */
+  function look(name: string, handle: FileHandle, trailer: Trailer, version: string): Promise<boolean> {
+    const before = known.get(name);
+    if (before?.version === version) return before.isWhole;
+    const next = { version, isWhole: isWhole(name, handle, trailer) };
+    known.set(name, next);
+    next.isWhole.catch(() => {
+      if (known.peek(name) === next) known.delete(name);
+    });
+    return next.isWhole;
+  }
+
+  return {
+    async check(name, handle) {
+      const { trailer, version } = await readTrailer(name, handle);
+      if (await look(name, handle, trailer, version)) return trailer;
+      throw damagedFile(`The bytes of ${name} are not those that were written.`);
+    },
+    async written(name, handle) {
+      const version = versionOf(await handle.stat({ bigint: true }));
+      known.set(name, { version, isWhole: Promise.resolve(true) });
+    },
+  };
+}
+
+/** Whether the content has the hash that its trailer says. */
+export async function isWhole(name: string, handle: FileHandle, { size, sha256 }: Trailer): Promise<boolean> {
+  const hash = createHash('sha256');
+  for await (const chunk of readRange(name, handle, { start: 0, end: size - 1 })) hash.update(chunk);
+  return hash.digest('hex') === sha256;
+}
+
+/** Content of a stored file, which its trailer says to be as long as that. */
+export async function* readRange(
+  name: string,
+  handle: FileHandle,
+  { start, end }: ByteRange,
+): AsyncGenerator<Uint8Array> {
+  for (let position = start; position <= end; ) {
+    const length = Math.min(CHUNK_BYTES, end + 1 - position);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
+    if (bytesRead === 0) throw damagedFile(`${name} is shorter than it should be.`);
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** What a file is called until it is whole. */
+export const INCOMING = '.incoming-';
+/** What a crash left of a file being written is removed once nobody can be writing it any more. */
+const ABANDONED_MS = 3_600_000;
+
+/** Removes expired files of a storage folder, and what crashes have left. Safe beside other processes that do the same. */
+export async function sweepFiles(folder: string, now: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = path.join(folder, name);
+    try {
+      const { mtimeMs } = await stat(file);
+      // A file that expires bears that time as its own; the files of before are few, and looked into.
+      const due = name.startsWith(INCOMING)
+        ? Date.now() - mtimeMs > ABANDONED_MS
+        : mtimeMs <= now && (await isOver(file, now));
+      if (due) await unlink(file);
+    } catch (error) {
+      // Another process may have removed it first.
+      if (!isSystemError(error, 'ENOENT')) throw error;
+    }
+  }
+}
+
+async function isOver(file: string, now: number): Promise<boolean> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    () => undefined,
+  );
+  // Links are not ours, and stay.
+  if (!handle) return false;
+  try {
+    const { expiresAt } = (await readTrailer(file, handle)).trailer;
+    return expiresAt !== undefined && expiresAt <= now;
+  } catch {
+    // Not ours, or damaged: for somebody to look at, not to remove.
+    return false;
+  } finally {
+    await handle.close();
+  }
 }

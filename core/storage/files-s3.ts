@@ -1,11 +1,9 @@
-import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/index.js';
+import pLimit from 'p-limit';
+import type { ByteRange, Clock, FileSource, FileStat, Logger, StoredBody } from '../contracts/index.js';
 import { GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
-import { createUploads } from './file-uploads.js';
 import type { Files } from './files.js';
-import { openDiskFiles } from './files-disk.js';
-import { readFilesUrl } from './files-url.js';
-import { sweepObjects } from './object-expiry.js';
-import { createObjectStore } from './object-store.js';
+import { type DiskFiles, openDiskFiles } from './files-disk.js';
+import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
 
 const ROUND_MS = 10_000;
 const SWEEP_MS = 3_600_000;
@@ -149,4 +147,249 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
 function damageOf(error: Error): Error {
   if (isDamagedFile(error)) return error;
   throw error;
+}
+
+/** Each holds one part in memory. */
+const PARALLEL = 4;
+/** So many writers wait for their turn at the most; what comes then is uploaded later. */
+const MAX_WAITING = 16;
+/** A round that meets so many failures in a row is over: what is wrong is not the file. */
+const MAX_FAILURES = 3;
+
+export interface UploadsOptions {
+  local: DiskFiles;
+  store: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+  /** Milliseconds that a writer waits for the store; the upload itself goes on. */
+  patienceMs: number;
+  /** Nothing is begun after it. */
+  signal: AbortSignal;
+}
+
+/** Brings files from the disk into the store. What is on the disk is what is to be brought: there is no other list. */
+export interface Uploads {
+  /** Uploads a file that was just written. Resolves when it is there, or when it will be later; never rejects. */
+  offer(name: string): Promise<void>;
+  /** Resolves when no upload of this file is under way. */
+  settled(name: string): Promise<void>;
+  /** Tries everything that is still on the disk. */
+  round(): Promise<void>;
+  /** Runs `work` while nobody else changes the file on this disk. */
+  alone<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  /** Resolves when no upload is under way. */
+  idle(): Promise<void>;
+}
+
+interface Upload {
+  /** The file has been written again since it was begun. */
+  again: boolean;
+  done: Promise<void>;
+}
+
+export function createUploads({ local, store, clock, logger, patienceMs, signal }: UploadsOptions): Uploads {
+  const limit = pLimit(PARALLEL);
+  const underWay = new Map<string, Upload>();
+  const turns = new Map<string, Promise<unknown>>();
+  const failedBefore = new Set<string>();
+  /** Writers do not wait for a store that is away; the next round finds out whether it is back. */
+  let away = false;
+
+  function setAway(next: boolean, error?: unknown): void {
+    if (next && !away) logger.warn('the object store is away; files stay on the disk until it is back', { error });
+    if (!next && away) logger.info('the object store is back');
+    away = next;
+  }
+
+  function alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const result = (turns.get(name) ?? Promise.resolve()).then(work);
+    const turn = result
+      .catch(() => undefined)
+      .finally(() => {
+        if (turns.get(name) === turn) turns.delete(name);
+      });
+    turns.set(name, turn);
+    return result;
+  }
+
+  async function bring(name: string, upload: Upload): Promise<void> {
+    do {
+      upload.again = false;
+      const file = await local.stat(name);
+      if (!file) return;
+      try {
+        const marker = expiryMarkerOf(file);
+        const bytes = (range: ByteRange) => bytesOf(local, file, range);
+        await Promise.all([store.put({ file, bytes }), marker && store.mark(marker)]);
+      } catch (error) {
+        if (upload.again) continue;
+        throw error;
+      }
+      setAway(false);
+      await alone(name, async () => {
+        const now = await local.stat(name);
+        if (now && isSame(now, file)) await local.delete(name);
+      });
+    } while (upload.again);
+  }
+
+  function start(name: string): Promise<void> {
+    const known = underWay.get(name);
+    if (known) {
+      known.again = true;
+      return known.done;
+    }
+    const upload: Upload = { again: false, done: Promise.resolve() };
+    underWay.set(name, upload);
+    upload.done = limit(() => bring(name, upload))
+      .then(
+        () => {
+          failedBefore.delete(name);
+        },
+        (error: unknown) => {
+          // One file that is never taken says nothing of the store.
+          if (!signal.aborted && !failedBefore.has(name)) {
+            if (isOfStore(error)) setAway(true, error);
+            logger.warn('a file could not be put into the object store yet', { error });
+            failedBefore.add(name);
+          }
+          throw error;
+        },
+      )
+      .finally(() => underWay.delete(name));
+    // Whoever waits is told; nobody has to.
+    upload.done.catch(() => undefined);
+    return upload.done;
+  }
+
+  return {
+    alone,
+    async offer(name) {
+      if (away || signal.aborted || limit.pendingCount >= MAX_WAITING) return;
+      const patience = new AbortController();
+      const tooLong = clock.sleep(patienceMs, patience.signal).then(
+        () => setAway(true, new GatewayError('upstream_unavailable', 'The object store is too slow.')),
+        // No longer needed.
+        () => undefined,
+      );
+      await Promise.race([start(name).catch(() => undefined), tooLong]);
+      patience.abort();
+    },
+    async settled(name) {
+      await underWay.get(name)?.done.catch(() => undefined);
+    },
+    async round() {
+      const names = await local.names();
+      if (!away && names.length === 0) return;
+      if (away) await store.ping();
+      // A file that the store does not take must not stand in the way of others for ever.
+      const rest = [...names.filter((name) => !failedBefore.has(name)), ...failedBefore].values();
+      let failures = 0;
+      const work = async () => {
+        for (const name of rest) {
+          if (failures >= MAX_FAILURES || signal.aborted) return;
+          try {
+            await (underWay.get(name)?.done ?? start(name));
+            failures = 0;
+          } catch (error) {
+            if (isOfStore(error)) failures += 1;
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: PARALLEL }, work));
+      if (failures === 0) setAway(false);
+    },
+    async idle() {
+      await Promise.allSettled([...underWay.values()].map(({ done }) => done));
+    },
+  };
+}
+
+/** The disk has errors of its own, which say nothing of the store. */
+function isOfStore(error: unknown): boolean {
+  return isGatewayError(error) && error.code === 'upstream_unavailable';
+}
+
+function isSame(one: FileStat, other: FileStat): boolean {
+  return (
+    one.etag === other.etag &&
+    one.modifiedAt.getTime() === other.modifiedAt.getTime() &&
+    one.expiresAt?.getTime() === other.expiresAt?.getTime()
+  );
+}
+
+async function bytesOf(local: DiskFiles, file: FileStat, range: ByteRange): Promise<Uint8Array> {
+  const found = await local.read(file.name, range);
+  if (found?.etag !== file.etag) throw new GatewayError('file_not_found', 'The file was replaced.');
+  const bytes = Buffer.allocUnsafe(range.end + 1 - range.start);
+  let filled = 0;
+  for await (const chunk of found.body) {
+    bytes.set(chunk, filled);
+    filled += chunk.byteLength;
+  }
+  return bytes;
+}
+
+/** Where an S3-compatible store is, and as whom to speak to it. */
+export interface ObjectStoreAddress {
+  /** Origin and bucket: buckets are named by the path, which every such store understands. */
+  endpoint: string;
+  /** What comes before every key: empty, or with a slash at its end. */
+  prefix: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  source: Exclude<FileSource, 'local_cache'>;
+}
+
+const R2_HOST = '.r2.cloudflarestorage.com';
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/;
+const SEGMENT = /^[A-Za-z0-9._-]{1,64}$/;
+const REGION = /^[A-Za-z0-9-]{1,64}$/;
+const PARAMETERS: readonly string[] = ['region', 'tls'];
+
+/**
+ * Reads `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]`, key and secret percent-encoded.
+ * @throws GatewayError `invalid_value`, which repeats nothing of the URL.
+ */
+export function readFilesUrl(text: string): ObjectStoreAddress {
+  const url = URL.parse(text);
+  const [bucket = '', ...folders] = url ? url.pathname.split('/').filter((part) => part !== '') : [];
+  const region = url?.searchParams.get('region') ?? (url?.hostname.endsWith(R2_HOST) ? 'auto' : 'us-east-1');
+  const tls = url?.searchParams.get('tls') ?? 'on';
+  const accessKeyId = decode(url?.username);
+  const secretAccessKey = decode(url?.password);
+  const usable =
+    url?.protocol === 's3:' &&
+    url.hostname !== '' &&
+    url.hash === '' &&
+    BUCKET.test(bucket) &&
+    folders.every((folder) => SEGMENT.test(folder)) &&
+    REGION.test(region) &&
+    (tls === 'on' || tls === 'off') &&
+    [...url.searchParams.keys()].every((name) => PARAMETERS.includes(name));
+  if (!usable || !accessKeyId || !secretAccessKey) {
+    const form = 's3://KEY:SECRET@host/bucket, key and secret percent-encoded';
+    const more = 'A prefix may follow the bucket, then ?region=…, and &tls=off for plain http.';
+    throw new GatewayError('invalid_value', `The URL of the object store for files must look like ${form}. ${more}`, {
+      param: 'filesUrl',
+    });
+  }
+  return {
+    endpoint: `${tls === 'on' ? 'https' : 'http'}://${url.host}/${bucket}`,
+    prefix: folders.map((folder) => `${folder}/`).join(''),
+    region,
+    accessKeyId,
+    secretAccessKey,
+    source: url.hostname.endsWith(R2_HOST) ? 'objstore_r2' : 'objstore_s3',
+  };
+}
+
+/** Undefined where the text is not percent-encoded as it should be. */
+function decode(text: string | undefined): string | undefined {
+  try {
+    return text && decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

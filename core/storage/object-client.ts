@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { S3mini, S3ServiceError } from 's3mini';
 import type { Clock } from '../contracts/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import type { ObjectStoreAddress } from './files-url.js';
+import type { ObjectStoreAddress } from './files-s3.js';
 
 export type ObjectClient = S3mini;
 

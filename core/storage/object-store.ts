@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ByteRange, FileStat, StoredBody } from '../contracts/index.js';
-import { damagedFile, GatewayError, isDamagedFile } from '../runtime/index.js';
-import { bodyOf } from './object-body.js';
+import type { ByteRange, Clock, FileSource, FileStat, StoredBody } from '../contracts/index.js';
+import { damagedFile, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
 import {
   connectToObjects,
   type ObjectClient,
@@ -10,7 +9,6 @@ import {
   rangeOutside,
   unexpectedAnswer,
 } from './object-client.js';
-import { metadataOf, statOf } from './object-metadata.js';
 
 export interface ObjectContent {
   file: FileStat;
@@ -187,4 +185,140 @@ function wholeOf(headers: Headers): Sent {
 function partOf(headers: Headers): Sent | undefined {
   const found = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(headers.get('content-range') ?? '');
   return found ? { start: Number(found[1]), size: Number(found[2]) } : undefined;
+}
+
+/** A store that has begun to send a file may be silent for so long. */
+const SILENCE_MS = 30_000;
+
+/** Bytes as the reader takes them. A reader may take its time once it has begun, a store may not. */
+export function bodyOf(response: Response, length: number, clock: Clock): AsyncGenerator<Uint8Array> {
+  const begun = new AbortController();
+  // A connection that nobody reads from would stay for good. The sleep rejects when the reader comes.
+  clock.sleep(SILENCE_MS, begun.signal).then(
+    () => response.body?.cancel().catch(() => undefined),
+    () => undefined,
+  );
+  return readBody(response, { length, clock, begun });
+}
+
+async function* readBody(
+  response: Response,
+  { length, clock, begun }: { length: number; clock: Clock; begun: AbortController },
+): AsyncGenerator<Uint8Array> {
+  begun.abort();
+  const reader = response.body?.getReader();
+  let received = 0;
+  try {
+    // Some send more than was asked for.
+    while (received < length) {
+      const { done, value } = (await inTime(reader?.read(), clock)) ?? { done: true, value: undefined };
+      if (done) throw new Error('The answer is shorter than it should be.');
+      const wanted = value.subarray(0, length - received);
+      received += wanted.byteLength;
+      yield wanted;
+    }
+  } catch (cause) {
+    if (isGatewayError(cause)) throw cause;
+    throw new GatewayError('upstream_unavailable', 'The object store broke off in the middle of a file.', { cause });
+  } finally {
+    // Ends the connection where the reader, or the store, has left in the middle.
+    await reader?.cancel().catch(() => undefined);
+  }
+}
+
+async function inTime<Result>(work: Promise<Result> | undefined, clock: Clock): Promise<Result | undefined> {
+  const done = new AbortController();
+  const tooLong = clock.sleep(SILENCE_MS, done.signal).then(() => {
+    throw new GatewayError('upstream_unavailable', 'The object store fell silent in the middle of a file.');
+  });
+  // It rejects as well when it is no longer needed.
+  tooLong.catch(() => undefined);
+  try {
+    return await Promise.race([work, tooLong]);
+  } finally {
+    done.abort();
+  }
+}
+
+/*
+ * A listing says nothing of what is kept with an object, and asking each is dear. So a file that expires has a marker,
+ * named by the hour in which it may be removed: listings are in the order of their names, and begin with what is due.
+ */
+const MARKERS = '.expiry/';
+const HOUR_MS = 3_600_000;
+const MARKER = /^\.expiry\/(\d{4}-\d{2}-\d{2}T\d{2})\/([^/]+)$/;
+const PARALLEL = 4;
+
+/** Name of the marker of a file; undefined for one that is kept. */
+export function expiryMarkerOf({ name, expiresAt }: FileStat): string | undefined {
+  if (!expiresAt) return undefined;
+  const hour = new Date(Math.ceil(expiresAt.getTime() / HOUR_MS) * HOUR_MS);
+  return `${MARKERS}${hour.toISOString().slice(0, 13)}/${name}`;
+}
+
+/**
+ * Removes files whose time is over, up to 1,000 at once, and their markers. Several nodes may do so at the same time.
+ * @returns whether that were all.
+ */
+export async function sweepObjects(store: ObjectStore, now: number): Promise<boolean> {
+  const markers = await store.list(MARKERS);
+  const due = markers.filter((marker) => {
+    const hour = MARKER.exec(marker)?.[1];
+    return hour !== undefined && Date.parse(`${hour}:00:00Z`) <= now;
+  });
+  const rest = due.values();
+  const work = async () => {
+    for (const marker of rest) {
+      const name = MARKER.exec(marker)?.[2] ?? '';
+      // A file that was written again has another time, and another marker.
+      const file = await store.stat(name).catch(notOurs);
+      if (file?.expiresAt && file.expiresAt.getTime() <= now) await store.delete(name);
+      await store.delete(marker);
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  return due.length < markers.length || markers.length === 0;
+}
+
+/** What another has put there, or damaged, is for somebody to look at, not to remove. */
+function notOurs(error: unknown): undefined {
+  if (isGatewayError(error) && error.code === 'internal_error') return undefined;
+  throw error;
+}
+
+const SHA256 = 'x-amz-meta-sha256';
+const SIZE = 'x-amz-meta-size';
+const MODIFIED_AT = 'x-amz-meta-modified-at';
+const EXPIRES_AT = 'x-amz-meta-expires-at';
+
+/** What is kept with an object, besides its media type. Times are milliseconds since 1970. */
+export function metadataOf({ etag, size, modifiedAt, expiresAt }: FileStat): Record<`x-amz-meta-${string}`, string> {
+  return {
+    [SHA256]: etag.slice(1, -1),
+    [SIZE]: String(size),
+    [MODIFIED_AT]: String(modifiedAt.getTime()),
+    ...(expiresAt && { [EXPIRES_AT]: String(expiresAt.getTime()) }),
+  };
+}
+
+/**
+ * @param size - bytes of the whole object, as the store counts them.
+ * @throws GatewayError `storage_error`, not to be retried, where the object was not written by this storage, or is not whole.
+ */
+export function statOf(name: string, headers: Headers, size: number, source: FileSource): FileStat {
+  const contentType = headers.get('content-type');
+  const sha256 = headers.get(SHA256) ?? '';
+  const modifiedAt = numberIn(headers, MODIFIED_AT);
+  const expiresAt = numberIn(headers, EXPIRES_AT);
+  // A store that takes half a file for a whole one has the metadata of the whole.
+  if (!contentType || !/^[0-9a-f]{64}$/.test(sha256) || modifiedAt === undefined || numberIn(headers, SIZE) !== size) {
+    throw damagedFile(`The object ${name} has not the metadata that this storage gives.`);
+  }
+  const stat: FileStat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt), source };
+  return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
+}
+
+function numberIn(headers: Headers, name: string): number | undefined {
+  const text = headers.get(name) ?? '';
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 25_000;
 /** A recorder on the real network, through the same guard and limits as the gateway's own client. */
 export async function recordSample({ secrets }: ExtractorDefinition): Promise<Recording> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
-    import('../net/http.js'),
+    import('../net/http-client.js'),
     import('../net/address-guard.js'),
   ]);
   const transport = createHttpTransport({

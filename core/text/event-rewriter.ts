@@ -1,7 +1,8 @@
-import { BYTE_ORDER_MARK, findData, joinData } from './event-data.js';
-import type { EventReader } from './event-reader.js';
-import { createEventSplitter } from './event-splitter.js';
-import { rewordFailure, type Wording } from './told-failure.js';
+import { randomBytes } from 'node:crypto';
+import type { GatewayError } from '../runtime/index.js';
+import type { EventReader } from './events.js';
+import { BYTE_ORDER_MARK, createEventSplitter, findData, joinData } from './events.js';
+import { isText, readValue, walkMembers } from './json.js';
 
 const LF = 0x0a;
 /** Bytes in a row of comments, blank lines and events that say nothing. A comment each second makes less of them in an hour. */
@@ -147,4 +148,102 @@ function isWhole(data: string): boolean {
   } catch {
     return false;
   }
+}
+
+export const DONE_EVENT = 'data: [DONE]\n\n';
+
+/** What a stream of the responses route said of itself before it broke off. */
+export interface BrokenResponse {
+  id?: string;
+  /** Seconds since 1970. */
+  createdAt?: number;
+  /** Of the last event; -1 where there was none. */
+  sequenceNumber: number;
+  model: string;
+}
+
+/** Ends a chat stream that broke off: SDKs throw at the first of the two, readers that know no better stop at the second. */
+export function chatFailure(error: GatewayError, requestId: string): string {
+  const { message, code } = error;
+  const told = { message, type: typeOf(error), param: null, code, request_id: requestId };
+  return `data: ${JSON.stringify({ error: told })}\n\n${DONE_EVENT}`;
+}
+
+/** Ends a stream of the responses route that broke off: with all members that a response has to have. */
+export function responsesFailure(error: GatewayError, broken: BrokenResponse, now: number): string {
+  const { id, createdAt, sequenceNumber, model } = broken;
+  const response = {
+    id: id ?? `resp_${randomBytes(24).toString('hex')}`,
+    object: 'response',
+    created_at: createdAt ?? Math.floor(now / 1000),
+    status: 'failed',
+    background: false,
+    error: { code: 'server_error', message: error.message },
+    incomplete_details: null,
+    instructions: null,
+    max_output_tokens: null,
+    metadata: {},
+    model,
+    output: [],
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    temperature: null,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: null,
+    usage: null,
+  };
+  const event = { type: 'response.failed', sequence_number: sequenceNumber + 1, response };
+  return `event: response.failed\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+function typeOf({ code }: GatewayError): string {
+  if (code === 'upstream_timeout') return 'timeout_error';
+  return code === 'shutting_down' ? 'overloaded_error' : 'server_error';
+}
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+
+export interface Wording {
+  /** Public model id as JSON text. */
+  modelText: Buffer;
+  /** Makes an upstream's words such as a caller may read. */
+  plainWords(words: string): string;
+}
+
+/**
+ * What tells of a failure, as a caller may read it: an upstream's words about it name its model, its address, its keys.
+ * What says nothing of the kind stays byte for byte as it is.
+ * @param bytes JSON object: of an event, or a whole answer.
+ * @throws SyntaxError where there is no whole object.
+ */
+export function rewordFailure(bytes: Buffer, { modelText, plainWords }: Wording): Buffer {
+  const pieces: Buffer[] = [];
+  let done = 0;
+
+  function replace(start: number, end: number, text: Buffer): void {
+    pieces.push(bytes.subarray(done, start), text);
+    done = end;
+  }
+
+  function look(from: number): void {
+    walkMembers(bytes, from, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const named = (name: string) => isText(bytes, nameStart, nameEnd, name);
+      const first = bytes[valueStart];
+      if (first === QUOTE) {
+        if (named('model')) replace(valueStart, valueEnd, modelText);
+        else if (named('message') || named('error')) {
+          const words = String(readValue(bytes, valueStart, valueEnd));
+          const plain = plainWords(words);
+          if (plain !== words) replace(valueStart, valueEnd, Buffer.from(JSON.stringify(plain)));
+        }
+      } else if (first === OPEN_BRACE && (named('error') || named('response'))) look(valueStart);
+    });
+  }
+
+  look(0);
+  if (pieces.length === 0) return bytes;
+  pieces.push(bytes.subarray(done));
+  return Buffer.concat(pieces);
 }

@@ -1,13 +1,11 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { AnswerStream } from './answer-stream.js';
-import type { EventReader } from './event-reader.js';
-import { type BodyReader, PacedBody } from './paced-body.js';
+import { AnswerStream, type BodyReader, PacedBody, readWholeAnswer } from './answers.js';
+import type { Wording } from './event-rewriter.js';
+import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
-import { sampleBytes, type TextSample } from './text-sample.js';
-import type { Wording } from './told-failure.js';
+import { sampleBytes, type TextSample } from './tokens.js';
 import type { Watch, Watched } from './watch.js';
-import { readWholeAnswer } from './whole-answer.js';
 
 /** Failures after which an upstream may have done its work, although it did not answer. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);

@@ -17,13 +17,10 @@ import type {
 import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
 import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { correctionOf } from './background-correction.js';
-import { startBackgroundLooks } from './background-looks.js';
-import { createChatReader } from './chat-events.js';
-import type { EventReader } from './event-reader.js';
+import { correctionOf, startBackgroundLooks } from './background.js';
+import type { EventReader } from './events.js';
 import { type ExchangeTimes, startExchange } from './exchange.js';
 import type { BackgroundStart, PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
-import { createResponsesReader } from './responses-events.js';
 import {
   askForUsage,
   checkEffort,
@@ -32,9 +29,9 @@ import {
   mostOutputTokens,
   previousResponseOf,
   streamOf,
-} from './text-request.js';
-import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample } from './text-sample.js';
-import { createTokenCounter } from './token-counter.js';
+} from './requests.js';
+import { createTokenCounter, KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample } from './tokens.js';
+import { createChatReader, createResponsesReader } from './usage-events.js';
 import { createWatch } from './watch.js';
 
 /** How late a deadline may be. */

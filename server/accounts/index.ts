@@ -1,32 +1,37 @@
-export { KeyBodySchema, RotationBodySchema } from './account-key.js';
-export { type AccountOverview, type AccountView, createAccountView, type OverviewKey } from './account-overview.js';
 export type { AccountState } from './account-state.js';
 export { type AccountRow, hasPlan, lockAccount, locked, refuseSuspended } from './account-table.js';
 export type { AccountPlan, AccountRecord, PlanPreview, PlanTerms } from './accounts.js';
 export { type AccountsOptions, createAccounts } from './accounts.js';
-export { addAgentRoutes } from './agent-routes.js';
 export { addDeviceApiRoutes, showUserCode } from './device-api.js';
 export type { DeviceGrant, DeviceGrants } from './device-grants.js';
 export { createDeviceGrants } from './device-grants.js';
-export { type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './endpoints.js';
-export { createIdentity, type Identity, type SignInStatus } from './identity.js';
-export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './key-desk.js';
 export { createKeyIssue } from './key-issue.js';
-export { createLoginNotice } from './login-notice.js';
-export { createOidcClient } from './oidc.js';
+export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './key-service.js';
+export { addAgentRoutes, type Endpoint, GATEWAY_ENDPOINTS, SITE_ENDPOINTS } from './manifest.js';
+export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
 export type { PlanChange } from './plan-change.js';
 export { grantPlan, previewPlans } from './plan-grants.js';
 export { takeBackPlan } from './plan-take-back.js';
-export { createPlay } from './play.js';
-export { createSameOriginGuard } from './same-origin.js';
 export type { SessionKind, SignedIn } from './session-store.js';
 export { createSessions } from './session-store.js';
-export { createSessionDesk, type SessionDesk } from './sessions.js';
-export { KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup-guide.js';
-export { addSignInRoutes } from './sign-in.js';
+export {
+  createPlay,
+  createSameOriginGuard,
+  createSessionDesk,
+  createSignedInGuard,
+  type SessionDesk,
+} from './sessions.js';
+export { KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
+export { addSignInRoutes, addSignOutRoutes, createLoginNotice } from './sign-in.js';
 export { createSignIns } from './sign-ins.js';
-export { addSignOutRoutes } from './sign-out.js';
-export { createSignedInGuard } from './signed-in.js';
-export { addUserRoutes } from './user-routes.js';
+export {
+  type AccountOverview,
+  type AccountView,
+  addUserRoutes,
+  createAccountView,
+  KeyBodySchema,
+  type OverviewKey,
+  RotationBodySchema,
+} from './user.js';
 export type { UserRecord } from './users.js';
 export { createUsers } from './users.js';

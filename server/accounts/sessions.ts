@@ -1,7 +1,25 @@
-import { GatewayError } from 'mediagate';
-import type { RequestContext, SiteAddress } from '../http/index.js';
-import { readCookie, removeCookie, setCookie } from '../http/index.js';
-import { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from '../keys/index.js';
+import { type Clock, GatewayError } from 'mediagate';
+import type { AccountDependencies } from '../account-routes.js';
+import type { AccountDesks } from '../account-services.js';
+import {
+  isOfPrograms,
+  type Next,
+  type RequestContext,
+  readCookie,
+  removeCookie,
+  type SiteAddress,
+  setCookie,
+} from '../http/index.js';
+import {
+  type ApiKeyRecord,
+  hashToken,
+  isBrowserToken,
+  isDeviceToken,
+  type KeyTable,
+  newDeviceToken,
+  newestKey,
+  newToken,
+} from '../keys/index.js';
 import type { SessionKind, Sessions, SignedIn } from './session-store.js';
 
 const HOUR_MS = 3_600_000;
@@ -98,4 +116,77 @@ export function shownToken(context: RequestContext, site: SiteAddress): ShownTok
   if (bearer !== undefined) return isDeviceToken(bearer) ? { kind: 'device', token: bearer } : undefined;
   const token = readCookie(context, site.cookies.session) ?? '';
   return isBrowserToken(token) ? { kind: 'browser', token } : undefined;
+}
+
+/**
+ * Stands before routes that act for somebody. Before the guard of their origin too: a program without a session is told to
+ * sign in, rather than that it is no page of the site.
+ */
+export function createSignedInGuard(sessions: SessionDesk) {
+  return async (context: RequestContext, next: Next): Promise<void> => {
+    await sessions.require(context);
+    await next();
+  };
+}
+
+/**
+ * Stands before every route that writes with a session: lets a browser's request through only from the site's own pages.
+ * Requests with a bearer token pass: no page elsewhere can make a browser add one.
+ */
+export function createSameOriginGuard(site: () => SiteAddress) {
+  return async (context: RequestContext, next: Next): Promise<void> => {
+    if (bearerOf(context) === undefined && !isFromOwnPage(context, site())) {
+      const message = `This must be sent from a page of ${site().origin}: Origin or Sec-Fetch-Site says otherwise, or both are missing.`;
+      throw new GatewayError('cross_site_request', message);
+    }
+    await next();
+  };
+}
+
+function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAddress): boolean {
+  const { 'sec-fetch-site': relation, origin: from } = headers;
+  // Browsers that know Sec-Fetch-Site may hide the origin of a form as "null".
+  if (relation !== undefined)
+    return relation === 'same-origin' && (from === undefined || from === 'null' || from === origin);
+  return from === origin;
+}
+
+const PREFIX = '/api/play';
+
+export interface PlayOptions {
+  account: Pick<AccountDependencies, 'state' | 'site'>;
+  desks: Pick<AccountDesks, 'sessions'>;
+  keys: Pick<KeyTable, 'admit'>;
+  clock: Clock;
+}
+
+/**
+ * Everything under `/v1` once more under `/api/play/v1`, for the site's own pages: whoever is signed in is let in as the
+ * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page.
+ */
+export function createPlay({ account: { state, site }, desks: { sessions }, keys, clock }: PlayOptions) {
+  const sameOrigin = createSameOriginGuard(site);
+
+  async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
+    const newest = await newestKey(state.keys, accountId, clock.now());
+    if (newest) return keys.admit(newest);
+    const message = `This account has no API key that is good, and whatever is asked for here is asked for with one. Make one at ${site().url}/dashboard.`;
+    throw new GatewayError('no_active_key', message);
+  }
+
+  async function play(context: RequestContext, next: Next): Promise<unknown> {
+    if (bearerOf(context) !== undefined || context.req.headers['x-api-key'] !== undefined) {
+      const message = `${PREFIX} is for pages of the site. Programs send their API key to the same path without it.`;
+      throw new GatewayError('route_not_allowed', message);
+    }
+    return sameOrigin(context, async () => {
+      const { user } = await sessions.require(context);
+      context.state.playedKey = await keyOfAccount(user.accountId);
+      context.path = context.path.slice(PREFIX.length);
+      return next();
+    });
+  }
+
+  return (context: RequestContext, next: Next): Promise<unknown> =>
+    isOfPrograms(context.req) || !context.path.startsWith(`${PREFIX}/v1/`) ? next() : play(context, next);
 }

@@ -1,7 +1,36 @@
 import type Router from '@koa/router';
-import type { Clock, Gateway } from 'mediagate';
-import type { ParamsContext, RequestState } from '../http/index.js';
-import { clientSignal, markLinkData, sendFile, sendGrowing } from '../http/index.js';
+import {
+  type AudioExchange,
+  type AudioOperation,
+  type Clock,
+  createValidator,
+  type Gateway,
+  GatewayError,
+  type SpeechFormat,
+  type Static,
+  type TObject,
+  Type,
+  type UploadedSound,
+} from 'mediagate';
+import {
+  type BodyBudget,
+  clientSignal,
+  knownMembers,
+  markLinkData,
+  memberError,
+  missing,
+  nameIgnored,
+  type ParamsContext,
+  type RequestContext,
+  type RequestState,
+  type SoundForm,
+  sendFile,
+  sendGrowing,
+  useSoundForm,
+} from '../http/index.js';
+import { type AnswerDesk, type KeyedRequest, type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
+import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import type { UsageDesk } from '../usage/index.js';
 
 export interface AudioRoutes {
   gateway: Gateway;
@@ -31,4 +60,126 @@ export function addAudioRoutes(router: Router<RequestState>, { gateway, clock }:
     context.status = 200;
     response.setHeader('Content-Type', AUDIO_TYPE);
   });
+}
+
+/** What the routes of audio models share. */
+export interface AudioRouteOptions {
+  gateway: Gateway;
+  usage: UsageDesk;
+  answers: AnswerDesk;
+  auth: ReturnType<typeof createAuth>;
+  /** Of JSON. */
+  bodies: BodyBudget;
+  /** Of forms, whose sounds are on the disk. */
+  uploads: BodyBudget;
+  /** Bytes of one sound that is sent. */
+  audioMaxBytes: number;
+}
+
+export interface AudioWork<Answer> extends KeyedRequest {
+  model: string;
+  operation: AudioOperation;
+  /** What is to be spoken. */
+  input?: string;
+  /** Names of what the request has and nobody looks at. Default: none. */
+  ignored?: readonly string[];
+  /** Asks the model, until the signal aborts. */
+  ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
+  encode(answer: Answer): OutgoingAnswer;
+}
+
+/** Audio is not counted in tokens; but a budget that is used up is used up. */
+const LEAST_TOKENS = 1;
+
+/** Lets a request in whose fields are good, takes down what it used, and answers it; or gives the answer it had before. */
+export async function workOnAudio<Answer>(
+  context: RequestContext,
+  { gateway, usage, answers }: AudioRouteOptions,
+  { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
+): Promise<void> {
+  const { res: response } = context;
+  const { standIn } = gateway.audio.match(model, operation, input);
+  const request = { route, model, tokens: LEAST_TOKENS, outlivesClient: key !== undefined };
+  await answers.answer(context, { route, key, fingerprint }, ({ signal, send }) =>
+    usage.admitted(context, request, async (work) => {
+      const exchange = ask(signal);
+      work.uses(exchange.ended);
+      const answer = await exchange.answer;
+      if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
+      nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+      await send(encode(answer));
+    }),
+  );
+}
+
+export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<SoundForm, 'fields'> {
+  sound: UploadedSound;
+}
+
+/**
+ * Reads the form of an audio route, whose sound is there until `use` has ended.
+ * @param soundNames Names that the sound may have in the form; by the first it is asked for where it is missing.
+ * @throws GatewayError `missing_required_parameter`, and as {@link useSoundForm}.
+ */
+export async function useUpload(
+  context: RequestContext,
+  { gateway, uploads, audioMaxBytes }: AudioRouteOptions,
+  soundNames: readonly [string, ...string[]],
+  use: (upload: AudioUpload) => Promise<void>,
+): Promise<void> {
+  const { req: request, res: response } = context;
+  const key = readIdempotencyKey(request.headers);
+  const form = {
+    audio: gateway.audio,
+    soundNames,
+    maxBytes: audioMaxBytes,
+    budget: uploads,
+    owner: holderOf(keyOf(context)),
+    signal: clientSignal(response),
+    fingerprinted: key !== undefined,
+  };
+  await useSoundForm(request, response, form, ({ fields, sound, fingerprint }) =>
+    use({ fields, sound: sound ?? missing(soundNames[0], 'a sound'), key, fingerprint }),
+  );
+}
+
+export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const satisfies readonly SpeechFormat[];
+export const MAX_TEXT_LENGTH = 4_096;
+export const MAX_NAME_LENGTH = 128;
+
+export const name = () => Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH });
+export const text = () => Type.String({ pattern: '\\S', maxLength: MAX_TEXT_LENGTH });
+export const format = () => Type.Union(SPEECH_FORMATS.map((one) => Type.Literal(one)));
+
+/** What the members of audio requests accept, in words: the end of every refusal. */
+const ACCEPTED: Readonly<Record<string, string>> = {
+  model: 'the name of an audio model',
+  input: `a text of 1 to ${MAX_TEXT_LENGTH} characters`,
+  text: `a text of 1 to ${MAX_TEXT_LENGTH} characters`,
+  prompt: `a text of 1 to ${MAX_TEXT_LENGTH} characters`,
+  voice: `the name of a voice, of at most ${MAX_NAME_LENGTH} characters, or {"id": "…"}`,
+  response_format: SPEECH_FORMATS.map((one) => `"${one}"`).join(', '),
+  speed: 'a number from 0.25 to 4',
+  instructions: `a text of at most ${MAX_TEXT_LENGTH} characters`,
+  stream_format: '"audio" or "sse"',
+  duration_seconds: 'a number from 0.5 to 30',
+  duration: 'a number from 0.5 to 30',
+};
+
+/** Checks the members that are known; `null` counts as not sent. */
+export function createMemberCheck<Schema extends TObject>(schema: Schema) {
+  const validator = createValidator(schema);
+  const known = Object.keys(schema.properties);
+
+  /** @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`. */
+  return (sent: Readonly<Record<string, unknown>>): { members: Static<Schema>; rest: Record<string, unknown> } => {
+    const checked = validator.check(knownMembers(sent, schema));
+    if (!checked.ok) throw memberError(checked.issues[0], ACCEPTED);
+    const rest = Object.entries(sent).filter(([member, value]) => value !== null && !known.includes(member));
+    return { members: checked.value, rest: Object.fromEntries(rest) };
+  };
+}
+
+export function missingMember(param: string): GatewayError {
+  return memberError({ path: param, keyword: 'required' }, ACCEPTED);
 }

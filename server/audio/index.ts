@@ -1,7 +1,4 @@
-export { addAudioRoutes } from './audio.js';
-export { SPEECH_FORMATS } from './audio-members.js';
+export { addAudioRoutes, SPEECH_FORMATS } from './audio.js';
 export { SoundBodySchema } from './sound-request.js';
-export { addSpeechRoutes } from './speech.js';
-export { SpeechBodySchema } from './speech-request.js';
-export { TRANSCRIPTION_FORMATS } from './transcription-request.js';
-export { addTranscriptionRoutes } from './transcriptions.js';
+export { addSpeechRoutes, SpeechBodySchema } from './speech.js';
+export { addTranscriptionRoutes, TRANSCRIPTION_FORMATS } from './transcriptions.js';

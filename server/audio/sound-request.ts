@@ -1,14 +1,6 @@
 import { type ChangeVoiceCall, GatewayError, type GenerateSoundCall, type SpeechFormat, Type } from 'mediagate';
 import { type FormFields, fieldOf, requiredField } from '../http/index.js';
-import {
-  createMemberCheck,
-  format,
-  MAX_NAME_LENGTH,
-  missingMember,
-  name,
-  SPEECH_FORMATS,
-  text,
-} from './audio-members.js';
+import { createMemberCheck, format, MAX_NAME_LENGTH, missingMember, name, SPEECH_FORMATS, text } from './audio.js';
 
 const seconds = () => Type.Optional(Type.Number({ minimum: 0.5, maximum: 30 }));
 

@@ -1,15 +1,27 @@
 import type Router from '@koa/router';
-import type { Sounding } from 'mediagate';
-import type { RequestContext, RequestState } from '../http/index.js';
-import { EVENTS, markModel, readJson } from '../http/index.js';
-import type { OutgoingAnswer } from '../idempotency/index.js';
-import { readIdempotencyKey } from '../idempotency/index.js';
+import { type Sounding, type SoundingEnd, type SpeakCall, Type, type Usage } from 'mediagate';
+import {
+  type ErrorContext,
+  EVENTS,
+  encodeError,
+  markModel,
+  type RequestContext,
+  type RequestState,
+  readJson,
+  toGatewayError,
+} from '../http/index.js';
+import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
-import { useUpload } from './audio-upload.js';
-import { type AudioRouteOptions, workOnAudio } from './audio-work.js';
+import {
+  type AudioRouteOptions,
+  createMemberCheck,
+  format,
+  MAX_TEXT_LENGTH,
+  name,
+  useUpload,
+  workOnAudio,
+} from './audio.js';
 import { decodeSound, decodeVoiceChange } from './sound-request.js';
-import { encodeSpeechEvents } from './speech-events.js';
-import { decodeSpeech, MAX_SPEECH_BODY_BYTES } from './speech-request.js';
 
 const SPEECH = '/v1/audio/speech';
 const EFFECTS = '/v1/audio/sound-effects';
@@ -80,4 +92,76 @@ function encodeSound({ contentType, body }: Sounding): OutgoingAnswer {
 
 function encodeEvents({ state }: RequestContext, sounding: Sounding): OutgoingAnswer {
   return { contentType: EVENTS, body: encodeSpeechEvents(sounding, state), ended: sounding.ended };
+}
+
+/** The 40,000 characters of the models that take most, and instructions, however they are written. */
+export const MAX_SPEECH_BODY_BYTES = 640 * 1024;
+
+export interface SpeechWish {
+  call: Omit<SpeakCall, 'signal'>;
+  /** Whether the sound travels in events. */
+  events: boolean;
+  /** Names of members that were sent and that nobody looks at. */
+  ignored: readonly string[];
+}
+
+/** Body of `POST /v1/audio/speech`. */
+export const SpeechBodySchema = Type.Object({
+  model: name(),
+  input: Type.String({ pattern: '\\S', description: 'What is to be spoken; each model says how long it may be.' }),
+  voice: Type.Union([name(), Type.Object({ id: name() })]),
+  response_format: Type.Optional(format()),
+  speed: Type.Optional(Type.Number({ minimum: 0.25, maximum: 4 })),
+  instructions: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
+  stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
+});
+
+const check = createMemberCheck(SpeechBodySchema);
+
+/**
+ * Reads what is to be said, and how.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+ */
+export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechWish {
+  const { members, rest } = check(sent);
+  const { model, input, voice, speed = 1, instructions, ...how } = members;
+  return {
+    call: {
+      model,
+      input,
+      voice: typeof voice === 'string' ? voice : voice.id,
+      format: how.response_format ?? 'mp3',
+      speed,
+      ...(instructions && { instructions }),
+    },
+    events: how.stream_format === 'sse',
+    ignored: Object.keys(rest),
+  };
+}
+
+/** A sound in server-sent events: its pieces in base64, then what was used; or why it broke off. */
+export async function* encodeSpeechEvents(sounding: Sounding, request: ErrorContext): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of sounding.body) {
+      const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
+      yield event(`{"type":"speech.audio.delta","audio":"${audio}"}`);
+    }
+  } catch (error) {
+    const told = JSON.parse(encodeError(toGatewayError(error), request));
+    yield event(JSON.stringify({ type: 'error', ...told }));
+    return;
+  }
+  yield event(encodeDone(await sounding.ended));
+}
+
+function encodeDone({ usage }: SoundingEnd): string {
+  return JSON.stringify({ type: 'speech.audio.done', usage: describeUsage(usage) });
+}
+
+function describeUsage({ inputTokens, outputTokens, totalTokens, characters }: Usage) {
+  return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: totalTokens, characters };
+}
+
+function event(data: string): Uint8Array {
+  return Buffer.from(`data: ${data}\n\n`);
 }

@@ -1,10 +1,14 @@
 import type Router from '@koa/router';
-import type { RequestContext, RequestState } from '../http/index.js';
-import { markModel } from '../http/index.js';
-import { useUpload } from './audio-upload.js';
-import { type AudioRouteOptions, workOnAudio } from './audio-work.js';
-import { encodeTranscript } from './transcription-answer.js';
-import { decodeTranscription } from './transcription-request.js';
+import { GatewayError, type Heard, type TranscribeCall, type Transcript, type TranscriptSegment } from 'mediagate';
+import {
+  type FormFields,
+  fieldOf,
+  markModel,
+  type RequestContext,
+  type RequestState,
+  requiredField,
+} from '../http/index.js';
+import { type AudioRouteOptions, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
 
 const ROUTES = [
   { path: '/v1/audio/transcriptions', operation: 'transcribe' },
@@ -34,4 +38,229 @@ export function addTranscriptionRoutes(router: Router<RequestState>, options: Au
       });
     });
   }
+}
+
+export interface EncodedTranscript {
+  contentType: string;
+  text: string;
+}
+
+type Task = 'transcribe' | 'translate';
+
+/** What was heard, in the format that was asked for, or as events. */
+export function encodeTranscript(heard: Heard, wish: TranscriptionWish, task: Task): EncodedTranscript {
+  if (wish.stream) return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(heard)].join('') };
+  return ENCODERS[wish.format](heard, wish, task);
+}
+
+const json = (value: unknown): EncodedTranscript => ({
+  contentType: 'application/json; charset=utf-8',
+  text: JSON.stringify(value),
+});
+
+const ENCODERS: Readonly<
+  Record<TranscriptionFormat, (heard: Heard, wish: TranscriptionWish, task: Task) => EncodedTranscript>
+> = {
+  json: (heard) => json({ text: heard.text, usage: usageOf(heard) }),
+  text: ({ text }) => ({ contentType: 'text/plain; charset=utf-8', text: `${text}\n` }),
+  srt: (heard) => ({ contentType: 'application/x-subrip; charset=utf-8', text: encodeSrt(heard) }),
+  vtt: (heard) => ({ contentType: 'text/vtt; charset=utf-8', text: encodeVtt(heard) }),
+  verbose_json: (heard, wish, task) => json(verbose(heard, wish, task)),
+};
+
+function verbose(heard: Heard, { call, granularities }: TranscriptionWish, task: Task) {
+  const { text, language, durationSeconds, segments, words } = heard;
+  const fallback = task === 'translate' ? 'en' : (call.language ?? 'und');
+  return {
+    task,
+    language: language ?? fallback,
+    duration: toMilliseconds(durationSeconds),
+    text,
+    ...(granularities.includes('segment') && {
+      segments: segments.map((segment, id) => describeSegment(segment, id, call.temperature)),
+    }),
+    ...(granularities.includes('word') &&
+      words && {
+        words: words.map(({ word, start, end }) => ({ word, start: toMilliseconds(start), end: toMilliseconds(end) })),
+      }),
+    usage: usageOf(heard),
+  };
+}
+
+/** Clients expect every member; what the model does not tell is null, which is not zero. */
+function describeSegment({ start, end, text, details = {} }: TranscriptSegment, id: number, asked = 0) {
+  return {
+    id,
+    seek: details.seek ?? 0,
+    start: toMilliseconds(start),
+    end: toMilliseconds(end),
+    text,
+    tokens: details.tokens ?? [],
+    temperature: details.temperature ?? asked,
+    avg_logprob: details.averageLogProbability ?? null,
+    compression_ratio: details.compressionRatio ?? null,
+    no_speech_prob: details.noSpeechProbability ?? null,
+  };
+}
+
+/** The segments, then all of it. */
+function* encodeEvents(heard: Heard): Generator<string> {
+  for (const delta of deltasOf(heard)) yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
+  yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: heard.text, usage: usageOf(heard) })}\n\n`;
+}
+
+/** The segments where they add up to the text, with or without the spaces between them; else the text. */
+function deltasOf({ text, segments }: Heard): readonly string[] {
+  const pieces = segments.map((segment) => segment.text);
+  const spaced = pieces.map((piece, index) => (index === 0 ? piece : ` ${piece}`));
+  return [pieces, spaced].find((deltas) => deltas.join('') === text) ?? [text];
+}
+
+function usageOf({ durationSeconds }: Heard) {
+  return { type: 'duration', seconds: toMilliseconds(durationSeconds) };
+}
+
+function toMilliseconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}
+
+export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
+type Granularity = 'segment' | 'word';
+
+/** What is asked for of a sound, and how it is to be answered. */
+export interface TranscriptionWish {
+  call: Omit<TranscribeCall, 'sound' | 'signal'>;
+  format: TranscriptionFormat;
+  /** What `verbose_json` shows. */
+  granularities: readonly Granularity[];
+  stream: boolean;
+  /** Names of fields that were sent and that nobody looks at. */
+  ignored: readonly string[];
+}
+
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'temperature',
+  'response_format',
+  'timestamp_granularities',
+  'timestamp_granularities[]',
+  'stream',
+]);
+
+/**
+ * Reads the fields of a transcription or a translation.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+ */
+export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionWish {
+  const model = requiredField(fields, 'model', 'the name of a model that hears');
+  if (model.length > MAX_NAME_LENGTH) throw invalid('model', 'the name of a model');
+  const prompt = fieldOf(fields, 'prompt');
+  if (prompt !== undefined && prompt.length > MAX_TEXT_LENGTH) {
+    throw invalid('prompt', `a text of at most ${MAX_TEXT_LENGTH} characters`);
+  }
+  const language = task === 'transcribe' ? readLanguage(fieldOf(fields, 'language')) : undefined;
+  const temperature = readTemperature(fieldOf(fields, 'temperature'));
+  const format = oneOf('response_format', TRANSCRIPTION_FORMATS, fieldOf(fields, 'response_format') ?? 'json');
+  const granularities = readGranularities(fields, format);
+  const call = {
+    model,
+    granularity: granularities.includes('word') ? ('word' as const) : ('segment' as const),
+    ...(language !== undefined && { language }),
+    ...(prompt !== undefined && { prompt }),
+    ...(temperature !== undefined && { temperature }),
+  };
+  return {
+    call,
+    format,
+    granularities,
+    stream: oneOf('stream', ['true', 'false'], fieldOf(fields, 'stream') ?? 'false') === 'true',
+    ignored: [...fields.keys()].filter((name) => !FIELDS.has(name) && !(name === 'language' && task === 'transcribe')),
+  };
+}
+
+/** Read when first asked for: that takes longer than loading most of the gateway's files. */
+let languages: Intl.DisplayNames | undefined;
+
+function isLanguage(code: string): boolean {
+  languages ??= new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
+  return /^[a-z]{2}$/.test(code) && languages.of(code) !== undefined;
+}
+
+function readLanguage(text: string | undefined): string | undefined {
+  const code = text?.toLowerCase();
+  if (code === undefined || isLanguage(code)) return code;
+  throw invalid('language', 'a language code of two letters (ISO 639-1), e.g. "en"');
+}
+
+function readTemperature(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  // As clients print them: 0.1 + 0.2 has 17 digits.
+  const value = /^\d(\.\d{1,20})?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 1) return value;
+  throw invalid('temperature', 'a number from 0 to 1');
+}
+
+function readGranularities(fields: FormFields, format: TranscriptionFormat): readonly Granularity[] {
+  const param = 'timestamp_granularities';
+  const sent = [...(fields.get(`${param}[]`) ?? []), ...(fields.get(param) ?? [])];
+  if (sent.length === 0) return ['segment'];
+  if (format !== 'verbose_json') {
+    const message = `${param} needs response_format=verbose_json: no other format shows such times.`;
+    throw new GatewayError('invalid_value', message, { param });
+  }
+  return sent.map((one) => oneOf(param, ['segment', 'word'], one));
+}
+
+function oneOf<Choice extends string>(param: string, choices: readonly Choice[], text: string): Choice {
+  const found = choices.find((choice) => choice === text);
+  if (found !== undefined) return found;
+  throw invalid(param, choices.map((choice) => `"${choice}"`).join(' or '));
+}
+
+function invalid(param: string, accepted: string): GatewayError {
+  return new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
+}
+
+type Subtitled = Pick<Transcript, 'text' | 'segments'> & { durationSeconds: number };
+
+/** SubRip. */
+export function encodeSrt(transcript: Subtitled): string {
+  return cuesOf(transcript)
+    .map(
+      ({ start, end, text }, index) => `${index + 1}\n${clock(start, ',')} --> ${clock(end, ',')}\n${lineOf(text)}\n\n`,
+    )
+    .join('');
+}
+
+/** WebVTT. */
+export function encodeVtt(transcript: Subtitled): string {
+  const cues = cuesOf(transcript).map(
+    ({ start, end, text }) => `${clock(start, '.')} --> ${clock(end, '.')}\n${escapeCue(lineOf(text))}\n\n`,
+  );
+  return `WEBVTT\n\n${cues.join('')}`;
+}
+
+/** A model that gives no times has said one thing in all of it. */
+function cuesOf({ text, segments, durationSeconds }: Subtitled): readonly TranscriptSegment[] {
+  const cues = segments.length > 0 ? segments : [{ start: 0, end: durationSeconds, text }];
+  return cues.filter((cue) => cue.text.trim() !== '');
+}
+
+function clock(seconds: number, point: ',' | '.'): string {
+  const total = Math.round(seconds * 1000);
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
+  const whole = `${two(total / 3_600_000)}:${two((total / 60_000) % 60)}:${two((total / 1000) % 60)}`;
+  return `${whole}${point}${String(total % 1000).padStart(3, '0')}`;
+}
+
+/** An empty line would end the cue. */
+function lineOf(text: string): string {
+  const lines = text.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
+  return lines.filter((line) => line !== '').join('\n');
+}
+
+function escapeCue(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }

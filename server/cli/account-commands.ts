@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runCommand } from './output.js';
+import { runCommand } from './command.js';
 
 const USER = 'id of a user or of an account, or the address of one user';
 
@@ -23,7 +23,7 @@ export function addUserCommands(program: Command): void {
     .argument('<user>', USER)
     .option('--json', 'print JSON')
     .action((id: string, options) =>
-      runCommand(async (settings) => (await import('./user-details.js')).showUserCommand(settings, id, options)),
+      runCommand(async (settings) => (await import('./users.js')).showUserCommand(settings, id, options)),
     );
   users
     .command('suspend')

@@ -5,9 +5,7 @@ import { shellWord } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { requireState } from './command-state.js';
-import { runLengthy } from './lengthy.js';
-import { CommandFailure, print } from './output.js';
+import { CommandFailure, print, requireState, runLengthy } from './command.js';
 
 export interface BackupFlags {
   secrets?: boolean;

@@ -2,8 +2,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { addPlanCommands, addUserCommands } from './account-commands.js';
+import { CommandMistake, print, runCommand } from './command.js';
 import { addJobCommands } from './job-commands.js';
-import { CommandMistake, print, runCommand } from './output.js';
 import { addPaymentCommands } from './payment-commands.js';
 import { addStateCommands } from './state-commands.js';
 
@@ -101,9 +101,7 @@ function createProgram(): Command {
     .option('--links <file>', 'JSON file of links to ask for in place of those of the plugins')
     .option('--json', 'print JSON')
     .addHelpText('after', CANARY_HELP)
-    .action((options) =>
-      runCommand(async (settings) => (await import('./canary.js')).canaryCommand(settings, options)),
-    );
+    .action((options) => runCommand(async (settings) => (await import('./probe.js')).canaryCommand(settings, options)));
 
   pointToHelp(program, 'mediagate');
   return program;

@@ -16,8 +16,7 @@ import {
   checkSignIn,
 } from '../doctor/index.js';
 import type { Settings } from '../settings/index.js';
-import { openQuietLogger } from './command-logger.js';
-import { print, printJson } from './output.js';
+import { openQuietLogger, print, printJson } from './command.js';
 
 /** Says what works and what to install. Exit code 1 where the gateway would not work. */
 export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {

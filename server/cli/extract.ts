@@ -3,10 +3,7 @@ import { ERROR_CLASSES, encodeError, newRequestId, toGatewayError } from '../htt
 import { checkExtractBody, decodeExtract, type ExtractBody, encodeExtraction, ignoredOptions } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { openCommandLogger } from './command-logger.js';
-import { printJson } from './output.js';
-import { mistakeOf } from './request-mistake.js';
-import { startSpinner } from './spinner.js';
+import { mistakeOf, openCommandLogger, printJson, startSpinner } from './command.js';
 
 /** Members of the request body, by the names that flags give them. */
 export interface ExtractFlags {

@@ -3,9 +3,7 @@ import { importState } from '../backup/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { openCommandLogger } from './command-logger.js';
-import { runLengthy } from './lengthy.js';
-import { CommandFailure, print } from './output.js';
+import { CommandFailure, openCommandLogger, print, runLengthy } from './command.js';
 import { warnOfPeppers } from './restore.js';
 
 /** Brings a state out of SQLite into the empty PostgreSQL of the settings. */

@@ -1,3 +1,1 @@
-export { type Banner, renderBanner } from './banner.js';
-export { samplesOf } from './first-requests.js';
-export { startNotices } from './start-notices.js';
+export { type Banner, renderBanner, samplesOf, startNotices } from './start.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runCommand } from './output.js';
+import { runCommand } from './command.js';
 
 const LIST_HELP = `
 Jobs that wait or run are listed newest first, those of another state by when they ended, latest first.
@@ -33,7 +33,7 @@ export function addJobCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', SHOW_HELP)
     .action((id: string, options) =>
-      runCommand(async (settings) => (await import('./job-details.js')).showJobCommand(settings, id, options)),
+      runCommand(async (settings) => (await import('./jobs.js')).showJobCommand(settings, id, options)),
     );
   jobs
     .command('cancel')
@@ -42,6 +42,6 @@ export function addJobCommands(program: Command): void {
     .option('--note <text>', 'why; kept with your name')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
-      runCommand(async (settings) => (await import('./job-cancel.js')).cancelJobCommand(settings, id, options)),
+      runCommand(async (settings) => (await import('./jobs.js')).cancelJobCommand(settings, id, options)),
     );
 }

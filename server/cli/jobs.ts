@@ -1,12 +1,26 @@
-import type { JobKind, JobList, JobState, ListedJob } from 'mediagate';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import {
+  type ExtractionJobSummary,
+  type ImageJobSummary,
+  type JobFailure,
+  type JobKind,
+  type JobList,
+  type JobRecord,
+  type JobState,
+  type JobWorker,
+  type ListedJob,
+  openFiles,
+  removeInputImages,
+  systemClock,
+} from 'mediagate';
+import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderDuration, renderTable, shown } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import { grouped } from '../usage/index.js';
-import { withState } from './command-state.js';
-import { renderLease, renderWait } from './job-lease.js';
-import { CommandFailure, CommandMistake, print, printJson } from './output.js';
-import { limitOf } from './users.js';
+import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
+import { CommandFailure, CommandMistake, openCommandLogger, print, printJson, withState } from './command.js';
+import { limitOf, noteOf, operatorActor } from './users.js';
 
 const KINDS: readonly JobKind[] = ['image', 'extraction'];
 const STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed', 'cancelled'];
@@ -132,4 +146,189 @@ function renderWhy(job: ListedJob, moment: Moment): string {
 
 export function unknownJob(id: string): CommandFailure {
   return new CommandFailure(`There is no job ${shown(id)}; "mediagate jobs list" shows them.`);
+}
+
+export interface CancelJobOptions {
+  note?: string;
+  json?: boolean;
+}
+
+/** Ends a job for all it belongs to; a worker that runs it stops within seconds, on whatever node. */
+export async function cancelJobCommand(
+  settings: Settings,
+  id: string,
+  { note, json }: CancelJobOptions,
+): Promise<number> {
+  const cancellation = { id, actor: operatorActor(), ...noteOf(note) };
+  const done = await withState(settings, ({ jobs }) => jobs.cancelAsOperator(cancellation));
+  if (!done) throw unknownJob(id);
+  const { job, changed } = done;
+  if (changed && job.kind === 'image') await tidy(settings, job);
+  if (json) printJson({ id, state: job.state, changed });
+  else print(changed ? `Job ${id} is cancelled.\n` : `Job ${id} was cancelled before.\n`);
+  return 0;
+}
+
+/** Input images go as well, unless this machine has no data folder of a node: then they expire within a day. */
+async function tidy(settings: Settings, job: JobRecord): Promise<void> {
+  const { dataDir, filesUrl } = settings;
+  const { files: names } = job.summary as ImageJobSummary;
+  if (names.length === 0 || !existsSync(path.join(dataDir, 'files'))) return;
+  const logger = openCommandLogger(settings);
+  try {
+    const storage = await openFiles({ dataDir, filesUrl, clock: systemClock, logger });
+    try {
+      await removeInputImages(job, { storage, clock: systemClock, logger });
+    } finally {
+      await storage.close();
+    }
+  } finally {
+    await logger.close();
+  }
+}
+
+/** Audit rows: a job is cancelled once. */
+const SHOWN = 20;
+
+interface Shown {
+  job: CostedJob;
+  audit: readonly AuditEntry[];
+}
+
+/** Prints one job, without what is its owner's own. */
+export async function showJobCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
+  const whole = await withState(settings, async ({ jobs, audit }): Promise<Shown> => {
+    const job = await jobs.inspect(id);
+    if (!job) throw unknownJob(id);
+    return { job, audit: await audit.list({ subject: id, limit: SHOWN }) };
+  });
+  if (json) printJson(describeWhole(whole));
+  else print(renderWhole(whole));
+  return 0;
+}
+
+function describeWhole({ job, audit }: Shown) {
+  const { joinedBy, requestId, expiresAt, queuePosition, quotaDay, idempotentUntil, charge } = job;
+  return {
+    ...describeJob(job, job),
+    ...workOf(job),
+    joined_by: joinedBy,
+    request: requestId,
+    trace: traceOf(job),
+    expires_at: isoTime(expiresAt),
+    queue_position: queuePosition,
+    quota_day: quotaDay,
+    idempotent_until: idempotentUntil.map((time) => isoTime(time)),
+    charge: charge && { ...charge, at: isoTime(charge.at) },
+    failure: failureOf(job),
+    audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
+  };
+}
+
+/** What log lines name as well, and nothing else of what was asked for. */
+function workOf({ kind, summary }: CostedJob) {
+  if (kind === 'image') {
+    const { model, delivery } = summary as ImageJobSummary;
+    return { model, delivery };
+  }
+  const { platform, link } = summary as ExtractionJobSummary;
+  return { platform, item: link.id };
+}
+
+/** Without the words of a model's vendor, who may quote the prompt. A platform's are about what is public. */
+function failureOf({ kind, error }: CostedJob): JobFailure | null {
+  if (kind !== 'image' || error === null) return error;
+  const { reason: _words, ...failure } = error;
+  return failure;
+}
+
+/** By which traces are found. */
+function traceOf({ traceparent }: CostedJob): string | null {
+  return traceparent?.split('-')[1] ?? null;
+}
+
+function renderWhole({ job, audit }: Shown): string {
+  const { attempts, cutOffs, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
+  const runs = cutOffs === 0 ? String(attempts) : `${attempts}, of which ${cutOffs} cut off`;
+  const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
+  const facts = [
+    ['job', job.id],
+    ['work', Object.values(workOf(job)).map(shown).join(' ')],
+    ['state', job.state],
+    ['why', renderFailureReason(job)],
+    ['worker', job.worker ? renderWorker(job.worker) : '-'],
+    ['runs', runs],
+    ['account', job.owner],
+    ['joined by', joinedBy.join(', ') || '-'],
+    ['key', keyId ?? '-'],
+    ['request', shown(job.requestId ?? '-')],
+    ['trace', traceOf(job) ?? '-'],
+    ['created', isoTime(job.createdAt)],
+    ['started', isoTime(job.startedAt) ?? '-'],
+    ['finished', isoTime(job.finishedAt) ?? '-'],
+    ['kept to', isoTime(job.expiresAt) ?? '-'],
+    ['quota', quotaDay === null ? '-' : renderQuota(quotaDay, job)],
+    ['repeats', until === '' ? '-' : `answered with this job by Idempotency-Key, to ${until}`],
+    ['charge', charge ? renderCharge(charge) : '-'],
+  ].map(([name = '', value = '']) => `${name.padEnd(11)}${value}\n`);
+  return [facts.join(''), attemptTable(error), auditTable(audit)].filter((part) => part !== '').join('\n');
+}
+
+function renderFailureReason(job: Shown['job']): string {
+  const { state, queuePosition, worker } = job;
+  const error = failureOf(job);
+  if (state === 'queued')
+    return queuePosition === null ? renderWait(job) : `${renderWait(job)}, place ${queuePosition}`;
+  if (worker) return renderLease(worker, job);
+  if (!error) return '-';
+  const { code, message, param, reason } = error;
+  const parts = [code, shown(message), ...[param, reason].filter((part) => part !== undefined).map(shown)];
+  return parts.join(' · ');
+}
+
+function renderQuota(day: string, { state }: CostedJob): string {
+  return state === 'failed' || state === 'cancelled' ? `that of ${day}, given back` : `that of ${day}`;
+}
+
+function renderCharge({ model, units, usage, at }: JobCharge): string {
+  const counts = Object.entries(usage ?? {}).filter(([, count]) => typeof count === 'number');
+  const used = counts.map(([name, count]) => `${name} ${grouped(count as number)}`);
+  return [`${units} × ${shown(model)}`, ...used, isoTime(at)].join(', ');
+}
+
+function attemptTable(error: JobFailure | null): string {
+  const attempts = error?.attempts ?? [];
+  if (attempts.length === 0) return '';
+  const rows = attempts.map(({ rung, outcome, ms }) => [shown(rung), shown(outcome), grouped(ms)]);
+  return `${renderTable(['RUNG', 'OUTCOME', 'MS'], rows)}\n`;
+}
+
+function auditTable(audit: readonly AuditEntry[]): string {
+  if (audit.length === 0) return '';
+  const rows = audit.map(({ at, actor, action, from, to, note }) => {
+    const states = [from, to].filter((state) => state !== null).join(' → ');
+    return [isoTime(at), shown(actor), action, states, shown(note ?? '')];
+  });
+  return `${renderTable(['AT', 'WHO', 'WHAT', 'STATES', 'NOTE'], rows)}\n`;
+}
+
+/** Workers show life three times a lease; of those, one may be late. */
+const LATE = 2 / 3;
+
+/** Whether whoever runs a job is there, and what becomes of the job otherwise. */
+export function renderLease({ seenAt, hasEnded }: JobWorker, { at, leaseMs }: Pick<JobList, 'at' | 'leaseMs'>): string {
+  const silentMs = Math.max(0, at - seenAt);
+  const silent = renderDuration(silentMs);
+  if (hasEnded) return 'its worker has ended; waits for another';
+  if (silentMs < leaseMs * LATE) return `alive ${silent} ago`;
+  // Others count from when they first saw its last sign of life, so it may take them a little longer.
+  if (silentMs < leaseMs) return `no life for ${silent}; waits for its lease: ${renderDuration(leaseMs - silentMs)}`;
+  return `no life for ${silent}; its lease is over: waits for another worker`;
+}
+
+/** Why a job waits. */
+export function renderWait({ attempts, cutOffs }: Pick<ListedJob, 'attempts' | 'cutOffs'>): string {
+  if (attempts === 0) return 'waits for its turn';
+  if (cutOffs === 0) return 'was given back; waits to run again';
+  return `was cut off ${cutOffs === 1 ? 'once' : `${cutOffs} times`}; waits to run again`;
 }

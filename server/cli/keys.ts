@@ -1,15 +1,19 @@
 import { systemClock } from 'mediagate';
 import { isoTime, isVisible, parseIsoTime, renderTable } from '../format/index.js';
-import type { ApiKeyRecord, Grant } from '../keys/index.js';
-import { createKeyRecord, GRANTS, isGoodState, keyState, LOCAL_ACCOUNT } from '../keys/index.js';
+import {
+  type ApiKeyRecord,
+  createKeyRecord,
+  GRANTS,
+  type Grant,
+  isGoodState,
+  keyState,
+  LOCAL_ACCOUNT,
+  namedKeyId,
+} from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
-import type { Settings } from '../settings/index.js';
-import { loadPeppers } from '../settings/index.js';
-import type { BudgetState } from '../usage/index.js';
-import { leftOf, renderLeft } from '../usage/index.js';
-import { withNewState, withState } from './command-state.js';
-import { readKeyId } from './key-id.js';
-import { CommandFailure, CommandMistake, print, printJson } from './output.js';
+import { loadPeppers, type Settings } from '../settings/index.js';
+import { type BudgetState, leftOf, renderLeft } from '../usage/index.js';
+import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -190,4 +194,17 @@ function row({ record, budget }: Listed): string[] {
     isoTime(createdAt),
     isoTime(lastUsedAt) ?? 'never',
   ];
+}
+
+/**
+ * The public id of the key that is meant. People paste the key itself where its id is asked for: that will do, and nothing
+ * of what was typed is ever repeated, since it may be a key with a mistake in it.
+ * @throws CommandMistake
+ */
+export function readKeyId(named: string): string {
+  const id = namedKeyId(named);
+  if (id !== undefined) return id;
+  throw new CommandMistake(
+    'A key is named by its id, 8 letters and digits that "mediagate keys list" shows, or by itself.',
+  );
 }

@@ -1,8 +1,6 @@
 import { migrateState, readSchema, type SchemaStatus } from '../backup/index.js';
 import type { Settings } from '../settings/index.js';
-import { openCommandLogger } from './command-logger.js';
-import { print } from './output.js';
-import { startSpinner } from './spinner.js';
+import { openCommandLogger, print, startSpinner } from './command.js';
 
 export interface MigrateOptions {
   check?: boolean;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runCommand } from './output.js';
+import { runCommand } from './command.js';
 
 const IMPORT_HELP = `
 A CSV file has a line of column names, among them id, amount, currency, text and at, e.g.
@@ -56,7 +56,7 @@ export function addPaymentCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((transfer: string | undefined, options) =>
       runCommand(async (settings) =>
-        (await import('./payment-review.js')).reviewPaymentsCommand(settings, transfer, options),
+        (await import('./payments.js')).reviewPaymentsCommand(settings, transfer, options),
       ),
     );
   payments
@@ -67,8 +67,6 @@ export function addPaymentCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', IMPORT_HELP)
     .action((file: string, options) =>
-      runCommand(async (settings) =>
-        (await import('./payment-import.js')).importPaymentsCommand(settings, file, options),
-      ),
+      runCommand(async (settings) => (await import('./payments.js')).importPaymentsCommand(settings, file, options)),
     );
 }

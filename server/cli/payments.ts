@@ -1,12 +1,16 @@
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
-import type { OrderRecord, OrderState, RecordedTransaction } from '../payments/index.js';
+import {
+  BankStatementError,
+  type OrderRecord,
+  type OrderState,
+  type RecordedTransaction,
+  type Recording,
+  readBankStatement,
+} from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
-import { withState } from './command-state.js';
-import { noteOf, operatorActor } from './operator.js';
-import { CommandFailure, CommandMistake, print, printJson } from './output.js';
-import { describeTransfer, transferTable } from './payment-review.js';
-import { limitOf } from './users.js';
+import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
+import { limitOf, noteOf, operatorActor } from './users.js';
 
 const STATES: readonly OrderState[] = [
   'pending',
@@ -130,4 +134,107 @@ function renderWhole(
     renderTable(['AT', 'WHO', 'WHAT', 'STATES', 'NOTE'], done),
   ];
   return `${tables.join('\n\n')}\n`;
+}
+
+const IMPORT_HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'STATE', 'LOOK'];
+
+export interface ImportOptions {
+  provider: string;
+  json?: boolean;
+}
+
+/** Counts the transfers of a file. One that ends halfway is given again: what was counted is not counted twice. */
+export async function importPaymentsCommand(
+  settings: Settings,
+  file: string,
+  { provider, json }: ImportOptions,
+): Promise<number> {
+  if (!/^[a-z0-9][a-z0-9_.-]{0,49}$/.test(provider)) {
+    throw new CommandMistake('--provider must have 1 to 50 small letters, digits, and . _ or - between them.');
+  }
+  const transfers = await readBankStatement(file).catch((error: unknown) => {
+    throw error instanceof BankStatementError ? new CommandMistake(error.message) : error;
+  });
+  const recordings = await withState(settings, async (state) => {
+    const all: Recording[] = [];
+    for (const transfer of transfers) all.push(await state.orders.record({ ...transfer, provider }));
+    return all;
+  });
+  if (json) printJson(recordings.map(describeImport));
+  else if (recordings.length === 0) print(`No money comes in in ${shown(file)}.\n`);
+  else print(`${renderTable(IMPORT_HEAD, recordings.map(importRow))}\n`);
+  return 0;
+}
+
+function describeImport({ transaction, order, replayed }: Recording) {
+  const { provider, id, amount, currency, review } = transaction;
+  return { provider, id, amount, currency, order: order?.code ?? null, state: order?.state ?? null, review, replayed };
+}
+
+function importRow({ transaction, order, replayed }: Recording): string[] {
+  const { provider, id, amount, currency, review } = transaction;
+  const look = replayed ? 'told before' : (review ?? '-');
+  return [shown(`${provider}:${id}`), renderMoney(amount, currency), order?.code ?? '-', order?.state ?? '-', look];
+}
+
+const LISTED = 1_000;
+const REVIEW_HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'LOOK', 'BOOKED', 'TEXT'];
+
+export interface ReviewOptions {
+  note?: string;
+  json?: boolean;
+}
+
+/** Prints the transfers that wait for a look; with one of them, notes that somebody had it. */
+export async function reviewPaymentsCommand(
+  settings: Settings,
+  transfer: string | undefined,
+  { note, json }: ReviewOptions,
+): Promise<number> {
+  if (transfer !== undefined) return settle(settings, transfer, { note, json });
+  if (note !== undefined) throw new CommandMistake('--note goes with a transfer.');
+  const waiting = await withState(settings, (state) => state.orders.transactions({ review: true }, LISTED));
+  if (json) printJson(waiting.map(describeTransfer));
+  else if (waiting.length === 0) print('No transfer waits for a look.\n');
+  else print(`${transferTable(waiting)}\n`);
+  return 0;
+}
+
+async function settle(settings: Settings, transfer: string, { note, json }: ReviewOptions): Promise<number> {
+  const [, provider, id] = /^([^:]+):(.+)$/.exec(transfer) ?? [];
+  if (provider === undefined || id === undefined) {
+    throw new CommandMistake('A transfer is named as PROVIDER:ID, as "mediagate payments review" shows it.');
+  }
+  const change = { actor: operatorActor(), ...noteOf(note) };
+  const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, change));
+  if (!settled) throw new CommandFailure(`No transfer ${shown(transfer)} waits for a look.`);
+  if (json) printJson({ provider, id, settled });
+  else print(`Transfer ${shown(transfer)} waits no longer.\n`);
+  return 0;
+}
+
+export function transferTable(transfers: readonly RecordedTransaction[]): string {
+  const rows = transfers.map(({ provider, id, amount, currency, orderCode, review, at, text }) => [
+    shown(`${provider}:${id}`),
+    renderMoney(amount, currency),
+    orderCode ?? '-',
+    review ?? '-',
+    isoTime(at),
+    shown(text),
+  ]);
+  return renderTable(REVIEW_HEAD, rows);
+}
+
+export function describeTransfer(transfer: RecordedTransaction) {
+  return {
+    provider: transfer.provider,
+    id: transfer.id,
+    amount: transfer.amount,
+    currency: transfer.currency,
+    order: transfer.orderCode,
+    review: transfer.review,
+    text: transfer.text,
+    booked_at: isoTime(transfer.at),
+    recorded_at: isoTime(transfer.recordedAt),
+  };
 }

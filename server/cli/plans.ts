@@ -3,10 +3,8 @@ import type { Catalogue } from '../plans/index.js';
 import { type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { withState } from './command-state.js';
-import { noteOf, operatorActor } from './operator.js';
-import { CommandMistake, print, printJson } from './output.js';
-import { findUser } from './users.js';
+import { CommandMistake, print, printJson, withState } from './command.js';
+import { findUser, noteOf, operatorActor } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
 

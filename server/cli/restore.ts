@@ -2,8 +2,7 @@ import { restoreState } from '../backup/index.js';
 import type { Settings } from '../settings/index.js';
 import { findPeppers } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { runLengthy } from './lengthy.js';
-import { CommandFailure, print } from './output.js';
+import { CommandFailure, print, runLengthy } from './command.js';
 
 /** Puts a backup into the empty data folder of the settings. */
 export async function restoreCommand(settings: Settings, folder: string): Promise<number> {

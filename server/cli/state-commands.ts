@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { runCommand } from './output.js';
+import { runCommand } from './command.js';
 
 /** Commands of operators about all that the gateway keeps. */
 export function addStateCommands(program: Command): void {

@@ -3,9 +3,8 @@ import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import type { UsageTotal } from '../usage/index.js';
 import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts } from '../usage/index.js';
-import { withState } from './command-state.js';
-import { readKeyId } from './key-id.js';
-import { CommandFailure, CommandMistake, print, printJson } from './output.js';
+import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
+import { readKeyId } from './keys.js';
 
 const HEAD = ['DAY', 'KEY', 'ROUTE', 'MODEL', 'REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
 

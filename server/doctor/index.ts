@@ -1,5 +1,13 @@
-export type { Finding } from './check.js';
-export { checkAddress, checkSettings } from './environment.js';
-export { checkBrowser, checkClock, checkDataFolder, checkFfmpeg, checkNode, checkSecrets } from './machine.js';
+export type { Finding } from './checks.js';
+export {
+  checkAddress,
+  checkBrowser,
+  checkClock,
+  checkDataFolder,
+  checkFfmpeg,
+  checkNode,
+  checkSecrets,
+  checkSettings,
+  checkSignIn,
+} from './checks.js';
 export { checkDatabase, checkFiles, checkPlugins, checkProxy } from './services.js';
-export { checkSignIn } from './sign-in.js';

@@ -9,7 +9,7 @@ import { groupEntries } from '../entry-groups.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { type Finding, messageOf } from './check.js';
+import { type Finding, messageOf } from './checks.js';
 
 const CONNECT_MS = 3_000;
 const PROBE_MS = 3_600_000;

@@ -1,8 +1,3 @@
-export { dayOf, isDay, parseIsoTime } from './calendar-day.js';
-export { readCsv } from './csv.js';
-export { renderDuration } from './duration-text.js';
-export { isoTime } from './iso-time.js';
-export { isCurrency, minorDigits, renderMoney } from './money.js';
-export { shellWord } from './shell-word.js';
-export { renderTable } from './text-table.js';
-export { isVisible, shown } from './visible-text.js';
+export { isCurrency, minorDigits, readCsv, renderMoney } from './amounts.js';
+export { dayOf, isDay, isoTime, parseIsoTime, renderDuration } from './dates.js';
+export { isVisible, renderTable, shellWord, shown } from './terminal.js';

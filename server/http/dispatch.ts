@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { Next, RequestContext, RequestState } from './request-state.js';
+import type { Next, RequestContext, RequestState } from './koa-app.js';
 
 /** Set by whoever finds the route: its template, for log lines and figures. */
 export type RoutedContext = RequestContext & { _matchedRoute?: string | RegExp };

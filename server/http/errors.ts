@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
 import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-format.js';
-import { checkRawHeaders, isFramed } from './raw-headers.js';
-import type { Next, RequestContext, RequestState } from './request-state.js';
+import type { Next, RequestContext, RequestState } from './koa-app.js';
+import { checkRawHeaders, isFramed } from './request.js';
 import { setPageHeaders } from './response-headers.js';
 
 interface DrainLimits {
@@ -152,4 +152,29 @@ function closeWhenSent(request: IncomingMessage, response: ServerResponse): void
   const { socket } = request;
   if (response.writableFinished) socket.destroySoon();
   else response.once('finish', () => socket.destroySoon());
+}
+
+/** Errors of these routes say `ok: false`, and which link it was where one is known. */
+export function markLinkData(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.link = {};
+  return next();
+}
+
+/** Failures of these routes are classed as the vendors of models do it. */
+export function markModel(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.model = true;
+  return next();
+}
+
+/** Errors of these routes have the shape that Anthropic's SDK knows, and every answer the header field that it reads. */
+export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.anthropic = true;
+  context.res.setHeader('request-id', context.state.requestId);
+  return next();
+}
+
+/** Errors of these routes have the shape that clients of OAuth know. */
+export function markOauth(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.oauth = true;
+  return next();
 }

@@ -4,7 +4,7 @@ import fresh from 'fresh';
 import { type ByteRange, type FileStat, GatewayError, type StoredBody } from 'mediagate';
 import parseRange from 'range-parser';
 import { IDLE_MS } from './http-server.js';
-import type { RequestContext } from './request-state.js';
+import type { RequestContext } from './koa-app.js';
 
 export interface ServedFile {
   file: FileStat;

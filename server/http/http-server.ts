@@ -3,10 +3,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
 import { AnswerResponse } from './answer-response.js';
-import { networkOf } from './auth-failures.js';
-import { plainAddress } from './client-address.js';
+import { networkOf, plainAddress } from './client-address.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './error-format.js';
-import { newRequestId } from './request-id.js';
+import { newRequestId } from './request.js';
 import { SECURITY_HEADERS } from './response-headers.js';
 
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Next, RequestContext } from './request-state.js';
+import { GatewayError } from 'mediagate';
+import type { SiteAddress } from './addresses.js';
+import type { Next, RequestContext } from './koa-app.js';
 
 /** People who visit these routes with a browser are shown a failure as a page. */
 export function markPage(context: RequestContext, next: Next): Promise<unknown> {
@@ -25,4 +27,51 @@ export function seeOther(context: RequestContext, location: string): void {
   context.status = 303;
   context.set('Location', location);
   context.body = '';
+}
+
+export interface NewCookie {
+  name: string;
+  value: string;
+  /** 0 removes it. */
+  maxAgeSeconds: number;
+}
+
+/** Sets a cookie that scripts cannot read and that other sites' forms do not send. */
+export function setCookie(context: RequestContext, site: SiteAddress, { name, value, maxAgeSeconds }: NewCookie): void {
+  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${site.secure ? '; Secure' : ''}`;
+  context.append('Set-Cookie', `${name}=${value}; ${attributes}`);
+}
+
+export function removeCookie(context: RequestContext, site: SiteAddress, name: string): void {
+  setCookie(context, site, { name, value: '', maxAgeSeconds: 0 });
+}
+
+export function readCookie(context: RequestContext, name: string): string | undefined {
+  for (const pair of (context.req.headers.cookie ?? '').split(';')) {
+    const separator = pair.indexOf('=');
+    if (separator > 0 && pair.slice(0, separator).trim() === name) return pair.slice(separator + 1).trim();
+  }
+  return undefined;
+}
+
+const MAX_LENGTH = 1_024;
+
+/**
+ * Where to go on to after a sign-in: a path of the site itself. Default `/`.
+ * @throws GatewayError `invalid_value` for whatever a browser could take for another host, and for sign-in itself.
+ */
+export function readReturnPath(value: string | string[] | undefined, { origin }: SiteAddress): string {
+  if (value === undefined || value === '') return '/';
+  if (typeof value === 'string' && isOwnPath(value, origin)) return value;
+  throw new GatewayError('invalid_value', 'return_to must be a path of this site that begins with one slash.', {
+    param: 'return_to',
+  });
+}
+
+function isOwnPath(text: string, origin: string): boolean {
+  // Browsers read a backslash as a slash, and leave out tabs and line feeds wherever they stand.
+  if (text.length > MAX_LENGTH || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return false;
+  const url = URL.parse(text, origin);
+  // What comes out may have lost dots: `/.//host` is a path, and as a path by itself it would not be one.
+  return url?.origin === origin && !url.pathname.startsWith('//') && !/^\/signin(\/|$)/.test(url.pathname);
 }

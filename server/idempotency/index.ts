@@ -1,7 +1,13 @@
-export { type AnswerDesk, type AnswerDeskOptions, createAnswerDesk, type KeyedRequest } from './answer-desk.js';
-export type { OutgoingAnswer } from './answer-sending.js';
-export { encodeAround, type LongBody } from './base64-body.js';
-export { inProgress, markReplayed, readIdempotencyKey, readRetryCount } from './idempotency-key.js';
+export type { OutgoingAnswer } from './idempotency.js';
+export { type AnswerDesk, type AnswerDeskOptions, createAnswerDesk, type KeyedRequest } from './idempotency.js';
+export {
+  encodeAround,
+  inProgress,
+  type LongBody,
+  markReplayed,
+  readIdempotencyKey,
+  readRetryCount,
+} from './idempotency-key.js';
 export {
   createIdempotencyKeys,
   forgetExpired,

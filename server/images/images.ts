@@ -1,21 +1,36 @@
+import { hash } from 'node:crypto';
 import type Router from '@koa/router';
-import type { Clock, Gateway, ImageJob } from 'mediagate';
-import type { ParamsContext, PollGuard, RequestContext, RequestState, WaitingRoom } from '../http/index.js';
-import { clientSignal, EVENTS, hasCurrentCopy, readWait, sendBytes, sendEvents } from '../http/index.js';
+import {
+  type Clock,
+  type FinishedImage,
+  type Gateway,
+  type ImageDelivery,
+  type ImageJob,
+  isGatewayError,
+  type JobState,
+  type Usage,
+} from 'mediagate';
+import { isoTime } from '../format/index.js';
+import {
+  clientSignal,
+  describeFailure,
+  type ErrorContext,
+  EVENTS,
+  encodeError,
+  hasCurrentCopy,
+  type ParamsContext,
+  type PollGuard,
+  type RequestContext,
+  type RequestState,
+  readWait,
+  sendBytes,
+  sendEvents,
+  type WaitingRoom,
+} from '../http/index.js';
 import { encodeAround, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { type createAuth, holderOf, keyOf } from '../keys/index.js';
-import {
-  encodeFirstSubmitted,
-  encodeImageJob,
-  encodeSubmitted,
-  imageJobTag,
-  isOpen,
-  POLL_AFTER_SECONDS,
-  pollAfterSeconds,
-  statusUrlOf,
-} from './image-job.js';
-import { imageJobEvents } from './image-job-events.js';
-import type { ImageSubmitter } from './image-submission.js';
+import { PACKAGE_VERSION } from '../version.js';
+import type { ImageSubmitter } from './image-generations.js';
 
 export interface ImageRoutes {
   gateway: Gateway;
@@ -164,4 +179,232 @@ export function sendSubmitted(context: RequestContext, id: string, body: object)
   context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
   context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
   context.body = JSON.stringify(body);
+}
+
+/** Seconds between two polls of an open job. */
+export const POLL_AFTER_SECONDS = 5;
+/** Likewise, of a job that will not be done at once. */
+const SLOW_POLL_AFTER_SECONDS = 10;
+const SLOW_AFTER_MS = 60_000;
+const DEEP_IN_QUEUE = 20;
+
+const STATUS: Readonly<Record<JobState, string>> = {
+  queued: 'queued',
+  running: 'generating',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+const ITEM_STATUS: Readonly<Record<JobState, string>> = { ...STATUS, running: 'running' };
+
+export function isOpen({ state }: Pick<ImageJob, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+export function statusUrlOf(id: string): string {
+  return `/v1/images/jobs/${id}`;
+}
+
+/** Seconds to wait before the next poll; 0 where there is nothing to wait for. */
+export function pollAfterSeconds(job: Pick<ImageJob, 'state' | 'createdAt' | 'queuePosition'>, now: number): number {
+  if (!isOpen(job)) return 0;
+  const slow = now - job.createdAt > SLOW_AFTER_MS || (job.queuePosition ?? 0) > DEEP_IN_QUEUE;
+  return slow ? SLOW_POLL_AFTER_SECONDS : POLL_AFTER_SECONDS;
+}
+
+/** The submit form: these eight members and no others. */
+export function encodeSubmitted(job: ImageJob, now: number) {
+  const { id, state } = job;
+  return {
+    id,
+    status: STATUS[state],
+    status_url: statusUrlOf(id),
+    poll_after_seconds: pollAfterSeconds(job, now),
+    requested: 1,
+    // Of a cancelled job, none of the three.
+    succeeded: state === 'completed' ? 1 : 0,
+    failed: state === 'failed' ? 1 : 0,
+    pending: isOpen(job) ? 1 : 0,
+  };
+}
+
+/** As a replay answers: what the first submission was told, whatever has become of it. */
+export function encodeFirstSubmitted(job: ImageJob) {
+  const { createdAt } = job;
+  return encodeSubmitted({ ...job, state: 'queued', queuePosition: undefined }, createdAt);
+}
+
+export interface JobAnswer {
+  baseUrl: string;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** The picture in base64, where the job delivers it so and it is still there. */
+  base64?: string | null;
+}
+
+/** The poll form. */
+export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswer) {
+  const { state, image, attempts, queuePosition } = job;
+  const completed = state === 'completed' ? 1 : 0;
+  const error = job.error && {
+    ...describeFailure(job.error),
+    request_id: job.requestId,
+  };
+  return {
+    ...encodeSubmitted(job, now),
+    progress: { completed, total: 1, percent: completed * 100 },
+    data: image
+      ? [
+          {
+            index: 1,
+            ...encodeImageEntry(image, { delivery: job.delivery, baseUrl, base64 }),
+            width: image.width,
+            height: image.height,
+            bytes: image.bytes,
+            content_type: image.contentType,
+          },
+        ]
+      : [],
+    items: [{ index: 1, status: ITEM_STATUS[state], attempts, ...(error && { error }) }],
+    error,
+    created_at: isoTime(job.createdAt),
+    started_at: isoTime(job.startedAt),
+    finished_at: isoTime(job.finishedAt),
+    expires_at: isoTime(job.expiresAt),
+    ...(queuePosition !== undefined && { queue_position: queuePosition }),
+  };
+}
+
+/**
+ * What an ETag of the poll form has between its quotes, made without the form: of all that changes in it while the job lives.
+ * Error and picture come with the end and stay as they are.
+ */
+export function imageJobTag(job: ImageJob, { baseUrl, now }: Pick<JobAnswer, 'baseUrl' | 'now'>): string {
+  const { id, state, attempts, queuePosition, startedAt, finishedAt } = job;
+  const times = [startedAt, finishedAt, pollAfterSeconds(job, now)];
+  // Another version may write the form in another way.
+  const changing = [id, state, attempts, queuePosition, ...times, baseUrl, PACKAGE_VERSION];
+  return hash('sha1', changing.join(' '), 'base64url');
+}
+
+/** The synchronous result (service document 2.3); `usage` where the model's vendor told it. */
+export function encodeImageResult(image: FinishedImage, options: EntryOptions & { createdAt: number }) {
+  return {
+    created: Math.floor(options.createdAt / 1000),
+    data: [encodeImageEntry(image, options)],
+    requested: 1,
+    succeeded: 1,
+    failed: 0,
+    ...(image.usage && { usage: encodeUsage(image.usage) }),
+  };
+}
+
+/** As the vendor tells it: clients of the format read the details of the input wherever there is a usage. */
+function encodeUsage(usage: Usage) {
+  const { inputTokens, outputTokens, totalTokens, cachedTokens } = usage;
+  const { inputTextTokens, inputImageTokens, outputTextTokens, outputImageTokens } = usage;
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: totalTokens,
+    input_tokens_details: known({
+      text_tokens: inputTextTokens,
+      image_tokens: inputImageTokens,
+      cached_tokens: cachedTokens,
+    }),
+    output_tokens_details: known({ text_tokens: outputTextTokens, image_tokens: outputImageTokens }),
+  };
+}
+
+/** Undefined, and so left out, where nothing of it is known. */
+function known<Counts extends Record<string, number | undefined>>(counts: Counts): Counts | undefined {
+  return Object.values(counts).some((count) => count !== undefined) ? counts : undefined;
+}
+
+/** What the file is called where it is no public one: of no use to a client, who saves a picture as any other. */
+const INLINE = /^inline_/;
+
+export interface EntryOptions {
+  delivery: ImageDelivery;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  /** The picture in base64; null where its time is over. */
+  base64?: string | null;
+}
+
+/** One picture in `data`: as public links, in base64, or as both. */
+export function encodeImageEntry(image: FinishedImage, { delivery, baseUrl, base64 = null }: EntryOptions) {
+  const { name, rawName, source, contentType } = image;
+  const links = {
+    url: fileUrl(baseUrl, name),
+    raw_url: fileUrl(baseUrl, rawName),
+    filename: name,
+    source,
+  };
+  if (delivery === 'url') return links;
+  const filename = name.replace(INLINE, 'img_');
+  const inline = { b64_json: base64, filename, source: 'inline', mime_type: contentType };
+  return delivery === 'inline' ? inline : { ...inline, ...links };
+}
+
+function fileUrl(baseUrl: string, name: string): string {
+  return `${baseUrl}/v1/images/files/${name}`;
+}
+
+/** Milliseconds between two looks at what becomes of an open job; its end is heard of at once. */
+const LOOK_MS = 2_000;
+/** Milliseconds without an event after which a comment says that the connection is alive. */
+const QUIET_MS = 15_000;
+/** For readers that come back by themselves: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+const RETRY = Buffer.from('retry: 2000\n\n');
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+const END = Buffer.from('\n\n');
+
+export interface JobEventsOptions {
+  /** As it is when the events begin. */
+  job: ImageJob;
+  /** Resolves when the job has ended, or so many milliseconds have gone by. */
+  wait(timeoutMs: number): Promise<ImageJob>;
+  /** Differs where the form of the job does. One line. */
+  tagOf(job: ImageJob): string;
+  /** The form of the job, JSON in one line. */
+  encode(job: ImageJob): AsyncIterable<Uint8Array>;
+  /** Ends the events without a word: nobody reads on, or the reader is to come back. */
+  signal: AbortSignal;
+  request: ErrorContext;
+}
+
+/**
+ * How a job is now, then how it is each time that has changed, and last how it ended; the id of each event is the tag of what it
+ * tells. An event `error` ends them where the job cannot be looked at any more. Throws what `encode` throws.
+ */
+export async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator<Uint8Array> {
+  const { wait, tagOf, encode, signal, request } = options;
+  let { job } = options;
+  let told: string | undefined;
+  let toldAt = performance.now();
+  yield RETRY;
+  for (;;) {
+    const tag = tagOf(job);
+    if (tag !== told) {
+      yield Buffer.from(`id: ${tag}\ndata: `);
+      yield* encode(job);
+      yield END;
+      told = tag;
+      toldAt = performance.now();
+    } else if (performance.now() - toldAt >= QUIET_MS) {
+      yield KEEP_ALIVE;
+      toldAt = performance.now();
+    }
+    if (!isOpen(job) || signal.aborted) return;
+    try {
+      job = await wait(LOOK_MS);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isGatewayError(error)) throw error;
+      yield Buffer.from(`event: error\ndata: ${encodeError(error, request)}\n\n`);
+      return;
+    }
+  }
 }

@@ -1,6 +1,4 @@
-export { addImageFileRoutes } from './image-files.js';
-export { addImageGenerationRoute } from './image-generations.js';
-export { encodeImageJob, isOpen, type JobAnswer } from './image-job.js';
+export { addImageFileRoutes, addImageGenerationRoute, createImageSubmitter } from './image-generations.js';
 export {
   decodeImage,
   ImageBodySchema,
@@ -9,5 +7,4 @@ export {
   NAMED_SIZES,
   WEBHOOK_URL,
 } from './image-request.js';
-export { createImageSubmitter } from './image-submission.js';
-export { addImageRoutes } from './images.js';
+export { addImageRoutes, encodeImageJob, isOpen, type JobAnswer } from './images.js';

@@ -3,7 +3,7 @@ import { GatewayError, isGatewayError } from 'mediagate';
 import type { AddressOf, AuthFailures, Next, RequestContext } from '../http/index.js';
 import type { ApiKeyRecord, Grant } from './api-keys.js';
 import type { KeyTable } from './key-table.js';
-import { isDeviceToken } from './tokens.js';
+import { isDeviceToken } from './keys.js';
 
 export interface AuthOptions {
   keys: KeyTable;

@@ -2,9 +2,7 @@ export { type ApiKeyRow, isGoodRow, keysOf, soonerOf, toKeyRecord } from './api-
 export type { ApiKeyRecord, ApiKeys, Grant, KeyIssue, KeyPlan, KeyRotation, NewKeyRecord } from './api-keys.js';
 export { createApiKeys } from './api-keys.js';
 export { createAuth, keyOf } from './auth.js';
-export { isGood, isGoodState, type KeyState, keyState, newestKey } from './key-state.js';
-export { type KeyTable, type KeyTableOptions, openKeyTable } from './key-table.js';
-export { type KeyWindows, lookAtWindows } from './key-windows.js';
+export { type KeyTable, type KeyTableOptions, type KeyWindows, lookAtWindows, openKeyTable } from './key-table.js';
 export {
   createKey,
   createKeyRecord,
@@ -12,13 +10,22 @@ export {
   deriveKey,
   GRANTS,
   hashKey,
+  hashToken,
   holderOf,
+  isBrowserToken,
+  isDeviceToken,
+  isGood,
+  isGoodState,
+  type KeyState,
   type KeyText,
+  keyState,
   LOCAL_ACCOUNT,
   maskedKey,
   type NewKey,
   namedKeyId,
+  newDeviceToken,
+  newestKey,
+  newToken,
   type Pepper,
 } from './keys.js';
 export { accountAt, keyAt } from './plan-following.js';
-export { hashToken, isBrowserToken, isDeviceToken, newDeviceToken, newToken } from './tokens.js';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from 'mediagate';
-import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
+import { type SlotAnswer, slotRequest, type WindowFamily, type Windows } from '../limits/index.js';
+import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 import { keyAt } from './plan-following.js';
 
@@ -198,4 +199,25 @@ function remember<Value>(memory: Map<string, Value>, name: string, value: Value)
 
 function invalid(): GatewayError {
   return new GatewayError('invalid_api_key', 'This API key is not valid.');
+}
+
+const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
+  images: 'image',
+  extract: 'link_data',
+  text: 'model',
+  audio: 'model',
+};
+
+/** How the windows of a key stand, by family. Undefined where it has none. Takes no slot. */
+export type KeyWindows = Readonly<Record<string, SlotAnswer>>;
+
+export async function lookAtWindows(windows: Windows, key: ApiKeyRecord): Promise<KeyWindows | undefined> {
+  if (key.rpm === null) return undefined;
+  const families = [...new Set(key.grants.map((grant) => FAMILIES[grant]))];
+  const looked: Record<string, SlotAnswer> = {};
+  for (const family of families) {
+    const request = slotRequest({ key, family });
+    if (request) looked[family] = await windows.peek(request);
+  }
+  return looked;
 }

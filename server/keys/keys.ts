@@ -4,11 +4,12 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
+  randomBytes,
   randomInt,
   timingSafeEqual,
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ApiKeyRecord, Grant } from './api-keys.js';
+import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'sk-mg-';
@@ -150,4 +151,58 @@ function checksum(body: string): string {
     value = Math.floor(value / ALPHABET.length);
   }
   return text;
+}
+
+/** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
+export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
+
+export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiKeyRecord, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked';
+  if (expiresAt !== null && expiresAt <= now) return 'expired';
+  if (suspendedAt !== null) return 'suspended';
+  return replacedBy === null ? 'active' : 'rotated';
+}
+
+/** Whether it opens anything. */
+export function isGood(record: ApiKeyRecord, now: number): boolean {
+  return isGoodState(keyState(record, now));
+}
+
+export function isGoodState(state: KeyState): boolean {
+  return state === 'active' || state === 'rotated';
+}
+
+/** The key that an account acts with on pages. */
+export async function newestKey(
+  keys: Pick<ApiKeys, 'listOf'>,
+  accountId: string,
+  now: number,
+): Promise<ApiKeyRecord | undefined> {
+  const all = await keys.listOf(accountId);
+  return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
+}
+
+/** 256 random bits, as 43 characters that any address, cookie or header takes. */
+export function newToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** What is kept of a token. A fast hash is right: nobody guesses 256 bits. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** Tells the tokens of devices from API keys, for people as for scanners, and from what browsers hold. */
+const DEVICE_PREFIX = 'mgd_';
+
+export function newDeviceToken(): string {
+  return DEVICE_PREFIX + newToken();
+}
+
+export function isBrowserToken(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+export function isDeviceToken(text: string): boolean {
+  return text.startsWith(DEVICE_PREFIX) && isBrowserToken(text.slice(DEVICE_PREFIX.length));
 }

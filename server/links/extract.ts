@@ -1,22 +1,39 @@
 import type Router from '@koa/router';
-import type { ExtractionJob, ExtractRequest, ExtractResult, Gateway } from 'mediagate';
-import type { BodyBudget, ParamsContext, PollGuard, RequestContext, RequestState } from '../http/index.js';
-import { clientSignal, markLinkData, readJsonBody } from '../http/index.js';
-import { type createAuth, holderOf, keyOf } from '../keys/index.js';
-import type { SlotAnswer, Windows } from '../limits/index.js';
-import { acceptSlot, slotRequest, takeSlot } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
-import { encodeCapabilities } from './capabilities.js';
-import { encodeJob, isOpen, POLL_AFTER_SECONDS } from './extract-job.js';
 import {
-  checkExtractBody,
-  decodeExtract,
-  type ExtractBody,
-  ignoredOptions,
-  MAX_BODY_BYTES,
-  MAX_URL_LENGTH,
-} from './extract-request.js';
-import { encodeExtraction } from './extract-response.js';
+  type AudioLink,
+  createValidator,
+  EXTRACT_DEFAULTS,
+  type ExtractionData,
+  type ExtractionJob,
+  type ExtractRequest,
+  type ExtractResult,
+  type Gateway,
+  GatewayError,
+  type Issue,
+  type JobState,
+  type Static,
+  Type,
+  type Validator,
+} from 'mediagate';
+import { isoTime } from '../format/index.js';
+import {
+  type BodyBudget,
+  clientSignal,
+  describeFailure,
+  knownMembers,
+  markLinkData,
+  memberError,
+  type ParamsContext,
+  type PollGuard,
+  type RequestContext,
+  type RequestState,
+  readJsonBody,
+} from '../http/index.js';
+import { type ApiKeyRecord, type createAuth, holderOf, keyOf } from '../keys/index.js';
+import { acceptSlot, type SlotAnswer, slotRequest, takeSlot, type Windows } from '../limits/index.js';
+import { toJobTerms } from '../usage/index.js';
+import { API_VERSION } from '../version.js';
+import { frameDocument } from './document-frame.js';
 
 export interface ExtractRoutes {
   gateway: Gateway;
@@ -114,4 +131,265 @@ export function addExtractRoutes(
 
 function isAsync(gateway: Gateway, platform: string): boolean {
   return gateway.platforms().some(({ key, features }) => key === platform && features.async);
+}
+
+export const MAX_URL_LENGTH = 2048;
+export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;
+export const MAX_BODY_BYTES = 65_536;
+export const MAX_BATCH_URLS = 50;
+/** Holds as many links of the full length, each character escaped. */
+export const MAX_BATCH_BYTES = 655_360;
+
+/** What each member accepts, in words: descriptions of the schema and the end of every refusal. */
+const ACCEPTED = {
+  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
+  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
+  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
+  clip_sort: '"latest" or "recommended"',
+  include_empty_reviews: 'true or false',
+  include_audio_mp3: 'true or false',
+  async_mode: 'true or false',
+  force_async: 'true or false',
+};
+
+const options = {
+  clip_review_limit: Type.Optional(
+    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max, description: ACCEPTED.clip_review_limit }),
+  ),
+  clip_sort: Type.Optional(
+    Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { description: ACCEPTED.clip_sort }),
+  ),
+  include_empty_reviews: Type.Optional(Type.Boolean({ description: ACCEPTED.include_empty_reviews })),
+  include_audio_mp3: Type.Optional(Type.Boolean({ description: ACCEPTED.include_audio_mp3 })),
+  force_async: Type.Optional(Type.Boolean({ description: ACCEPTED.force_async })),
+};
+
+/** Body of `POST /v1/extract` (service document 2.4). Members besides these are ignored. */
+export const ExtractBodySchema = Type.Object({
+  url: Type.String({ description: ACCEPTED.url }),
+  ...options,
+  async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
+});
+
+/** Body of `POST /v1/extract/batch`. Members besides these are ignored. */
+export const BatchBodySchema = Type.Object({
+  urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
+  ...options,
+});
+
+export type ExtractBody = Static<typeof ExtractBodySchema>;
+export type BatchBody = Static<typeof BatchBodySchema>;
+
+const extractValidator = createValidator(ExtractBodySchema);
+const batchValidator = createValidator(BatchBodySchema);
+
+/**
+ * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+ */
+export function checkExtractBody(body: Readonly<Record<string, unknown>>): ExtractBody {
+  return check(extractValidator, ExtractBodySchema, body);
+}
+
+/** As {@link checkExtractBody}. Whether the links are any good is told for each of them, later. */
+export function checkBatchBody(body: Readonly<Record<string, unknown>>): BatchBody {
+  return check(batchValidator, BatchBodySchema, body);
+}
+
+function check<Body>(
+  validator: Validator<Body>,
+  schema: { properties: object },
+  body: Readonly<Record<string, unknown>>,
+): Body {
+  const checked = validator.check(knownMembers(body, schema));
+  if (checked.ok) return checked.value;
+  throw toError(checked.issues[0]);
+}
+
+function toError(issue: Issue | undefined): GatewayError {
+  const [param = '', index] = issue?.path.split('.') ?? [];
+  if (index === undefined) return memberError(issue, ACCEPTED);
+  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+    param,
+  });
+}
+
+export function decodeExtract(body: ExtractBody, signal?: AbortSignal): ExtractRequest {
+  return { url: body.url, ...decodeOptions(body), signal };
+}
+
+/** Everything but the links. */
+export function decodeOptions(body: Omit<ExtractBody, 'url'>) {
+  return {
+    clipReviewLimit: body.clip_review_limit,
+    clipSort: body.clip_sort,
+    includeEmptyReviews: body.include_empty_reviews,
+    includeAudioMp3: body.include_audio_mp3,
+  };
+}
+
+/** Options that were sent and change nothing for this platform: accepted, and said in `limitations`. */
+export function ignoredOptions(
+  body: Omit<ExtractBody, 'url'>,
+  gateway: Pick<Gateway, 'platforms'>,
+  platform: string,
+): string[] {
+  const features = gateway.platforms().find(({ key }) => key === platform)?.features;
+  const notes: string[] = [];
+  if (!features?.async) {
+    if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
+    if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
+  }
+  const reviews = body.clip_review_limit ?? body.clip_sort ?? body.include_empty_reviews;
+  if (reviews !== undefined && !features?.reviews) notes.push('review_options_ignored: only shop links have reviews');
+  return notes;
+}
+
+/** A document in JSON, cut where the MP3 link goes. */
+interface EncodedDocument {
+  before: Buffer;
+  /** Undefined for documents that have no place for an MP3 link. */
+  after?: Buffer;
+}
+
+/** Encoding is the dearest part of a cached answer, so what the core gives us again is not encoded again. */
+const encoded = new WeakMap<object, EncodedDocument>();
+
+export interface Additions {
+  /** Added to the result's own limitations. */
+  notes?: readonly string[];
+  /** Stands before the members of the document, in `data`. */
+  data?: object;
+}
+
+/** The extraction response (service document 2.5) in UTF-8. */
+export function encodeExtraction(result: ExtractResult, { notes = [], data }: Additions = {}): Buffer {
+  const head = Buffer.from(
+    `{"ok":true,"platform":${JSON.stringify(result.platform)},"input_url":${JSON.stringify(result.inputUrl)},` +
+      `"extraction_method":${JSON.stringify(result.method)},"data":`,
+  );
+  const tail = Buffer.from(`,"limitations":${JSON.stringify([...result.limitations, ...notes])}}`);
+  const { before: document, after } = encodedDocument(result);
+  const before = data ? joinObjects(data, document) : document;
+  if (!after) return Buffer.concat([head, before, tail]);
+  return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
+}
+
+/** The encoded one has members of its own. */
+function joinObjects(first: object, encodedSecond: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(first).slice(0, -1)},`), encodedSecond.subarray(1)]);
+}
+
+function encodedDocument(result: ExtractResult): EncodedDocument {
+  const known = encoded.get(result.identity);
+  if (known) return known;
+  const made = encodeDocument(result.data);
+  encoded.set(result.identity, made);
+  return made;
+}
+
+function encodeDocument(data: ExtractionData): EncodedDocument {
+  const framed = frameDocument(data);
+  if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
+  const { common, ids, metrics, media, ...rest } = framed;
+  const start = JSON.stringify({ common, ids, metrics });
+  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
+  return {
+    // Without the braces that close download_links, media and the document.
+    before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
+    after: Buffer.from(`},${JSON.stringify(rest).slice(1)}`),
+  };
+}
+
+/** The rest of `download_links`, and `audio_download_links`; both name the same URL. */
+function encodeAudioLink(link: AudioLink | undefined): string {
+  const url = JSON.stringify(link?.url ?? null);
+  const details = link
+    ? `"status":"generated_on_first_download","content_type":"audio/mpeg","expires_at":${JSON.stringify(link.expiresAt)}`
+    : '"status":null,"content_type":null,"expires_at":null';
+  return `"mp3":${url}},"audio_download_links":{"mp3":${url},${details}}`;
+}
+
+/** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
+export const POLL_AFTER_SECONDS = 3;
+
+const STATUS: Readonly<Record<JobState, string>> = {
+  queued: 'queued',
+  running: 'processing',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+export function isOpen({ state }: ExtractionJob): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+export interface JobAnswer {
+  /** Default: the item's canonical URL. */
+  inputUrl?: string;
+  /** Added to the result's own limitations. Default: none. */
+  notes?: readonly string[];
+}
+
+/**
+ * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and `data.reviews`
+ * are empty until there is a result. A failed job is `ok: false`, with the failure where link-data errors have it too.
+ */
+export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
+  const error = job.error && describeFailure(job.error);
+  const data = {
+    job: {
+      job_id: job.id,
+      status: STATUS[job.state],
+      product_id: job.link.id,
+      created_at: isoTime(job.createdAt),
+      started_at: isoTime(job.startedAt),
+      finished_at: isoTime(job.finishedAt),
+      attempts: job.attempts,
+      error,
+      status_url: `/v1/extract/jobs/${job.id}`,
+      poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
+    },
+    queue: { active: job.queue.active, max_active: job.queue.maxActive },
+  };
+  if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });
+  return Buffer.from(
+    JSON.stringify({
+      ok: error === null,
+      ...(error && { error }),
+      platform: job.platform,
+      input_url: inputUrl,
+      extraction_method: 'background_job',
+      data: { ...data, product: null, reviews: { five_star: [], one_star: [] } },
+      limitations: notes,
+    }),
+  );
+}
+
+/** What can be extracted, with the limits that hold for the asking key. */
+export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActiveJobs'>, key: ApiKeyRecord) {
+  const platforms = gateway.platforms();
+  return {
+    ok: true,
+    platforms: platforms.map((platform) => platform.key),
+    details: platforms.map(({ key: name, name: title, linkForms, features }) => ({
+      key: name,
+      name: title,
+      link_forms: linkForms,
+      features,
+    })),
+    limits: {
+      clip_review_limit: REVIEW_LIMIT,
+      url_max_length: MAX_URL_LENGTH,
+      body_max_bytes: MAX_BODY_BYTES,
+      batch_max_urls: MAX_BATCH_URLS,
+      batch_body_max_bytes: MAX_BATCH_BYTES,
+      /** Background jobs that may be queued or running; null where none are offered. */
+      max_active: gateway.maxActiveJobs,
+      /** Requests in a rolling minute; null is unlimited. */
+      rpm: key.rpm,
+    },
+    version: API_VERSION,
+  };
 }

@@ -1,11 +1,11 @@
-export { addExtractRoutes } from './extract.js';
-export { addExtractBatchRoute } from './extract-batch.js';
 export {
+  addExtractRoutes,
   BatchBodySchema,
   checkExtractBody,
   decodeExtract,
   type ExtractBody,
   ExtractBodySchema,
+  encodeExtraction,
   ignoredOptions,
-} from './extract-request.js';
-export { encodeExtraction } from './extract-response.js';
+} from './extract.js';
+export { addExtractBatchRoute } from './extract-batch.js';

@@ -23,12 +23,10 @@ import {
 import { type createAuth, GRANTS, holderOf, keyOf } from '../keys/index.js';
 import type { UsageDesk } from '../usage/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
-import { encodeChat } from './messages/chat-request.js';
 import { readInputTokens } from './messages/counted-tokens.js';
-import { ignoredEffort } from './messages/effort.js';
-import { markNumbers, restoreNumbers } from './messages/exact-numbers.js';
+import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest } from './messages/request.js';
-import { encodeResponses, encodeResponsesInput } from './messages/responses-request.js';
+import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 
 export interface MessageRoutes {
   gateway: Gateway;

@@ -1,7 +1,16 @@
 import type Router from '@koa/router';
-import { type Gateway, GatewayError } from 'mediagate';
-import type { Next, ParamsContext, RequestContext, RequestState } from '../http/index.js';
-import { markAnthropic } from '../http/index.js';
+import { type Gateway, GatewayError, type StoredResponseAction } from 'mediagate';
+import {
+  leaveWithClient,
+  markAnthropic,
+  markModel,
+  type Next,
+  type ParamsContext,
+  type PollGuard,
+  type RequestContext,
+  type RequestState,
+  sendText,
+} from '../http/index.js';
 import { type createAuth, keyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
@@ -48,4 +57,36 @@ export function addModelRoutes(router: Router<RequestState>, { gateway, auth, me
     checkModel(keyOf(context), id);
     context.body = context.state.anthropic ? describeModel(id) : encodeModel(id);
   });
+}
+
+export interface StoredResponseRoutes {
+  gateway: Gateway;
+  auth: ReturnType<typeof createAuth>;
+  polls: PollGuard;
+}
+
+const ROUTE = '/v1/responses/:id';
+
+/** What became of a response: asked for where it was made. It costs no slot and no tokens. */
+export function addStoredResponseRoutes(router: Router<RequestState>, options: StoredResponseRoutes): void {
+  const { gateway, auth, polls } = options;
+  const authenticate = auth({ grant: 'text' });
+
+  const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
+    const { id: keyId, accountId } = keyOf(context);
+    polls.admit(keyId);
+    const exchange = await gateway.text.stored({
+      action,
+      responseId: context.params.id ?? '',
+      owner: accountId,
+      query: context.querystring,
+      requestId: context.state.requestId,
+    });
+    leaveWithClient(context.res, exchange);
+    await sendText(context, await exchange.answer);
+  };
+  router.get(ROUTE, markModel, authenticate, ask('retrieve'));
+  router.delete(ROUTE, markModel, authenticate, ask('delete'));
+  router.post(`${ROUTE}/cancel`, markModel, authenticate, ask('cancel'));
+  router.get(`${ROUTE}/input_items`, markModel, authenticate, ask('input_items'));
 }

@@ -1,9 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { type Clock, type Gateway, GatewayError, isGatewayError, type Need } from 'mediagate';
+import type Router from '@koa/router';
+import {
+  type Clock,
+  type Gateway,
+  GatewayError,
+  isGatewayError,
+  type Need,
+  type PlatformInfo,
+  type TransientCode,
+} from 'mediagate';
 import type { SignInStatus } from '../accounts/index.js';
 import { groupEntries } from '../entry-groups.js';
+import type { RequestContext, RequestState } from '../http/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { checkPlatforms } from './platform-check.js';
 
 const FRESH_MS = 1_000;
 const PATIENCE_MS = 2_000;
@@ -145,4 +154,47 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
     ...(standIn && { stand_in: true }),
     ...(reason && { reason }),
   };
+}
+
+/** How the process is doing. No key needed; nothing secret in them. */
+export function addHealthRoutes(router: Router<RequestState>, health: Health): void {
+  router.get('/health', async (context: RequestContext) => {
+    context.body = await health.report();
+  });
+
+  router.get('/health/live', (context: RequestContext) => {
+    context.body = { ok: true, status: 'live' };
+  });
+
+  router.get('/health/ready', async (context: RequestContext) => {
+    const readiness = await health.readiness();
+    context.status = readiness.ok ? 200 : 503;
+    if (!readiness.ok) context.set('Retry-After', '1');
+    context.body = readiness;
+  });
+}
+
+export interface PlatformsCheck {
+  /** False where a platform is out. */
+  ok: boolean;
+  entries: readonly PlatformCheck[];
+}
+
+export interface PlatformCheck {
+  /** Platform key. */
+  key: string;
+  /** False where every rung that this gateway could use rests: most links of the platform fail until one is rested. */
+  ok: boolean;
+  /** Why each rung rests, and for how many seconds still. */
+  resting: readonly { rung: string; code: TransientCode; seconds: number }[];
+}
+
+/** A rung that rests is worth knowing and no more; a platform without any rung left is out. */
+export function checkPlatforms(platforms: readonly Pick<PlatformInfo, 'key' | 'rungs'>[]): PlatformsCheck {
+  const entries = platforms.map(({ key, rungs }) => ({
+    key,
+    ok: rungs.length === 0 || rungs.some(({ available, rest }) => available && !rest),
+    resting: rungs.flatMap(({ name, rest }) => (rest ? [{ rung: name, ...rest }] : [])),
+  }));
+  return { ok: entries.every(({ ok }) => ok), entries };
 }

@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type Placed, PlacedList } from 'mediagate';
 import type { Registry } from 'prom-client';
 import type { Admissions, Settlement } from '../usage/index.js';
-import type { AddLookedUp } from './metrics-figures.js';
-import type { MetricSources } from './metrics-sources.js';
+import type { AddLookedUp, MetricSources } from './metrics.js';
 
 /** Requests that are counted at once: one after the other, between other work, each takes five times as long. */
 const BATCH = 100;

@@ -1,14 +1,15 @@
-import type { Clock, Meter } from 'mediagate';
-import { createLookUps } from './metrics-figures.js';
-import { createJobFigures } from './metrics-jobs.js';
-import { addNodeFigures } from './metrics-node.js';
+import type Router from '@koa/router';
+import type { Clock, Gateway, Jobs, Meter } from 'mediagate';
+import type { Registry } from 'prom-client';
+import type { BodyBudget, RequestContext, RequestState } from '../http/index.js';
+import { roomOf } from '../settings/index.js';
+import { PACKAGE_VERSION } from '../version.js';
+import type { Webhooks } from '../webhooks/index.js';
+import type { CheckResult } from './health.js';
 import { createRequestFigures, type RequestFigures } from './metrics-requests.js';
-import type { MetricSources } from './metrics-sources.js';
-import { createUpstreamFigures } from './metrics-upstreams.js';
-import { createWebhookFigures, type WebhookFigures } from './metrics-webhooks.js';
+import { createJobFigures, createUpstreamFigures, createWebhookFigures, type WebhookFigures } from './metrics-work.js';
 
 export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
-export type { MetricSources } from './metrics-sources.js';
 
 const LOOP_RESOLUTION_MS = 100;
 
@@ -51,4 +52,139 @@ export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics>
       return registry.metrics();
     },
   };
+}
+
+/** A value with its labels. */
+export type Figure = [labels: Readonly<Record<string, string>>, value: number];
+
+export interface LookedUp {
+  name: string;
+  help: string;
+  labelNames?: readonly string[];
+  /** A total that only grows; else a state. Default: a state. */
+  total?: boolean;
+  /** Undefined or a rejection says nothing at all: the other figures are then the more needed. */
+  look(): Promise<readonly Figure[] | undefined> | readonly Figure[] | undefined;
+}
+
+/** A figure that somebody else keeps, looked up whenever it is asked for. */
+export type AddLookedUp = (figure: LookedUp) => void;
+
+/** @param prometheus prom-client, loaded. */
+export function createLookUps(prometheus: typeof import('prom-client'), registry: Registry): AddLookedUp {
+  return ({ name, help, labelNames = [], total = false, look }) => {
+    const options = { name, help, labelNames, registers: [registry] };
+    const lookUp = async () => {
+      const figures = await lookOrNot(look);
+      // At once from here on: two who ask at the same time would add up.
+      metric.reset();
+      for (const [labels, value] of figures ?? []) metric.inc(labels, value);
+      // A figure without labels is 0 after a reset, which may be a lie.
+      if (!figures && labelNames.length === 0) metric.remove();
+    };
+    const metric: Resettable = total
+      ? new prometheus.Counter({ ...options, collect: lookUp })
+      : new prometheus.Gauge({ ...options, collect: lookUp });
+  };
+}
+
+async function lookOrNot(look: LookedUp['look']): Promise<readonly Figure[] | undefined> {
+  try {
+    return await look();
+  } catch {
+    // What it asks is away, which the figures of the checks say.
+    return undefined;
+  }
+}
+
+interface Resettable {
+  reset(): void;
+  remove(): void;
+  inc(labels: Readonly<Record<string, string>>, value: number): void;
+}
+
+/** What is looked up when somebody asks for figures; what a process does not have, it says nothing of. */
+export interface MetricSources {
+  jobs?: Pick<Jobs, 'counts'>;
+  gateway?: Pick<Gateway, 'models' | 'plugins' | 'platforms'>;
+  bodies?: Pick<BodyBudget, 'taken'>;
+  /** Whether what the gateway rests on answers, by name. */
+  checks?(): Promise<Readonly<Record<string, CheckResult>>>;
+  /** Open connections of clients. */
+  connections?(): Promise<number>;
+  webhooks?: Pick<Webhooks, 'waiting'>;
+  /** Milliseconds since the keys in memory were those of the database. */
+  keysAgeMs?(): number;
+  /** Files that the object store has not got yet. */
+  filesAwaiting?(): Promise<number>;
+  dataDir?: string;
+  /** Finished spans, by what became of them. */
+  spans?(): Readonly<Record<'sent' | 'failed' | 'dropped', number>>;
+}
+
+/** Figures of this process and of what it rests on. */
+export function addNodeFigures(add: AddLookedUp, sources: MetricSources): void {
+  add({
+    name: 'mediagate_build_info',
+    help: '1, with the version that runs.',
+    labelNames: ['version'],
+    look: () => [[{ version: PACKAGE_VERSION }, 1]],
+  });
+  add({
+    name: 'mediagate_check_up',
+    help: '1 where what the gateway rests on answers (database, data_folder, files, cache); 0 where it does not.',
+    labelNames: ['check'],
+    look: () => perCheck(({ ok }) => (ok ? 1 : 0)),
+  });
+  add({
+    name: 'mediagate_check_duration_seconds',
+    help: 'Seconds that it took to answer, 2 at the most.',
+    labelNames: ['check'],
+    look: () => perCheck(({ ms }) => ms / 1000),
+  });
+  add({
+    name: 'mediagate_key_refresh_age_seconds',
+    help: 'Seconds since the keys in memory were those of the database; a few where all is well.',
+    look: () => sources.keysAgeMs && [[{}, sources.keysAgeMs() / 1000]],
+  });
+  add({
+    name: 'mediagate_files_awaiting_upload',
+    help: 'Files on the disk of this node that the object store has not got yet.',
+    look: async () => sources.filesAwaiting && [[{}, await sources.filesAwaiting()]],
+  });
+  add({
+    name: 'mediagate_data_folder_free_bytes',
+    help: 'Bytes that are free on the file system of the data folder.',
+    look: () => room(({ free }) => free),
+  });
+  add({
+    name: 'mediagate_data_folder_size_bytes',
+    help: 'Bytes that this file system has.',
+    look: () => room(({ size }) => size),
+  });
+  add({
+    name: 'mediagate_trace_spans_total',
+    help: 'Finished spans by outcome: sent, failed (the collector did not take them), dropped (there was no room).',
+    labelNames: ['outcome'],
+    total: true,
+    look: () =>
+      sources.spans && Object.entries(sources.spans()).map(([outcome, count]): Figure => [{ outcome }, count]),
+  });
+
+  async function room(value: (room: Awaited<ReturnType<typeof roomOf>>) => number): Promise<Figure[] | undefined> {
+    return sources.dataDir === undefined ? undefined : [[{}, value(await roomOf(sources.dataDir))]];
+  }
+
+  async function perCheck(value: (result: { ok: boolean; ms: number }) => number): Promise<Figure[] | undefined> {
+    const results = await sources.checks?.();
+    return results && Object.entries(results).map(([check, result]) => [{ check }, value(result)]);
+  }
+}
+
+/** Figures for Prometheus. No key needed; no key, account or link is named in them. */
+export function addMetricsRoute(router: Router<RequestState>, metrics: Metrics): void {
+  router.get('/metrics', async (context: RequestContext) => {
+    context.body = await metrics.render();
+    context.set('Content-Type', metrics.contentType);
+  });
 }

@@ -1,6 +1,6 @@
 import type { TSchema } from 'mediagate';
 import { ERROR_CODES, PostDataSchema, ProductDataSchema, Type } from 'mediagate';
-import { framed } from './framed.js';
+import { framed } from './operation.js';
 
 /** What the routes answer with, by the name it has in the document. Members may be added to any of them. */
 

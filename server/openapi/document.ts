@@ -1,13 +1,12 @@
 import type { ErrorCode } from 'mediagate';
 import { errorClassOf } from '../http/index.js';
 import { API_VERSION } from '../version.js';
-import { ACCOUNTS, PAYMENTS } from './accounts.js';
+import { ACCOUNTS, PAYMENTS, SITE } from './accounts.js';
 import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
 import { IMAGE_WEBHOOKS, IMAGES } from './images.js';
 import { LINK_DATA } from './link-data.js';
 import { MODELS } from './models.js';
 import type { Access, Answer, Operation, Operations } from './operation.js';
-import { SITE } from './site.js';
 
 /** All that are described; a test holds them to the routes there are. */
 export const OPERATIONS: Operations = { ...LINK_DATA, ...IMAGES, ...MODELS, ...ACCOUNTS, ...PAYMENTS, ...SITE };

@@ -1,4 +1,4 @@
-import type { ErrorCode, TSchema } from 'mediagate';
+import { type ErrorCode, type TObject, type TSchema, Type } from 'mediagate';
 import type { AnswerName } from './answer-schemas.js';
 
 /** `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
@@ -58,4 +58,46 @@ export function page(summary: string, access: 'none' | 'session' = 'none'): Oper
   const shown = { 200: { description: 'The page.', type: 'text/html' } };
   const seeOther = { 303: { description: 'To the sign-in page, where nobody is signed in.' } };
   return { tag: 'Pages', summary, access: 'none', answers: access === 'session' ? { ...shown, ...seeOther } : shown };
+}
+
+/** Members that the wire adds, by the member of the document that they are put into. */
+type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;
+
+/**
+ * A schema of the core, in which absent is absent, as the wire shows it: what is unknown is null, or not there. Members may be
+ * added.
+ */
+export function framed(schema: TObject, additions: Additions = {}): TSchema {
+  const required: readonly string[] = schema.required ?? [];
+  const members = Object.entries(schema.properties).map(([name, member]): [string, TSchema] => {
+    const shown = frame(member, additions[name]);
+    const isCertain = required.includes(name) || additions[name] !== undefined;
+    return [name, isCertain ? shown : Type.Optional(Type.Union([shown, Type.Null()]))];
+  });
+  return Type.Object(Object.fromEntries(members));
+}
+
+function frame(schema: TSchema, added: Readonly<Record<string, TSchema>> = {}): TSchema {
+  if (isObject(schema)) {
+    const shown = framed(schema) as TObject;
+    return Type.Object({ ...shown.properties, ...added });
+  }
+  if (isRecord(schema)) {
+    const [value = Type.Unknown()] = Object.values(schema.patternProperties);
+    return Type.Record(Type.String(), Type.Union([value, Type.Null()]));
+  }
+  if (isArray(schema)) return Type.Array(frame(schema.items));
+  return schema;
+}
+
+function isObject(schema: TSchema): schema is TObject {
+  return 'properties' in schema;
+}
+
+function isArray(schema: TSchema): schema is TSchema & { items: TSchema } {
+  return 'items' in schema;
+}
+
+function isRecord(schema: TSchema): schema is TSchema & { patternProperties: Readonly<Record<string, TSchema>> } {
+  return 'patternProperties' in schema;
 }

@@ -7,12 +7,14 @@ export {
   type Plan,
   type Support,
 } from './catalogue.js';
-export { type PlanKey, type PlanKeyOptions, planKey } from './plan-key.js';
 export {
   type CatalogueTerms,
   type FreeTierPeriod,
+  type PlanKey,
+  type PlanKeyOptions,
   type PlanTermsOptions,
   planGrants,
+  planKey,
   planTerms,
 } from './plan-terms.js';
 export { PlansFileError, readCatalogue } from './plans-file.js';

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { PlanTerms } from '../accounts/index.js';
-import type { Grant } from '../keys/index.js';
-import { GRANTS } from '../keys/index.js';
+import { type ApiKeyRecord, GRANTS, type Grant } from '../keys/index.js';
+import type { Budget } from '../usage/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -71,4 +72,41 @@ function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier
 function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): Grant[] {
   if (imageOnly) return ['images'];
   return [...(includesImage ? (['images'] as const) : []), 'text', ...(includesAudio ? (['audio'] as const) : [])];
+}
+
+/** What a key of a plan is made with, where it belongs to no account of a person. */
+export interface PlanKey {
+  grants: readonly Grant[];
+  rpm: number;
+  maxRpm: number;
+  /** Milliseconds since 1970; null is never. */
+  expiresAt: number | null;
+  plan: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
+  /** To be created before the key. Undefined where the plan limits nothing that is counted. */
+  budget?: Budget;
+}
+
+export interface PlanKeyOptions extends PlanTermsOptions {
+  accountId: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Undefined where there is no such plan. */
+export function planKey(planId: string, options: PlanKeyOptions): PlanKey | undefined {
+  const terms = planTerms(planId, options);
+  if (!terms) return undefined;
+  const { accountId, now, catalogue } = options;
+  const { grants, rpm, models, imageDailyLimit, durationMs } = terms;
+  const expiresAt = durationMs === null ? null : now + durationMs;
+  const id = `budget_${randomUUID()}`;
+  const budget = terms.budget && { ...terms.budget, id, accountId, planId, expiresAt, createdAt: now };
+  return {
+    grants,
+    rpm,
+    maxRpm: catalogue.plans.find((plan) => plan.id === planId)?.maxRpm ?? rpm,
+    expiresAt,
+    plan: { planId, budgetId: budget?.id ?? null, models, imageDailyLimit },
+    ...(budget && { budget }),
+  };
 }

@@ -1,9 +1,14 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { constants, createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress, createBrotliDecompress } from 'node:zlib';
 import type { BrowserExecutable } from 'mediagate';
-import { findPackagedChromium, unpackChromium } from './packaged-chromium.js';
 import { type Settings, SettingsError } from './settings.js';
 
 const CHROMIUM_NAMES = [
@@ -123,5 +128,170 @@ async function isExecutable(file: string): Promise<boolean> {
   } catch {
     // Not there, or not ours to run: either way not the one.
     return false;
+  }
+}
+
+/** A Chromium that npm has brought along, packed. */
+export interface PackagedChromium {
+  version: string;
+  /** Folder of the packed files. */
+  folder: string;
+}
+
+const PACKAGE = '@sparticuz/chromium';
+/** It is built for this system alone, and for this loader (not for musl). */
+const LOADER = '/lib64/ld-linux-x86-64.so.2';
+const TRIAL_MS = 20_000;
+
+/** Undefined where it is not installed, or not made for this machine. */
+export function findPackagedChromium(): PackagedChromium | undefined {
+  if (process.platform !== 'linux' || process.arch !== 'x64' || !existsSync(LOADER)) return undefined;
+  try {
+    const root = path.dirname(path.dirname(createRequire(import.meta.url).resolve(PACKAGE)));
+    const { version }: { version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+    return { version, folder: path.join(root, 'bin') };
+  } catch {
+    // Not installed.
+    return undefined;
+  }
+}
+
+/**
+ * Unpacks it into `dataDir/browser/VERSION`, once for all processes that share the folder, and returns it ready to run.
+ * The package's own code is not used: it takes whatever lies under a fixed name in the system's folder for temporary
+ * files, and its arguments switch off what keeps sites apart.
+ * @throws Error where it cannot be unpacked or does not run here.
+ */
+export async function unpackChromium(
+  { version, folder }: PackagedChromium,
+  dataDir: string,
+): Promise<BrowserExecutable> {
+  const home = path.join(dataDir, 'browser', version);
+  const executable = path.join(home, 'chromium');
+  const isNew = !(await exists(executable));
+  if (isNew) await unpackFile(path.join(folder, 'chromium.br'), executable, { mode: 0o755 });
+  const whole = await findLibraries(executable, folder, path.join(home, 'lib'));
+  if (isNew) await removeOlder(path.dirname(home), version);
+  return whole;
+}
+
+async function findLibraries(executable: string, folder: string, libraryFolder: string): Promise<BrowserExecutable> {
+  try {
+    await tryOut({ path: executable });
+    return { path: executable };
+  } catch {
+    // Small systems lack some of its libraries, which come with it; the system's own are better kept up to date.
+    if (!(await exists(libraryFolder))) await unpackFolder(path.join(folder, 'al2023.tar.br'), libraryFolder);
+    const whole = { path: executable, libraryFolder };
+    await tryOut(whole);
+    return whole;
+  }
+}
+
+async function tryOut({ path: file, libraryFolder }: BrowserExecutable): Promise<void> {
+  const env = libraryFolder === undefined ? {} : { LD_LIBRARY_PATH: libraryFolder };
+  await promisify(execFile)(file, ['--version'], { timeout: TRIAL_MS, env });
+}
+
+/** What an upgrade leaves behind is some 200 MB. */
+async function removeOlder(folder: string, version: string): Promise<void> {
+  const others = (await readdir(folder)).filter((name) => name !== version);
+  await Promise.all(others.map((name) => rm(path.join(folder, name), { recursive: true, force: true })));
+}
+
+function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+const TAR_BLOCK = 512;
+const REGULAR_FILE = '0';
+const POLL_MS = 100;
+/** Unpacking takes seconds; whoever began this long ago is gone. */
+const STALE_MS = 60_000;
+
+/**
+ * Undoes brotli, file to file. The target is there whole or not at all, and survives a crash once it is there. Of several
+ * processes that want the same target one does the work.
+ */
+export async function unpackFile(source: string, target: string, { mode }: { mode: number }): Promise<void> {
+  await whileAlone(target, async () => {
+    const making = `${target}.${randomUUID()}`;
+    try {
+      const file = createWriteStream(making, { mode, flags: 'wx', flush: true });
+      await pipeline(createReadStream(source), createBrotliDecompress(), file);
+      await rename(making, target);
+    } catch (error) {
+      await rm(making, { force: true });
+      throw error;
+    }
+  });
+}
+
+/** As {@link unpackFile}, for the regular files of a tar archive, whose folders are left out. */
+export async function unpackFolder(source: string, target: string): Promise<void> {
+  await whileAlone(target, async () => {
+    const making = `${target}.${randomUUID()}`;
+    try {
+      await mkdir(making);
+      const archive = await promisify(brotliDecompress)(await readFile(source));
+      for (const { name, content } of filesOf(archive)) {
+        await writeFile(path.join(making, name), content, { mode: 0o755, flush: true });
+      }
+      await rename(making, target);
+    } catch (error) {
+      await rm(making, { recursive: true, force: true });
+      throw error;
+    }
+  });
+}
+
+/** Runs the work in one process at a time, and not at all where another one has made the target meanwhile. */
+async function whileAlone(target: string, work: () => Promise<void>): Promise<void> {
+  const lock = `${target}.lock`;
+  await mkdir(path.dirname(target), { recursive: true, mode: 0o700 });
+  for (;;) {
+    if ((await ageOf(target)) !== undefined) return;
+    if (await takeLock(lock)) break;
+    const age = await ageOf(lock);
+    if (age !== undefined && age > STALE_MS) await rm(lock, { force: true });
+    else await sleep(POLL_MS);
+  }
+  try {
+    if ((await ageOf(target)) === undefined) await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    await (await open(lock, 'wx')).close();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Milliseconds since the last change; undefined where there is no such file. */
+async function ageOf(file: string): Promise<number | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  return found && Date.now() - found.mtimeMs;
+}
+
+/** Names without folders; the archive is one of our own packages'. */
+function* filesOf(archive: Buffer): Generator<{ name: string; content: Buffer }> {
+  for (let at = 0; at + TAR_BLOCK <= archive.length; ) {
+    const text = (from: number, length: number) =>
+      archive.toString('latin1', at + from, at + from + length).replace(/\0.*$/s, '');
+    const size = Number.parseInt(text(124, 12), 8) || 0;
+    const start = at + TAR_BLOCK;
+    if (text(156, 1) === REGULAR_FILE) {
+      yield { name: path.basename(text(0, 100)), content: archive.subarray(start, start + size) };
+    }
+    at = start + Math.ceil(size / TAR_BLOCK) * TAR_BLOCK;
   }
 }

@@ -1,6 +1,5 @@
 export { checkRoom, LEAST_FILES, roomOf } from './data-folder.js';
 export { checkExecutables, findChromium, findFfmpeg, notExecutable } from './executables.js';
-export { DOT_ENV_ADVICE, findMisspelt, hasDotEnv } from './misspelt-settings.js';
 export { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 export {
   findLinkSecrets,
@@ -18,5 +17,5 @@ export {
   type Settings,
   SettingsError,
 } from './settings.js';
-export { pointToSetting, settingsHelp } from './settings-help.js';
+export { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, pointToSetting, settingsHelp } from './settings-help.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

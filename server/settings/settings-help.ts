@@ -1,3 +1,6 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { nearestName } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 import { SETTING_DESCRIPTIONS, type SettingDescription } from './settings.js';
 
@@ -29,4 +32,73 @@ export function pointToSetting(complaint: string): string {
   const setting = option.replaceAll('-', '_').toUpperCase();
   const isSetting = [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].some(({ name }) => name === setting);
   return isSetting ? `${complaint.trimEnd()}\n(${setting}=… in the environment sets it)\n` : complaint;
+}
+
+/** Prefixes of settings that hardly anybody else's variables have; `IMAGE_` alone is that of container builds, too. */
+const OWN_PREFIXES = [
+  'IMAGE_UPSTREAM_',
+  'IMAGE_MAX_',
+  'TEXT_UPSTREAM_',
+  'TRANSCRIPTION_UPSTREAM_',
+  'SPEECH_UPSTREAM_',
+  'ELEVENLABS_',
+  'VIDSITE_',
+  'EXTRACT_',
+  'AUDIO_LINK_',
+  'PAYMENT_',
+  'FREE_TIER_',
+] as const;
+
+/** OpenTelemetry has many more variables than are read here, some of them a letter or two apart. */
+const FOREIGN = /^OTEL_/;
+/** What Kubernetes and linked containers say of a service; one may be called `payment`. */
+const OF_A_SERVICE = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
+const ADDRESS_OF_A_SERVICE = /^(tcp|udp|sctp):\/\//;
+
+/** Of shorter names nearly every word is a neighbour. */
+const MIN_LETTERS = 6;
+
+/**
+ * One sentence for each variable that is no setting but looks like one. Values are not repeated: some are secret.
+ * @param ofPlugins - Names that the entries of plugins.config.json read, which are known as well.
+ */
+export function findMisspelt(
+  environment: Readonly<Record<string, string | undefined>>,
+  ofPlugins: Iterable<string>,
+): string[] {
+  const settings = [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map(({ name }) => name);
+  const known = new Set([...settings, ...ofPlugins]);
+  return Object.entries(environment)
+    .filter(([name, value = '']) => value !== '' && !known.has(name) && !isForeign(name, value))
+    .flatMap(([name]) => describeMisspelt(name, known));
+}
+
+function isForeign(name: string, value: string): boolean {
+  if (!/^[A-Z][A-Z0-9_]*$/.test(name) || FOREIGN.test(name) || OF_A_SERVICE.test(name)) return true;
+  return name.endsWith('_PORT') && ADDRESS_OF_A_SERVICE.test(value);
+}
+
+function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
+  const near = nearestName(name, known, (candidate) => mayBeMeant(name, candidate));
+  if (near !== undefined) return [`${name} is no setting; ${near} is.`];
+  const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
+  if (prefix === undefined) return [];
+  const ours = [...known].filter((candidate) => candidate.startsWith(prefix));
+  return [`${name} is no setting; ${ours.join(', ')} ${ours.length === 1 ? 'is' : 'are'}.`];
+}
+
+/** A word in place of another one is no slip: `CACHE_TTL` is two letters from `CACHE_URL`. */
+function mayBeMeant(name: string, candidate: string): boolean {
+  if (candidate.length < MIN_LETTERS) return [...name].sort().join('') === [...candidate].sort().join('');
+  const words = name.split('_');
+  const wanted = candidate.split('_');
+  return words.length !== wanted.length || words.every((word, index) => nearestName(word, [wanted[index] ?? '']));
+}
+
+/** A file that many programs read, and this one does not: what it has may be meant for another one. */
+export const DOT_ENV_ADVICE = 'To set what it has: set -a; . ./.env; set +a';
+
+/** Whether the working folder has a file that people put settings in. */
+export function hasDotEnv(): boolean {
+  return statSync(path.resolve('.env'), { throwIfNoEntry: false })?.isFile() ?? false;
 }

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import type Router from '@koa/router';
+import { GatewayError } from 'mediagate';
+import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
@@ -105,4 +110,80 @@ function toAsset(name: string, whole: Buffer): Asset {
 async function encode(bytes: Buffer, encoding: AssetEncoding): Promise<Buffer> {
   if (encoding === 'br') return promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
   return encoding === 'gzip' ? promisify(gzip)(bytes, { level: 9 }) : bytes;
+}
+
+const FOR_EVER = 'public, max-age=31536000, immutable';
+
+/** Files of the pages. Their addresses hold a hash of what is in them, so nobody asks twice. */
+export function addAssetRoutes(router: Router<RequestState>): void {
+  router.get('/assets/:version/:name', async (context: ParamsContext) => {
+    const { version, name = '' } = context.params;
+    const asset = assets.find(name);
+    if (!asset) throw new GatewayError('file_not_found', 'There is no such file.');
+    const encoding = encodingFor(context, asset.contentType);
+    const { res: response } = context;
+    // While nodes are updated one by one, a page of one may ask another: it gets what that has, for now.
+    response.setHeader('Cache-Control', version === assets.version ? FOR_EVER : 'no-cache');
+    response.setHeader('Vary', 'Accept-Encoding');
+    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+    if (encoding !== 'identity') response.setHeader('Content-Encoding', encoding);
+    response.setHeader('Content-Type', asset.contentType);
+    context.body = await asset.bytes(encoding);
+  });
+}
+
+/** Fonts are compressed as they are. */
+function encodingFor(context: RequestContext, contentType: string): AssetEncoding {
+  if (contentType.startsWith('font/')) return 'identity';
+  // Asked one by one: browsers name gzip first, and mean nothing by it.
+  return ASSET_ENCODINGS.find((encoding) => context.acceptsEncodings(encoding)) ?? 'identity';
+}
+
+const PACKAGE = 'swagger-ui-dist';
+/** Half a second for 1.7 MB; the highest would take three, for a tenth less. */
+const QUALITY = 6;
+
+const VIEWER_CONTENT_TYPES: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+};
+
+export interface ViewerFile {
+  contentType: string;
+  bytes: Buffer;
+  /** The same by brotli. */
+  compressed: Buffer;
+}
+
+/** Files of the viewer of the API reference, read when somebody first looks at it. */
+export interface ViewerFiles {
+  /** Of the package. */
+  readonly version: string;
+  /** Undefined where there is none of that name. */
+  find(name: string): Promise<ViewerFile> | undefined;
+}
+
+export function createViewerFiles(): ViewerFiles {
+  const { resolve } = createRequire(import.meta.url);
+  const { version } = JSON.parse(readFileSync(resolve(`${PACKAGE}/package.json`), 'utf8')) as { version: string };
+  const found = new Map<string, Promise<ViewerFile>>();
+
+  async function load(name: string, contentType: string): Promise<ViewerFile> {
+    const bytes = await readFile(resolve(`${PACKAGE}/${name}`));
+    const compressed = await promisify(brotliCompress)(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: QUALITY },
+    });
+    return { contentType, bytes, compressed };
+  }
+
+  return {
+    version,
+    find(name) {
+      const contentType = Object.hasOwn(VIEWER_CONTENT_TYPES, name) ? VIEWER_CONTENT_TYPES[name] : undefined;
+      if (contentType === undefined) return undefined;
+      const file = found.get(name) ?? load(name, contentType);
+      found.set(name, file);
+      return file;
+    },
+  };
 }

@@ -1,6 +1,5 @@
 import type { GatewayError } from 'mediagate';
-import { type Html, html } from './html.js';
-import { renderPage } from './page.js';
+import { type Html, html, renderPage } from './page.js';
 
 /** What a person may do about it. */
 interface Advice {

@@ -1,3 +1,2 @@
-export { addDevicePageRoutes } from './device-page.js';
 export { renderFailure } from './failure-page.js';
-export { addSiteRoutes } from './routes.js';
+export { addDevicePageRoutes, addSiteRoutes } from './routes.js';

@@ -1,8 +1,6 @@
-import type { RequestContext } from '../http/index.js';
-import { setPageHeaders } from '../http/index.js';
+import { type RequestContext, setPageHeaders } from '../http/index.js';
+import type { Support } from '../plans/index.js';
 import { assets } from './assets.js';
-import { type Html, html } from './html.js';
-import { renderFooter, renderHeader, type Viewer } from './layout.js';
 
 export interface Page {
   /** Heading of the window; the page's own `h1` is in its content. */
@@ -51,4 +49,167 @@ ${renderFooter()}
 </body>
 </html>
 `.markup;
+}
+
+/** Text that is HTML already; {@link html} makes it. */
+export class Html {
+  constructor(readonly markup: string) {}
+}
+
+/** What a template takes. Text is escaped; false, null and undefined are nothing; of a list, every member. */
+export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
+
+const checked = new WeakSet<TemplateStringsArray>();
+
+/**
+ * A template whose values are escaped, for text between tags and for attributes in double quotes.
+ * @throws Error where a value stands in an attribute without quotes: no escaping is enough there.
+ */
+export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  checkQuotes(strings);
+  let text = strings[0] ?? '';
+  values.forEach((value, index) => {
+    text += render(value) + (strings[index + 1] ?? '');
+  });
+  return new Html(text);
+}
+
+function render(value: HtmlValue): string {
+  if (value instanceof Html) return value.markup;
+  if (Array.isArray(value)) return value.map(render).join('');
+  if (value === false || value === null || value === undefined) return '';
+  return escapeHtml(String(value));
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
+
+function checkQuotes(strings: TemplateStringsArray): void {
+  if (checked.has(strings)) return;
+  for (const before of strings.slice(0, -1)) {
+    if (/[=']$/.test(before)) throw new Error(`a value needs double quotes around it: ${before.slice(-40)}`);
+  }
+  checked.add(strings);
+}
+
+/** Whoever is signed in, as pages name them. */
+export interface Viewer {
+  /** Name, or else email address. */
+  label: string;
+}
+
+export interface HeaderView {
+  current?: string;
+  viewer?: Viewer | null;
+}
+
+/** What every page leads to, in order. */
+const NAVIGATION = [
+  { path: '/plans', label: 'Plans' },
+  { path: '/playground', label: 'Playground' },
+  { path: '/setup', label: 'Setup' },
+] as const;
+
+export function renderHeader({ current, viewer }: HeaderView): Html {
+  return html`<header class="site-header">
+<div class="frame">
+<a class="brand" href="/" aria-label="mediagate, first page">${MARK}<span>mediagate</span></a>
+<nav aria-label="Site"><ul>
+${NAVIGATION.map(({ path, label }) => html`<li><a href="${path}"${isCurrent(path === current)}>${label}</a></li>`)}
+</ul></nav>
+<div class="site-header-account">${renderAccount(current, viewer)}</div>
+</div>
+</header>`;
+}
+
+function renderAccount(current: string | undefined, viewer: Viewer | null | undefined): Html {
+  const [path, label] = viewer === null ? ['/login', 'Sign in'] : ['/dashboard', 'Dashboard'];
+  const isHere = path === current;
+  const quiet = (isHere || viewer !== null) && html` button-quiet`;
+  const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
+  if (!viewer) return link;
+  return html`${link}
+<form method="post" action="/signout"><button class="link-button" title="Signed in as ${viewer.label}">Sign out</button></form>`;
+}
+
+function isCurrent(is: boolean): Html | false {
+  return is && html` aria-current="page"`;
+}
+
+export function renderFooter(): Html {
+  return html`<footer class="site-footer">
+<div class="frame">
+<p>mediagate is a gateway that you host yourself. Keys stay on servers, never in pages or apps.</p>
+<ul>
+<li><a href="/docs">API reference</a></li>
+<li><a href="/health">Health</a></li>
+</ul>
+</div>
+</footer>`;
+}
+
+/** Two posts and what they hold up. */
+const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path d="M4 21V11a8 8 0 0 1 16 0v10M12 21V11"/></svg>`;
+
+export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+export interface CodeView {
+  /** Unique in the page. */
+  id: string;
+  /** What it is: `Shell`, `~/.codex/config.toml`. */
+  title: string;
+  text: string;
+}
+
+/** Code with a button that copies it. */
+export function codeBlock({ id, title, text }: CodeView): Html {
+  return html`<figure class="code">
+<figcaption class="code-head"><span>${title}</span>${copyButton(id, title)}</figcaption>
+<pre tabindex="0" role="region" aria-label="${title}"><code id="${id}">${text}</code></pre>
+</figure>`;
+}
+
+/** Copies the text of the element with this id. @param what What that is, for whoever does not see it. */
+export function copyButton(id: string, what: string): Html {
+  return html`<button type="button" class="button button-quiet button-small copy needs-script" data-copy="${id}"><span aria-live="polite">Copy</span><span class="visually-hidden"> ${what}</span></button>`;
+}
+
+/**
+ * Sends a form that a script takes care of, and can be pressed once the script is there: before, the browser would send the
+ * form by itself, and what was written into it would stand in the page's address.
+ *
+ * @param kind Classes besides that of every button.
+ */
+export function scriptedButton(label: Html | string, kind = ''): Html {
+  return html`<button class="button needs-script ${kind}" disabled>${label}</button>`;
+}
+
+export function badge(text: string, tone: Tone = 'plain'): Html {
+  return html`<span class="badge badge-${tone}">${text}</span>`;
+}
+
+/** Says what would be here, and what to do so that it is. */
+export function emptyState(title: string, words: Html | string): Html {
+  return html`<div class="empty"><strong>${title}</strong><span>${words}</span></div>`;
+}
+
+/** How much is left of something; words beside it say the same. @param share Of one. */
+export function bar(share: number): Html {
+  const width = Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 10;
+  const level = share <= 0 ? 'bar-out' : share < 0.15 ? 'bar-low' : 'bar-good';
+  return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
+}
+
+/** Where people turn to. */
+export function supportWords({ text, email, url }: Support): Html {
+  return html`${text}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
 }

@@ -1,13 +1,11 @@
 export type { Admissions, Settlement } from './admissions.js';
 export { createAdmissions } from './admissions.js';
 export { type BudgetRow, toBudgetRow } from './budget-account.js';
-export { grouped, leftOf, renderLeft } from './budget-text.js';
 export type { Budget, BudgetState, Budgets } from './budgets.js';
 export { createBudgets } from './budgets.js';
 export { createJobAdmission, type JobRequestTerms, type JobTerms, toJobTerms } from './job-admission.js';
 export type { CostedJob, JobCharge, JobCosts } from './job-costs.js';
 export { createJobCosts, type ProductJobs } from './job-costs.js';
-export { readRangeQuery } from './range-query.js';
 export {
   type AdmittedWork,
   checkModel,
@@ -16,10 +14,19 @@ export {
   type UsageDesk,
   type UsageDeskOptions,
 } from './usage.js';
-export { addUp, type DayRange, readDayRange, type UsageCounts } from './usage-days.js';
-export { encodeCounts } from './usage-format.js';
 export type { UsageLedger, UsageTotal } from './usage-log.js';
 export { createUsageLedger } from './usage-log.js';
-export { addUsageRoute } from './usage-route.js';
+export {
+  addUp,
+  addUsageRoute,
+  type DayRange,
+  encodeCounts,
+  grouped,
+  leftOf,
+  lookAtUsage,
+  readDayRange,
+  readRangeQuery,
+  renderLeft,
+  type UsageCounts,
+} from './usage-report.js';
 export { ENTRIES_KEPT_MS } from './usage-sweep.js';
-export { lookAtUsage } from './usage-view.js';

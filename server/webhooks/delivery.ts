@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import {
   type Clock,
   type HttpClient,
@@ -7,10 +8,10 @@ import {
   type Logger,
   leaveScope,
 } from 'mediagate';
-import type { WebhookSecrets } from './secrets.js';
-import { signatureFields } from './signature.js';
-import { encodeWebhookEvent, webhookIdOf } from './webhook-event.js';
+import { isoTime } from '../format/index.js';
+import { encodeImageJob, type JobAnswer } from '../images/index.js';
 import type { Webhooks, WebhookTry } from './webhook-events.js';
+import type { WebhookSecrets } from './webhooks.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -206,4 +207,39 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
       return stopped;
     },
   };
+}
+
+export interface Signed {
+  /** Of the event: the same at each try. */
+  id: string;
+  /** Milliseconds since 1970, of the try. */
+  at: number;
+  body: string;
+  secrets: readonly Uint8Array[];
+}
+
+/** Header fields by which a receiver knows whose an event is: https://github.com/standard-webhooks/standard-webhooks */
+export function signatureFields({ id, at, body, secrets }: Signed): Record<string, string> {
+  const timestamp = Math.floor(at / 1000);
+  const sign = (secret: Uint8Array) =>
+    `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': secrets.map(sign).join(' '),
+  };
+}
+
+/** Of the one event of a job. */
+export function webhookIdOf({ id }: Pick<ImageJob, 'id'>): string {
+  return `evt_${id}`;
+}
+
+/** What tells of a job that has ended: its poll form, but for pictures in base64. */
+export function encodeWebhookEvent(job: ImageJob, answer: Omit<JobAnswer, 'base64'>) {
+  const { data, ...form } = encodeImageJob(job, answer);
+  const links = data.map((entry) =>
+    Object.fromEntries(Object.entries(entry).filter(([member]) => member !== 'b64_json')),
+  );
+  return { type: `image.job.${job.state}`, timestamp: isoTime(job.finishedAt), data: { ...form, data: links } };
 }

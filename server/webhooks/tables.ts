@@ -4,7 +4,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/secrets.ts. */
+/** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/webhooks.ts. */
 export interface WebhookSecretsTable {
   account_id: string;
   version: number;

@@ -1,8 +1,22 @@
+import { createHmac } from 'node:crypto';
 import type Router from '@koa/router';
-import { GatewayError } from 'mediagate';
+import {
+  type Clock,
+  createAddressGuard,
+  type Gateway,
+  GatewayError,
+  isGatewayError,
+  type Logger,
+  openHttpClient,
+} from 'mediagate';
+import type { CloseList } from '../close-list.js';
 import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { type createAuth, keyOf } from '../keys/index.js';
-import type { WebhookSecrets } from './secrets.js';
+import { loadWebhookSecrets, type Settings } from '../settings/index.js';
+import type { State } from '../state.js';
+import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
+import type { Webhooks } from './webhook-events.js';
 
 export interface WebhookRoutes {
   auth: ReturnType<typeof createAuth>;
@@ -28,4 +42,112 @@ export function addWebhookRoutes(router: Router<RequestState>, { auth, polls, se
   };
   router.get(ROUTE, authenticate, answer('newest'));
   router.post(`${ROUTE}/rotate`, authenticate, answer('rotate'));
+}
+
+/** What routes know of webhooks. */
+export interface WebhookDesk {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+}
+
+export interface OpenWebhooksOptions {
+  settings: Settings;
+  webhooks: State['webhooks'];
+  gateway: Pick<Gateway, 'images'>;
+  clock: Clock;
+  logger: Logger;
+  baseUrl(): string;
+  /** Default: nobody counts. */
+  tried?(outcome: WebhookOutcome): void;
+  /** Takes what is to be closed with the process. */
+  opened: CloseList;
+}
+
+/** Webhooks as the settings have them; undefined where they are off. */
+export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookDesk | undefined> {
+  const { settings, webhooks, gateway, opened, ...rest } = options;
+  const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
+  if (!imageWebhooks) return undefined;
+  const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
+  // A way out of its own: what plugins may reach is not for clients to point at.
+  const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
+  opened.add(() => http.close());
+  const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
+  opened.add(() => delivery.close());
+  return { targets: createWebhookTargets(trustedOrigins), secrets };
+}
+
+/** For so long events are signed with the secret before the newest as well. */
+const OVERLAP_MS = 24 * 60 * 60 * 1000;
+/** Of a secret where it is shown; the rest is base64. */
+const PREFIX = 'whsec_';
+
+/**
+ * The secrets that events are signed with, one for each account, 32 bytes. They are derived whenever they are needed, from
+ * the gateway's own secrets and a number in the database: whoever reads that alone learns none.
+ */
+export interface WebhookSecrets {
+  /** The newest of an account, as its owner is told it: `whsec_…`. */
+  newest(accountId: string): Promise<string>;
+  /** Makes another one the newest; the one before it goes on signing for 24 hours. */
+  rotate(accountId: string): Promise<string>;
+  /** Those that sign now, the newest first. */
+  signing(accountId: string): Promise<readonly Uint8Array[]>;
+}
+
+/** @param own The gateway's, newest first, 32 bytes each or more. */
+export function createWebhookSecrets(
+  own: readonly [Uint8Array, ...Uint8Array[]],
+  versions: Pick<Webhooks, 'secretVersion' | 'rotateSecret'>,
+): WebhookSecrets {
+  const derive = (from: Uint8Array, accountId: string, version: number) =>
+    createHmac('sha256', from).update(`mediagate webhooks\n${version}\n${accountId}`).digest();
+  const show = (accountId: string, version: number) => PREFIX + derive(own[0], accountId, version).toString('base64');
+
+  return {
+    newest: async (accountId) => show(accountId, (await versions.secretVersion(accountId)).version),
+    rotate: async (accountId) => show(accountId, (await versions.rotateSecret(accountId)).version),
+    async signing(accountId) {
+      const { version, changedMsAgo } = await versions.secretVersion(accountId);
+      const overlaps = changedMsAgo !== undefined && changedMsAgo < OVERLAP_MS;
+      const signing = overlaps ? [version, version - 1] : [version];
+      return signing.flatMap((one) => own.map((from) => derive(from, accountId, one)));
+    },
+  };
+}
+
+const PARAM = 'webhook_url';
+
+/** Where events may go. */
+export interface WebhookTargets {
+  /**
+   * A URL as a client sent it, normalised. What its name resolves to is seen at each delivery.
+   * @throws GatewayError `invalid_value` with `param`.
+   */
+  check(url: unknown): string;
+}
+
+/** @param trustedOrigins Private ones that are let through, also without TLS. */
+export function createWebhookTargets(trustedOrigins: readonly string[] = []): WebhookTargets {
+  const guard = createAddressGuard({ trustedOrigins });
+  return {
+    check(text) {
+      const isShort = typeof text === 'string' && text.length <= MAX_WEBHOOK_URL_LENGTH;
+      const url = isShort ? URL.parse(text) : null;
+      if (!url || (url.protocol !== 'https:' && !guard.isTrusted(url))) throw refusal();
+      try {
+        guard.checkUrl(url);
+      } catch (error) {
+        throw isGatewayError(error) ? refusal(error.message) : error;
+      }
+      // It is for the receiver's own scripts, if for anybody.
+      url.hash = '';
+      return url.href;
+    },
+  };
+}
+
+function refusal(why?: string): GatewayError {
+  const message = `${PARAM} must be ${WEBHOOK_URL}.${why === undefined ? '' : ` ${why}`}`;
+  return new GatewayError('invalid_value', message, { param: PARAM });
 }

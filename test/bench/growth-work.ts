@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
 import { createJobClock } from '../../core/database/job-clock.js';
-import { createSweeper } from '../../core/jobs/job-sweep.js';
+import { createSweeper } from '../../core/jobs/job-service.js';
 import { createJobTable } from '../../core/jobs/job-table.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/job-acceptance.js';

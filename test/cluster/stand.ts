@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { isSystemError } from '../../core/runtime/system-error.js';
+import { isSystemError } from '../../core/runtime/errors.js';
 import { openOrClose } from '../../server/close-list.js';
 import type { Environment } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';

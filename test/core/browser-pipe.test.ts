@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { createPipeTransport } from '../../core/browser/browser-pipe.js';
+import { createPipeTransport } from '../../core/browser/browser-connection.js';
 
 function pipes() {
   const [input, output] = [new PassThrough(), new PassThrough()];

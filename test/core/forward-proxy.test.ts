@@ -3,9 +3,9 @@ import { createServer, request as httpRequest, type IncomingMessage } from 'node
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../core/browser/forward-proxy.js';
+import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../core/browser/filtering-proxy.js';
 import { createAddressGuard } from '../../core/net/address-guard.js';
-import { readProxyUrl } from '../../core/net/egress-proxy.js';
+import { readProxyUrl } from '../../core/net/egress.js';
 import { type OriginServer, startOrigin, startRawOrigin } from '../support/origin-server.js';
 import { until } from '../support/until.js';
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import { createAddressGuard } from '../../core/net/address-guard.js';
-import { createHttpTransport, type HttpTransport } from '../../core/net/http.js';
+import { createHttpTransport, type HttpTransport } from '../../core/net/http-client.js';
 import { GatewayError } from '../../core/runtime/errors.js';
 import { createCertificateAuthority } from '../support/certificates.js';
 import { type OriginServer, startOrigin, startRawOrigin, startSecureOrigin } from '../support/origin-server.js';

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { HttpClient } from '../../core/contracts/services.js';
 import { type AddressGuard, createAddressGuard } from '../../core/net/address-guard.js';
-import { createHttpTransport, type HttpFaceLimits, type HttpTransport } from '../../core/net/http.js';
+import { createHttpTransport, type HttpFaceLimits, type HttpTransport } from '../../core/net/http-client.js';
 import { systemClock } from '../../core/runtime/clock.js';
 import { GatewayError } from '../../core/runtime/errors.js';
 import { createCertificateAuthority } from '../support/certificates.js';
@@ -230,7 +230,7 @@ describe('http transport', () => {
       );
       const url = `https://pinned.example:${server.port}/`;
       const script = `
-        import { createHttpTransport } from './dist/core/net/http.js';
+        import { createHttpTransport } from './dist/core/net/http-client.js';
         const guard = { checkUrl() {}, isTrusted: () => false, addresses: async () => ['127.0.0.1'] };
         const transport = createHttpTransport({ guard });
         const response = await transport.face({ timeoutMs: ${AMPLE_MS} }).request({ url: ${JSON.stringify(url)} });

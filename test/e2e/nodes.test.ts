@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
-import { isProcessRunning } from '../../core/runtime/system-error.js';
+import { isProcessRunning } from '../../core/runtime/errors.js';
 import { engines, type Place } from '../core/state/engines.js';
 import { signUp } from '../core/state/people.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
-import { checkFfmpeg } from '../../server/doctor/machine.js';
+import { checkFfmpeg } from '../../server/doctor/checks.js';
 import { checkExecutables, findFfmpeg } from '../../server/settings/executables.js';
 import { runCommand } from '../support/command-line.js';
 import { rejection } from '../support/rejection.js';

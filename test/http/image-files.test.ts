@@ -1,8 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import { describeError } from '../../core/observability/log-error.js';
-import { createRedaction } from '../../core/observability/log-redaction.js';
+import { createRedaction, describeError } from '../../core/observability/logger.js';
 import { damageFiles } from '../support/damaged-files.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';

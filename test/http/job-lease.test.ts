@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { renderLease, renderWait } from '../../server/cli/job-lease.js';
+import { renderLease, renderWait } from '../../server/cli/jobs.js';
 
 const LEASE = { at: 100_000, leaseMs: 15_000 };
 

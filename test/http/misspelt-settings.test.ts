@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from 'mediagate/server';
-import { findMisspelt } from '../../server/settings/misspelt-settings.js';
+import { findMisspelt } from '../../server/settings/settings-help.js';
 
 /** What shells, terminals, containers, their orchestrators, builders and vendors of machines set, and other programs read. */
 const ORDINARY = `

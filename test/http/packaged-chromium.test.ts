@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { findChromium, findSystemChromium } from '../../server/settings/executables.js';
 import {
+  findChromium,
   findPackagedChromium,
+  findSystemChromium,
   type PackagedChromium,
   unpackChromium,
-} from '../../server/settings/packaged-chromium.js';
-import { unpackFolder } from '../../server/settings/unpack.js';
+  unpackFolder,
+} from '../../server/settings/executables.js';
 
 describe('the Chromium that npm has brought along', () => {
   let packaged: PackagedChromium;

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { DEFAULT_CATALOGUE, readReceiver } from 'mediagate/server';
-import type { ReceiverSettings } from '../../server/payments/payment-receiver.js';
+import type { ReceiverSettings } from '../../server/payments/transfer-qr.js';
 import type { Answer } from './listening-app.js';
 import { type SignInApp, type SignInAppOptions, startSignInApp } from './sign-in-app.js';
 

@@ -2,10 +2,19 @@ import { expect } from 'chai';
 import { checksum, decode, parse } from 'promptparse';
 import qrcode from 'qrcode';
 import sharp from 'sharp';
-import { contentOf, payloadOf, type ReceiverSettings, readReceiver } from '../../server/payments/payment-receiver.js';
-import { creditorReference, isChecked, isIban } from '../../server/payments/qr-epc.js';
-import { drawPng, drawSvg } from '../../server/payments/qr-picture.js';
-import { crc16, encodeVietQr } from '../../server/payments/qr-vietqr.js';
+import {
+  contentOf,
+  crc16,
+  creditorReference,
+  drawPng,
+  drawSvg,
+  encodeVietQr,
+  isChecked,
+  isIban,
+  payloadOf,
+  type ReceiverSettings,
+  readReceiver,
+} from '../../server/payments/transfer-qr.js';
 import { DONG_ACCOUNT, EURO_ACCOUNT } from './payment-app.js';
 
 const TRANSFER = { bankBin: '970436', accountNumber: '1234567890', amount: 299_000, purpose: 'GW7K3M9QXD' };

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { createPaymentDesk, PlansFileError, readReceiver } from 'mediagate/server';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
-import { startPaymentSweep } from '../../server/payments/payment-sweep.js';
+import { startPaymentSweep } from '../../server/payments/payment-service.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import {

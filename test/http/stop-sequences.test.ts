@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { seededRandom } from '../../core/testing/seeded-random.js';
-import { createStopCutter } from '../../server/models/messages/stop-sequences.js';
+import { createStopCutter } from '../../server/models/messages/sinks.js';
 
 const LETTERS = 'ab';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
-import { readFilesUrl } from '../../core/storage/files-url.js';
+import { readFilesUrl } from '../../core/storage/files-s3.js';
 import { connectToObjects } from '../../core/storage/object-client.js';
 import { createObjectStore } from '../../core/storage/object-store.js';
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
-import { indexOfTag } from './page-scripts.js';
+import { indexOfTag } from './page-json.js';
 
 /** Characters of tags that are handed to the HTML parser; pages have a tenth of it. */
 const MAX_TAGS = 256 * 1024;

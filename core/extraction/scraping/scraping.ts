@@ -1,8 +1,6 @@
 /** Pure readers for extractors: data in, data out, and never a throw on what a page may hold. */
 export { type Count, parseCount } from './counts.js';
 export { parseDuration, toIsoTime } from './dates.js';
-export { type FoundJson, findJsonAfter } from './json-in-script.js';
-export { literalEnd, parseJson, tryParseJson } from './json-text.js';
 export {
   asArray,
   asBoolean,
@@ -16,6 +14,9 @@ export {
   findAll,
   firstLine,
   type JsonRecord,
-} from './json-walk.js';
+  literalEnd,
+  parseJson,
+  tryParseJson,
+} from './json.js';
 export { decodeEntities, metaTags } from './meta-tags.js';
-export { type PageScript, type ScriptedPage, splitScripts } from './page-scripts.js';
+export { type FoundJson, findJsonAfter, type PageScript, type ScriptedPage, splitScripts } from './page-json.js';

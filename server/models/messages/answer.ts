@@ -7,13 +7,21 @@ import {
   type TextRoute,
 } from 'mediagate';
 import { anthropicTypeOf } from '../../http/index.js';
-import type { Told, ToldFailure } from './answer-reader.js';
-import { type BlockSink, createBlockQueue } from './block-queue.js';
-import { createChatReader } from './chat-answer.js';
-import { markNumbers, restoreNumbers } from './exact-numbers.js';
-import { describeEnd, describeUsage, describeWholeUsage, type MessageEnd, newMessage } from './message.js';
-import { createContentSink, createEventSink, encodeEvent } from './message-sinks.js';
-import { createResponsesReader } from './responses-answer.js';
+import { markNumbers, restoreNumbers } from './exact-json.js';
+import {
+  type BlockSink,
+  createBlockQueue,
+  createContentSink,
+  createEventSink,
+  describeEnd,
+  describeUsage,
+  describeWholeUsage,
+  encodeEvent,
+  type MessageEnd,
+  newMessage,
+} from './sinks.js';
+import type { Told, ToldFailure } from './upstream-answers.js';
+import { createChatReader, createResponsesReader } from './upstream-answers.js';
 
 export interface MessageAnswerOptions {
   /** Format that the answer has. */

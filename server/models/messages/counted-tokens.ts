@@ -1,5 +1,5 @@
 import { GatewayError, type TextAnswer } from 'mediagate';
-import { isMembers } from './sent.js';
+import { isMembers } from './message-parts.js';
 
 /** Reads an answer of `/v1/responses/input_tokens`. @throws GatewayError `upstream_error` where it is none. */
 export async function readInputTokens({ body }: TextAnswer): Promise<number> {

@@ -1,9 +1,22 @@
 import { createHash } from 'node:crypto';
 import { GatewayError } from 'mediagate';
-import { readConversation, readTexts, type Turn } from './conversation.js';
-import { readThinking, type Thinking } from './effort.js';
-import { flagAt, isMembers, listAt, type Members, membersAt, optional, refuse, refuseUnable, textAt } from './sent.js';
-import { readToolUse, type ToolUse } from './tools.js';
+import {
+  flagAt,
+  isMembers,
+  listAt,
+  type Members,
+  membersAt,
+  optional,
+  readConversation,
+  readTexts,
+  readToolUse,
+  refuse,
+  refuseUnable,
+  type ToolUse,
+  type Turn,
+  textAt,
+} from './message-parts.js';
+import { readThinking, type Thinking } from './upstream-requests.js';
 
 /** What a message asks for, in no format yet. */
 export interface MessageRequest {

@@ -1,7 +1,5 @@
-import { confirm } from './confirmation.js';
-import { newIdempotencyKey } from './idempotency-key.js';
-import { memberOf, RequestProblem, requestJson } from './json-request.js';
-import { signInPath } from './problem.js';
+import { confirm, signInPath } from './elements.js';
+import { memberOf, newIdempotencyKey, RequestProblem, requestJson } from './requests.js';
 import { onSubmit } from './work.js';
 
 /**

@@ -1,9 +1,5 @@
-import { documentHead, gallery, longText } from './document-parts.js';
-import { element, webLink } from './elements.js';
-import { amount, bytes, clock, whole } from './figures.js';
-import { listAt, member, numberAt, textAt, textsAt } from './json-members.js';
-import { ownAddress } from './play-request.js';
-import { productParts } from './product-card.js';
+import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
+import { listAt, member, numberAt, ownAddress, textAt, textsAt } from './requests.js';
 
 /** What an answer of the extraction route says, as people read it. */
 export function documentCard(answer: unknown): HTMLElement {
@@ -110,5 +106,107 @@ function download(entry: unknown): HTMLElement {
     {},
     webLink(textAt(entry, 'url'), [kind, name].filter((part) => part !== undefined).join(', ')),
     element('span', { class: 'small muted figures' }, facts.join(' · ')),
+  );
+}
+
+/** Long ones scroll within themselves, also by keyboard. */
+export function longText(text: string): HTMLElement {
+  return element(
+    'div',
+    { class: 'document-text small', tabindex: '0', role: 'region', 'aria-label': 'Description' },
+    text,
+  );
+}
+
+export function documentHead(thumbnail: string | undefined, words: readonly HTMLElement[]): HTMLElement {
+  const picture = thumbnail?.startsWith('https:') ? remotePicture(thumbnail, 'document-thumbnail') : undefined;
+  return element(
+    'div',
+    { class: picture ? 'document-head document-head-pictured' : 'document-head' },
+    picture,
+    element('div', { class: 'document-words' }, ...words),
+  );
+}
+
+/** Of the platform itself: it is not told which page shows it, and one that it keeps back is left out. */
+function remotePicture(src: string, className?: string): HTMLElement {
+  const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
+  image.addEventListener('error', () => (image.closest('li') ?? image).remove());
+  return image;
+}
+
+/** @param urls The first alone is shown above already. */
+export function gallery(urls: readonly string[]): HTMLElement | false {
+  const shown = urls.filter((url) => url.startsWith('https:'));
+  if (shown.length < 2) return false;
+  return element('ul', { class: 'gallery', 'aria-label': 'Pictures' }, ...shown.map(galleryEntry));
+}
+
+function galleryEntry(url: string, index: number): HTMLElement {
+  const link = webLink(url, '', { 'aria-label': `Picture ${index + 1}` });
+  link.replaceChildren(remotePicture(url));
+  return element('li', {}, link);
+}
+
+/** What a shop link says of its product, and what buyers say. */
+export function productParts(data: unknown): (HTMLElement | false)[] {
+  const product = member(data, 'product');
+  const pictures = textsAt(product, 'image_urls');
+  return [
+    documentHead(pictures[0], productWords(product)),
+    gallery(pictures),
+    reviewList('Best reviews', listAt(data, 'reviews.five_star')),
+    reviewList('Worst reviews', listAt(data, 'reviews.one_star')),
+  ];
+}
+
+function productWords(product: unknown): HTMLElement[] {
+  const shop = textAt(product, 'shop.name');
+  const text = textAt(product, 'description');
+  const [average, ratings, sold, stock] = ['rating.average', 'rating.count', 'sold_count', 'stock'].map((path) =>
+    numberAt(product, path),
+  );
+  const facts = [
+    average !== undefined && `${amount(average)} of 5`,
+    ratings !== undefined && `${whole(ratings)} ratings`,
+    sold !== undefined && `${whole(sold)} sold`,
+    stock !== undefined && `${whole(stock)} in stock`,
+  ].filter((fact) => !!fact);
+  return [
+    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? 'Unnamed')),
+    ...priceLine(product),
+    ...(shop === undefined ? [] : [element('p', {}, 'From ', webLink(textAt(product, 'shop.url'), shop))]),
+    ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
+    ...(text === undefined ? [] : [longText(text)]),
+  ];
+}
+
+function priceLine(product: unknown): HTMLElement[] {
+  const currency = textAt(product, 'price.currency');
+  const [now, before] = ['price.amount', 'price.original_amount'].map((path) => numberAt(product, path));
+  const words = now === undefined ? textAt(product, 'price.text') : price(now, currency);
+  if (words === undefined) return [];
+  const old = before !== undefined && before !== now && element('s', { class: 'muted small' }, price(before, currency));
+  return [element('p', { class: 'figures' }, element('strong', {}, words), ' ', old)];
+}
+
+function reviewList(title: string, reviews: readonly unknown[]): HTMLElement | false {
+  if (reviews.length === 0) return false;
+  return element(
+    'details',
+    { open: true },
+    element('summary', {}, `${title} (${reviews.length})`),
+    element('ul', { class: 'reviews' }, ...reviews.map(reviewEntry)),
+  );
+}
+
+function reviewEntry(review: unknown): HTMLElement {
+  const facts = [textAt(review, 'author'), textAt(review, 'created_at')?.slice(0, 10), textAt(review, 'variant')];
+  const rating = numberAt(review, 'rating') ?? 0;
+  return element(
+    'li',
+    {},
+    element('span', { class: 'small muted' }, [`${rating} of 5`, ...facts].filter((fact) => fact).join(' · ')),
+    element('p', {}, textAt(review, 'text') ?? 'No text.'),
   );
 }

@@ -1,3 +1,5 @@
+import { RequestProblem } from './requests.js';
+
 type Attributes = Readonly<Record<string, string | boolean | undefined>>;
 type Child = Node | string | false | undefined;
 
@@ -43,4 +45,155 @@ export function codeFigure(id: string, title: string, text: string): HTMLElement
     element('figcaption', { class: 'code-head' }, element('span', {}, title), copy),
     element('pre', { tabindex: '0', role: 'region', 'aria-label': title }, element('code', { id }, text)),
   );
+}
+
+/** Says what went wrong, in the gateway's words and with its code; nothing where nothing did. */
+export function showProblem(place: Element | null, error?: unknown): void {
+  place?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
+}
+
+export function problemParts(error: unknown): (Node | string)[] {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof RequestProblem)) return [message];
+  const { code, status } = error;
+  const said = element('span', { class: 'mono' }, status === 0 ? code : `${code} (${status})`);
+  const parts: (Node | string)[] = [`${message} `, said];
+  const way = wayOut(error);
+  return way ? [...parts, ' ', way] : parts;
+}
+
+/** What to do about it, where the gateway says to programs only what it is. */
+const ADVICE: Readonly<Record<string, string>> = {
+  request_too_large: 'Choose a smaller file.',
+  upstream_error: 'Try again in a moment.',
+  upstream_timeout: 'Try again in a moment.',
+};
+
+function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
+  if (Object.hasOwn(ADVICE, code)) return ADVICE[code];
+  if (code === 'route_not_allowed') return element('a', { href: '/plans' }, 'See the plans');
+  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Create a key');
+  if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, 'See the orders');
+  if (code === 'key_replaced') return element('a', { href: '/dashboard' }, 'Reload the page');
+  if (code !== 'not_signed_in') return undefined;
+  return element('a', { href: signInPath() }, 'Sign in');
+}
+
+/** Comes back to this page, as far down as it is. */
+export function signInPath(): string {
+  return `/login?return_to=${encodeURIComponent(location.pathname + location.hash)}`;
+}
+
+/** Something that was not filled in as it must be, found before anything is sent. */
+export class FieldProblem extends Error {
+  /** @param field Its name in the form. */
+  constructor(
+    message: string,
+    readonly field: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Ties what went wrong to the field that it is about, and goes there: one whose name, or `data-param`, is the member of the
+ * request that the gateway named.
+ */
+export function markField(form: HTMLFormElement, problem: Element | null, error: unknown): void {
+  const name = error instanceof FieldProblem ? error.field : error instanceof RequestProblem ? error.param : undefined;
+  const field = name === undefined || !problem ? undefined : fieldOf(form, name);
+  if (!field || !problem) return;
+  problem.id ||= `${form.id}-problem`;
+  field.setAttribute('aria-invalid', 'true');
+  const described = field.getAttribute('aria-describedby');
+  field.dataset.described ??= described ?? '';
+  field.setAttribute('aria-describedby', [problem.id, described].filter(Boolean).join(' '));
+  reveal(field);
+  field.focus();
+}
+
+export function unmarkFields(form: HTMLFormElement): void {
+  for (const field of form.querySelectorAll<HTMLElement>('[aria-invalid]')) {
+    const { described = '' } = field.dataset;
+    field.removeAttribute('aria-invalid');
+    delete field.dataset.described;
+    if (described === '') field.removeAttribute('aria-describedby');
+    else field.setAttribute('aria-describedby', described);
+  }
+}
+
+/** Nobody can be led to a field in a part that is folded up. */
+export function reveal(field: Element): void {
+  field.closest('details')?.setAttribute('open', '');
+}
+
+/** @param param `prompt`, `messages[0].content`. */
+function fieldOf(form: HTMLFormElement, param: string): HTMLElement | undefined {
+  const [name] = param.split(/[.[]/);
+  return [...form.querySelectorAll<HTMLElement>('input, select, textarea')].find(
+    (field) => field.getAttribute('type') !== 'hidden' && (field.dataset.param ?? field.getAttribute('name')) === name,
+  );
+}
+
+export interface Question {
+  words: string;
+  /** On the button that says yes. */
+  yes: string;
+  /** Whether it cannot be taken back. */
+  isBad: boolean;
+}
+
+/** Asks before something is done. Resolves with false where the answer is no, or none. */
+export function confirm({ words, yes, isBad }: Question): Promise<boolean> {
+  const text = element('p', { id: 'question' }, words);
+  const agree = element('button', { value: 'yes', class: isBad ? 'button button-bad' : 'button' }, yes);
+  // A key that is held down a little too long says no.
+  const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, 'Go back');
+  const row = element('div', { class: 'row' }, agree, refuse);
+  const form = element('form', { method: 'dialog', class: 'stack' }, text, row);
+  const dialog = element('dialog', { 'aria-labelledby': text.id }, form);
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      resolve(dialog.returnValue === 'yes');
+      dialog.remove();
+    });
+  });
+}
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const AMOUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+
+export function whole(value: number): string {
+  return WHOLE.format(value);
+}
+
+export function amount(value: number): string {
+  return AMOUNT.format(value);
+}
+
+export function bytes(value: number): string {
+  if (value < 1_000_000) return `${amount(value / 1_000)} kB`;
+  return `${amount(value / 1_000_000)} MB`;
+}
+
+/** `3:32`, `1:03:32`. */
+export function clock(seconds: number): string {
+  const total = Math.round(seconds);
+  const parts = [Math.floor(total / 60) % 60, total % 60];
+  const hours = Math.floor(total / 3_600);
+  const [minutes = 0, rest = 0] = parts;
+  const tail = `${hours > 0 ? String(minutes).padStart(2, '0') : minutes}:${String(rest).padStart(2, '0')}`;
+  return hours > 0 ? `${hours}:${tail}` : tail;
+}
+
+/** Money in the major unit of its currency. Currencies that nobody knows stand beside the figure. */
+export function price(value: number, currency: string | undefined): string {
+  try {
+    if (currency !== undefined) return new Intl.NumberFormat('en', { style: 'currency', currency }).format(value);
+  } catch {
+    return `${AMOUNT.format(value)} ${currency}`;
+  }
+  return AMOUNT.format(value);
 }

@@ -1,9 +1,5 @@
-import { byId, element } from './elements.js';
-import { newIdempotencyKey } from './idempotency-key.js';
-import { numberAt, textAt } from './json-members.js';
-import { RequestProblem } from './json-request.js';
-import { lookAtJob, ownAddress, playJson } from './play-request.js';
-import { problemParts } from './problem.js';
+import { byId, element, problemParts } from './elements.js';
+import { lookAtJob, newIdempotencyKey, numberAt, ownAddress, playJson, RequestProblem, textAt } from './requests.js';
 import { showWork } from './work.js';
 
 export interface ImageRequest {

@@ -1,4 +1,4 @@
-import { memberOf, RequestProblem, requestJson } from './json-request.js';
+import { memberOf, RequestProblem, requestJson } from './requests.js';
 
 /** Seconds that the gateway holds on to a question while nothing changes. */
 const WAIT_S = 25;

@@ -1,9 +1,5 @@
-import { byId, element } from './elements.js';
-import { readEventData } from './event-lines.js';
-import { FieldProblem } from './field-problem.js';
-import { member, textAt } from './json-members.js';
-import { brokenOff, RequestProblem } from './json-request.js';
-import { play } from './play-request.js';
+import { byId, element, FieldProblem } from './elements.js';
+import { brokenOff, member, play, RequestProblem, readEventData, textAt } from './requests.js';
 import { isStillAt, onSubmit } from './work.js';
 
 interface Message {

@@ -1,9 +1,6 @@
-import { byId, element } from './elements.js';
-import { FieldProblem } from './field-problem.js';
-import { startFileDrop } from './file-drop.js';
-import { textAt } from './json-members.js';
-import { playJson } from './play-request.js';
-import { onSubmit, showWork } from './work.js';
+import { byId, element, FieldProblem } from './elements.js';
+import { playJson, textAt } from './requests.js';
+import { onSubmit, showWork, startFileDrop } from './work.js';
 
 const work = byId('hearing-work', HTMLElement);
 const result = byId('hearing-result', HTMLElement);

@@ -1,7 +1,6 @@
 import { byId } from './elements.js';
-import { startFileDrop, toDataUri } from './file-drop.js';
 import { addImageCard } from './image-card.js';
-import { onSubmit } from './work.js';
+import { onSubmit, startFileDrop, toDataUri } from './work.js';
 
 const MAX_REFERENCES = 4;
 

@@ -1,8 +1,6 @@
 import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
-import { numberAt, textAt, textsAt } from './json-members.js';
-import { RequestProblem } from './json-request.js';
-import { lookAtJob, playJson } from './play-request.js';
+import { lookAtJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
 /** The variable that clients read the key from: the key itself is never here. */

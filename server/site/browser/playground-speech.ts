@@ -1,6 +1,5 @@
 import { byId, element } from './elements.js';
-import { arrival } from './json-request.js';
-import { play } from './play-request.js';
+import { arrival, play } from './requests.js';
 import { onSubmit, showWork } from './work.js';
 
 const work = byId('speech-work', HTMLElement);

@@ -1,12 +1,9 @@
 import type { JobRecord } from 'mediagate';
+import { type ApiKeyRecord, isGoodState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
-import { count, counted, day, minute, money } from '../formats.js';
-import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
-import { bar, emptyState } from '../pieces.js';
-import { jobBadge, orderBadge } from '../states.js';
-import { type KeyView, renderKeys } from './dashboard-keys.js';
-import { renderUsage, type UsageDay } from './dashboard-usage.js';
+import { badge, bar, copyButton, emptyState, type Html, html, scriptedButton } from '../page.js';
+import { count, counted, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
 /** What is left of one thing that a plan counts. */
 export interface AllowanceView {
@@ -155,3 +152,172 @@ function renderOrderRows(orders: readonly OrderView[]): Html {
 const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
 <p class="small muted">Ends every session of yours, here and on all other devices. Your API keys go on.</p>
 <form method="post" action="/signout/everywhere"><button class="button button-quiet">Sign out everywhere</button></form></section>`;
+
+/** A key as its owner sees it: never the key itself. */
+export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {
+  state: KeyState;
+}
+
+const MAX_NAME = 100;
+/** Of those that open nothing any more. */
+const SHOWN_DEAD = 5;
+
+/** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
+export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
+  return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
+${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
+<div class="new-key stack" id="new-key" tabindex="-1" hidden>
+<h3>Your new key</h3>
+<p>It is shown only this once. Store it now, for example in an environment variable.</p>
+<div class="row new-key-row"><code id="new-key-text"></code>${copyButton('new-key-text', 'the new key')}</div>
+<div class="row"><a class="button button-small" href="/dashboard">I have stored it</a><a class="button button-quiet button-small" href="/setup">Client setup</a></div>
+</div>
+${
+  keys.length === 0
+    ? emptyState('No key yet', 'Your programs send a key with each request. The first one comes with the free plan.')
+    : renderKeyRows(keys)
+}
+<form class="form-row needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
+<div class="field"><label for="key-name">Name of the new key</label>
+<input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="What is it for?" autocomplete="off"></div>
+${scriptedButton('Create a key')}
+<p class="problem" role="alert" id="problem-new"></p>
+</form>
+<p class="needs-no-script small muted">Creating, rotating and revoking keys needs scripts, or the API.</p>
+</section>`;
+}
+
+/** Those that are good are never among the older ones. */
+function renderKeyRows(keys: readonly KeyView[]): Html {
+  const dead = keys.filter(({ state }) => !isGoodState(state));
+  const older = dead.slice(SHOWN_DEAD);
+  const shown = keys.filter((key) => !older.includes(key));
+  return html`<ul class="rows">${shown.map(renderKey)}</ul>
+${older.length > 0 && html`<details><summary>Older keys (${older.length})</summary><ul class="rows">${older.map(renderKey)}</ul></details>`}`;
+}
+
+function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView): Html {
+  return html`<li class="key"><div><span class="key-name"><bdi>${name}</bdi> ${BADGES[state]}</span>
+<span class="small"><code>${maskedKey(id)}</code></span>
+<span class="small muted">Created ${day(createdAt)} · ${lastUsedAt === null ? 'Not used yet' : html`Last used ${day(lastUsedAt)}`}${
+    state !== 'revoked' &&
+    expiresAt !== null &&
+    html` · ${state === 'expired' ? 'Expired' : 'Expires'} ${day(expiresAt)}`
+  }</span></div>
+${isGoodState(state) && renderActions({ id, name, state })}</li>`;
+}
+
+/** A name in the middle of a sentence that is no markup: its direction stays its own. */
+function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
+function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>): Html {
+  return html`<div class="rows-end row needs-script">
+${
+  state === 'active' &&
+  html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
+data-confirm="A new key replaces “${isolated(name)}”. The old one keeps working for 24 hours." data-confirm-label="Rotate" data-problem="problem-${id}">
+<input type="hidden" name="keyId" value="${id}">
+${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
+}
+<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard?revoked={key.id}"
+data-confirm="Programs that use “${isolated(name)}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
+${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
+</div>
+<p class="problem" role="alert" id="problem-${id}"></p>`;
+}
+
+const BADGES: Readonly<Record<KeyState, Html | false>> = {
+  active: false,
+  rotated: badge('Rotated', 'warn'),
+  suspended: badge('Suspended', 'bad'),
+  expired: badge('Expired'),
+  revoked: badge('Revoked'),
+};
+
+/** Of one day by UTC. */
+export interface UsageDay {
+  /** `2026-06-15`. */
+  day: string;
+  requests: number;
+  failed: number;
+  /** In and out. */
+  tokens: number;
+  images: number;
+}
+
+/** Units of the drawing for one day, of which the bar takes most. */
+const STEP = 10;
+const BAR = 7;
+const HEIGHT = 100;
+/** What few requests beside many are drawn as, so that they are seen. */
+const MIN_BAR = 2;
+
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+export function renderUsage(days: readonly UsageDay[]): Html {
+  const total = days.reduce((sum, { requests }) => sum + requests, 0);
+  return html`<section class="card stack" aria-labelledby="usage">
+<div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Model requests, ${days.length} days</span></div>
+${
+  total === 0
+    ? emptyState('No usage yet', 'Model requests appear here a few seconds after they are answered.')
+    : html`${renderChart(days)}${renderTable(days)}`
+}</section>`;
+}
+
+function renderChart(days: readonly UsageDay[]): Html {
+  const most = Math.max(...days.map(({ requests }) => requests));
+  const tokens = days.reduce((sum, one) => sum + one.tokens, 0);
+  const total = days.reduce((sum, { requests }) => sum + requests, 0);
+  const failed = days.reduce((sum, one) => sum + one.failed, 0);
+  const words = `${counted(total, 'request')} in ${days.length} days, at most ${count(most)} on one day.`;
+  return html`<dl class="totals">
+<div><dt>Requests</dt><dd>${count(total)}</dd></div>
+<div><dt>Failed</dt><dd>${count(failed)}</dd></div>
+<div><dt>Tokens</dt><dd>${shortCount(tokens)}</dd></div>
+</dl>
+<figure class="chart">
+<span class="chart-most small muted figures" aria-hidden="true">${shortCount(most)}</span>
+<svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
+${days.map((one, index) => renderBar(one, index, most))}
+</svg>
+<figcaption class="row row-apart small muted" aria-hidden="true"><span>${shortDay(days.at(0))}</span><span>${shortDay(days.at(-1))}</span></figcaption>
+</figure>`;
+}
+
+function renderBar({ day, requests, failed }: UsageDay, index: number, most: number): Html {
+  const x = index * STEP + (STEP - BAR) / 2;
+  const scaled = (value: number) => (value === 0 ? 0 : Math.max(MIN_BAR, (value / most) * HEIGHT));
+  const [whole, bad] = [scaled(requests), scaled(failed)];
+  return html`<g><title>${shortDay({ day })}: ${counted(requests, 'request')}${failed > 0 && `, ${failed} failed`}</title>
+<rect class="chart-day" x="${index * STEP}" width="${STEP}" height="${HEIGHT}"/>
+${requests > 0 && html`<rect class="chart-all" x="${x}" y="${rounded(HEIGHT - whole)}" width="${BAR}" height="${rounded(whole)}"/>`}
+${failed > 0 && html`<rect class="chart-failed" x="${x}" y="${rounded(HEIGHT - bad)}" width="${BAR}" height="${rounded(bad)}"/>`}</g>`;
+}
+
+function renderTable(days: readonly UsageDay[]): Html {
+  const used = days.filter(({ requests }) => requests > 0).reverse();
+  return html`<details><summary>As a table</summary>
+<div class="table" tabindex="0" role="region" aria-label="Usage by day"><table>
+<thead><tr><th scope="col">Day</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Tokens</th><th scope="col" class="number">Images</th></tr></thead>
+<tbody>${used.map(
+    ({
+      day,
+      requests,
+      failed,
+      tokens,
+      images,
+    }) => html`<tr><th scope="row">${day}</th><td class="number">${count(requests)}</td>
+<td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td></tr>`,
+  )}</tbody></table></div></details>`;
+}
+
+function shortDay(one: Pick<UsageDay, 'day'> | undefined): string {
+  return one ? DAY.format(Date.parse(one.day)) : '';
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,5 +1,5 @@
-import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
+import { type Html, html } from '../page.js';
 
 /** Where the code is typed that a program shows. @param wrong The last one, which led nowhere. */
 export function deviceCodePage(wrong?: string): Page {

@@ -1,7 +1,6 @@
-import { type Html, html } from '../html.js';
 import type { Page } from '../page.js';
-import { codeBlock } from '../pieces.js';
-import type { PlanView } from '../plan-view.js';
+import { codeBlock, type Html, html } from '../page.js';
+import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';
 
 export interface HomeView {

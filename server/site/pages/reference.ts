@@ -1,5 +1,5 @@
-import { html } from '../html.js';
 import type { Page } from '../page.js';
+import { html } from '../page.js';
 
 /** @param files Path that the files of the viewer lie under. */
 export function referencePage(files: string): Omit<Page, 'viewer'> {

@@ -1,7 +1,6 @@
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
-import { html } from '../html.js';
 import type { Page } from '../page.js';
-import { codeBlock } from '../pieces.js';
+import { codeBlock, html } from '../page.js';
 
 export interface SetupView {
   clients: readonly SetupClient[];

@@ -1,6 +1,6 @@
 import type { SignInStatus } from '../../accounts/index.js';
-import { html } from '../html.js';
 import type { Page } from '../page.js';
+import { html } from '../page.js';
 
 export interface SignInView {
   status: SignInStatus;

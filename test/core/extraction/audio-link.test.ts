@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAudioLinks } from '../../../core/extraction/audio-link.js';
+import { createAudioLinks } from '../../../core/extraction/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 
 const baseUrl = 'http://gateway.example';

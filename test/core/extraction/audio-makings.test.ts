@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createMakings, type Make } from '../../../core/extraction/audio-makings.js';
+import { createMakings, type Make } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/manual-clock.js';
 import { rejection } from '../../support/rejection.js';

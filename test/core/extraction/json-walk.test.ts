@@ -11,7 +11,7 @@ import {
   at,
   findAll,
   firstLine,
-} from '../../../core/extraction/scraping/json-walk.js';
+} from '../../../core/extraction/scraping/json.js';
 
 describe('walking JSON', () => {
   it('follows a path and stops where it leaves the value', () => {

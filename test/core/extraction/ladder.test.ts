@@ -5,7 +5,7 @@ import {
   type LadderOptions,
   type Outcome,
   type Rung,
-} from '../../../core/extraction/ladder.js';
+} from '../../../core/extraction/fallback-chain.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
 

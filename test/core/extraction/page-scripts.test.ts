@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { indexOfTag, splitScripts } from '../../../core/extraction/scraping/page-scripts.js';
+import { indexOfTag, splitScripts } from '../../../core/extraction/scraping/page-json.js';
 
 describe('splitScripts', () => {
   it('takes a page apart', () => {

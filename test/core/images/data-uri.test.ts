@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { decodeDataUri, isDataUri } from '../../../core/images/data-uri.js';
+import { decodeDataUri, isDataUri } from '../../../core/images/references.js';
 import type { GatewayError } from '../../../core/runtime/errors.js';
 
 function verdict(uri: string): string {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Container, sniffContainer } from '../../../core/media/container.js';
+import { type Container, sniffContainer } from '../../../core/media/audio-formats.js';
 
 const bytes = (text: string) => Buffer.from(text.padEnd(64, '\0'), 'latin1');
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { readImageHeader } from '../../../core/media/image-header.js';
-import { sniffImage } from '../../../core/media/image-type.js';
+import { readImageHeader, sniffImage } from '../../../core/media/image-header.js';
 import { blackPng, noise, plainWebp, stripes, withJpegSize, withScans } from '../../support/images.js';
 
 describe('header of an image', () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createScratchFolders } from '../../../core/media/scratch-folders.js';
+import { createScratchFolders } from '../../../core/media/ffmpeg-process.js';
 
 describe('folders for work in progress', () => {
   let parent: string;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Clock } from '../../../core/contracts/services.js';
-import { describeError } from '../../../core/observability/log-error.js';
+import { describeError } from '../../../core/observability/logger.js';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { openS3Files, type S3Files } from '../../../core/storage/files-s3.js';
 import { damageFiles } from '../../support/damaged-files.js';

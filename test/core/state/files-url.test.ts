@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readFilesUrl } from '../../../core/storage/files-url.js';
+import { readFilesUrl } from '../../../core/storage/files-s3.js';
 
 describe('the URL of an object store', () => {
   it('says where the store is, and as whom to speak to it', () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createFolderSync } from '../../../core/storage/folder-sync.js';
+import { createFolderSync } from '../../../core/storage/folders.js';
 
 describe('the sync of a folder', () => {
   let parent: string;

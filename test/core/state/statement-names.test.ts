@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createStatementNames } from '../../../core/database/statement-names.js';
+import { createStatementNames } from '../../../core/database/statements.js';
 
 describe('names of statements that PostgreSQL keeps', () => {
   function nameAfter(uses: number, text: string, nameOf = createStatementNames()): string | undefined {

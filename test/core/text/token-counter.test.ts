@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { samplePrompt } from '../../../core/text/text-sample.js';
-import { createTokenCounter, type TokenCounter } from '../../../core/text/token-counter.js';
+import { createTokenCounter, samplePrompt, type TokenCounter } from '../../../core/text/tokens.js';
 
 describe('tokens that nobody reported', () => {
   let counter: TokenCounter;

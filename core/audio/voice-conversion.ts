@@ -1,0 +1,250 @@
+import { once } from 'node:events';
+import { type FileHandle, open } from 'node:fs/promises';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import type { SoundFile, SpeechFormat, Transcript } from '../contracts/index.js';
+import {
+  type Container,
+  type Ffmpeg,
+  PCM_RATE,
+  type ScratchFolders,
+  SNIFF_BYTES,
+  sniffContainer,
+  wavHeader,
+} from '../media/index.js';
+import { diskFailure, GatewayError, isGatewayError } from '../runtime/index.js';
+import type { SoundUpload, UploadedSound } from './audio.js';
+
+export interface SpeechToConvert {
+  body: AsyncIterable<Uint8Array>;
+  from: SpeechFormat;
+  to: SpeechFormat;
+  /** Default: none, and only what needs no coding is done. */
+  ffmpeg?: Ffmpeg;
+  /** Ends it at once. */
+  signal: AbortSignal;
+}
+
+/** The sound in the wanted format, while it comes. */
+export async function* convertSpeech(speech: SpeechToConvert): AsyncGenerator<Uint8Array> {
+  const { body, from, to } = speech;
+  if (from === to && from !== 'wav') yield* body;
+  else if (from === 'pcm' && to === 'wav') yield* withHeader(body);
+  else if (from === 'wav' && to === 'wav') yield* plainWav(speech);
+  else yield* encode(speech);
+}
+
+/** The header comes with the first sound: before that, nothing is known to come. */
+async function* withHeader(samples: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let begun = false;
+  for await (const chunk of samples) {
+    yield begun ? chunk : Buffer.concat([wavHeader(), chunk]);
+    begun = true;
+  }
+}
+
+/** Passes on what is as it should be; models have rates of their own. */
+async function* plainWav(speech: SpeechToConvert): AsyncGenerator<Uint8Array> {
+  const pieces = speech.body[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  if (first.done) return;
+  const body = beginningWith(first.value, pieces);
+  yield* isPlainWav(first.value) ? body : encode({ ...speech, body });
+}
+
+async function* beginningWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield first;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* encode({ body, from, to, ffmpeg, signal }: SpeechToConvert): AsyncGenerator<Uint8Array> {
+  if (!ffmpeg) {
+    const message = `This gateway has no ffmpeg, without which the model's ${from} cannot be brought into ${to}.`;
+    throw new GatewayError('plugin_unavailable', message, { param: 'response_format' });
+  }
+  const made = new PassThrough();
+  const left = new AbortController();
+  const stop = () => {
+    left.abort(signal.reason);
+    made.destroy(signal.reason);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  const write = async (chunk: Uint8Array) => {
+    if (!made.write(chunk)) await once(made, 'drain', { signal: left.signal });
+  };
+  ffmpeg.convertSpeech({ source: body, from, to, write, signal: left.signal }).then(
+    () => made.end(),
+    (error: unknown) => made.destroy(toFailure(error)),
+  );
+  try {
+    yield* to === 'wav' ? withHeader(made) : made;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    left.abort(new Error('nobody reads the sound any more'));
+  }
+}
+
+/** ffmpeg speaks of a source that somebody sent; here it is the model's sound. */
+function toFailure(error: unknown): Error {
+  if (isGatewayError(error) && error.code === 'audio_unavailable') {
+    return new GatewayError('upstream_changed', 'The sound of the model cannot be read.', { cause: error });
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+const MAX_SECONDS = 3 * 3600;
+const ACCEPTED = 'flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm';
+
+interface SoundType {
+  contentType: string;
+  extension: string;
+}
+
+/** What is accepted, by its content. Vendors go by the extension of a file's name. */
+const TYPES: Readonly<Partial<Record<Container, SoundType>>> = {
+  mov: { contentType: 'audio/mp4', extension: 'mp4' },
+  matroska: { contentType: 'audio/webm', extension: 'webm' },
+  mp3: { contentType: 'audio/mpeg', extension: 'mp3' },
+  mpeg: { contentType: 'video/mpeg', extension: 'mpeg' },
+  ogg: { contentType: 'audio/ogg', extension: 'ogg' },
+  flac: { contentType: 'audio/flac', extension: 'flac' },
+  wav: { contentType: 'audio/wav', extension: 'wav' },
+};
+
+export interface SoundUploadsOptions {
+  scratch: ScratchFolders;
+  /** Default: none, and files are taken for what their first bytes say. */
+  ffmpeg?: Ffmpeg;
+}
+
+/** Takes sounds of callers into files of ours. */
+export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
+  return async (upload: SoundUpload): Promise<UploadedSound> => {
+    const { param, signal } = upload;
+    const folder = await scratch.take().catch((error: unknown) => {
+      throw diskFailure(error);
+    });
+    try {
+      const file = path.join(folder.path, 'source');
+      const { size, container } = await spool(file, upload);
+      const type = TYPES[container] as SoundType;
+      const seconds = await ffmpeg?.probe({ input: file, container, signal }).then(
+        ({ declaredSeconds }) => declaredSeconds,
+        (error: unknown) => {
+          throw isGatewayError(error) && error.code === 'audio_unavailable' ? unreadable(param, error) : error;
+        },
+      );
+      if (seconds !== undefined && seconds > MAX_SECONDS) {
+        throw invalid(param, `${param} is longer than ${MAX_SECONDS / 3600} hours.`);
+      }
+      return {
+        path: file,
+        size,
+        contentType: type.contentType,
+        filename: `sound.${type.extension}`,
+        ...(seconds !== undefined && { seconds }),
+        remove: () => folder.remove(),
+      };
+    } catch (error) {
+      // One that stays is swept away later; why it is not needed any more goes before why it could not be removed.
+      await folder.remove().catch(() => undefined);
+      throw diskFailure(error);
+    }
+  };
+}
+
+/** What is no sound is refused at its first bytes, before the rest is read. */
+async function spool(file: string, upload: SoundUpload): Promise<{ size: number; container: Container }> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    return await write(handle, upload);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function write(handle: FileHandle, { chunks, maxBytes, param, signal }: SoundUpload) {
+  let head = Buffer.alloc(0);
+  let container: Container | undefined;
+  let size = 0;
+  for await (const chunk of chunks) {
+    signal.throwIfAborted();
+    size += chunk.length;
+    if (size > maxBytes) {
+      throw new GatewayError('request_too_large', `${param} is larger than ${maxBytes} bytes.`, { param });
+    }
+    if (!container) {
+      head = Buffer.concat([head, chunk.subarray(0, SNIFF_BYTES - head.length)]);
+      if (head.length === SNIFF_BYTES) container = judge(head, param);
+    }
+    await handle.writeFile(chunk);
+  }
+  if (size === 0) throw invalid(param, `${param} is empty: send a sound (${ACCEPTED}).`);
+  return { size, container: container ?? judge(head, param) };
+}
+
+function judge(head: Uint8Array, param: string): Container {
+  const container = sniffContainer(head);
+  if (container && TYPES[container]) return container;
+  throw invalid(param, `${param} is not a sound of an accepted format: ${ACCEPTED}.`);
+}
+
+function unreadable(param: string, cause: GatewayError): GatewayError {
+  const message = `${param} cannot be read as sound: it is damaged, or has none. Accepted: ${ACCEPTED}.`;
+  return new GatewayError('invalid_value', message, { param, cause });
+}
+
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
+}
+
+interface Timed {
+  start: number;
+  end: number;
+}
+
+/**
+ * What a model says it heard, with times that subtitles can be made of and a length.
+ * @throws GatewayError `upstream_changed` where it is no transcript.
+ */
+export function checkTranscript(transcript: Transcript, sound: SoundFile): Transcript & { durationSeconds: number } {
+  const { text, segments, words } = transcript;
+  if (typeof text !== 'string' || !Array.isArray(segments)) throw notATranscript();
+  const timed = segments.map(inOrder);
+  const durationSeconds = transcript.durationSeconds ?? sound.seconds ?? timed.at(-1)?.end ?? 0;
+  if (!isTime(durationSeconds)) throw notATranscript();
+  return { ...transcript, segments: timed, ...(words && { words: words.map(inOrder) }), durationSeconds };
+}
+
+function inOrder<Piece extends Timed>(piece: Piece): Piece {
+  if (!isTime(piece.start) || !isTime(piece.end)) throw notATranscript();
+  return { ...piece, end: Math.max(piece.start, piece.end) };
+}
+
+function isTime(seconds: number): boolean {
+  return Number.isFinite(seconds) && seconds >= 0;
+}
+
+function notATranscript(): GatewayError {
+  return new GatewayError('upstream_changed', 'The answer of the model is no transcript.');
+}
+
+const HEAD_BYTES = 36;
+
+/** Whether a WAV begins as ours do: bare samples as `pcm` has them, described at once. */
+export function isPlainWav(head: Uint8Array): boolean {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength);
+  return (
+    bytes.length >= HEAD_BYTES &&
+    bytes.toString('latin1', 0, 4) === 'RIFF' &&
+    bytes.toString('latin1', 8, 16) === 'WAVEfmt ' &&
+    bytes.readUInt16LE(20) === 1 &&
+    bytes.readUInt16LE(22) === 1 &&
+    bytes.readUInt32LE(24) === PCM_RATE &&
+    bytes.readUInt16LE(34) === 16
+  );
+}

@@ -1,0 +1,274 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { ClientRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { AddressGuard, EgressProxy } from '../net/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
+
+export interface RequestedTunnel {
+  /** Host and port, as the client wrote them. */
+  target: string | undefined;
+  client: Socket;
+  /** What the client sent along, unasked. */
+  head: Buffer;
+  pass: Pass;
+  guard: AddressGuard;
+  dial: Dial;
+}
+
+const IDLE_MS = 60_000;
+
+/** Opens a tunnel and resolves when it has ended. @throws what keeps it from being opened. */
+export async function openTunnel({ target, client, head, pass, guard, dial }: RequestedTunnel): Promise<void> {
+  const { signal, trustedOrigins } = pass;
+  const url = readTarget(target ?? '', (candidate) => guard.isTrusted(candidate, trustedOrigins));
+  guard.checkUrl(url, trustedOrigins);
+  const stop = () => client.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    const upstream = await dial.connect(url, { trusted: guard.isTrusted(url, trustedOrigins), signal });
+    if (client.destroyed) {
+      upstream.destroy();
+      return;
+    }
+    client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    if (head.length > 0) client.unshift(head);
+    await join(client, upstream, pass);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function join(client: Socket, upstream: Socket, pass: Pass): Promise<void> {
+  for (const [side, other] of [
+    [client, upstream],
+    [upstream, client],
+  ] as const) {
+    side.setTimeout(IDLE_MS, () => side.destroy());
+    // What has been read from one side still reaches the other.
+    side.on('close', () => other.destroySoon());
+    pass.meter(side);
+  }
+  client.pipe(upstream).pipe(client);
+  return new Promise((resolve) => client.on('close', resolve));
+}
+
+/**
+ * A tunnel does not say what for: https on its port, http (that is WebSocket) on its own, and what the operator trusts on
+ * any other.
+ */
+function readTarget(target: string, isTrusted: (url: URL) => boolean): URL {
+  const readings = ['https', 'http'].map((scheme) => URL.parse(`${scheme}://${target}`));
+  const urls = readings.filter((url) => url !== null && url.pathname === '/' && `${url.search}${url.hash}` === '');
+  const [secure, plain] = urls as URL[];
+  if (!secure || !plain || !target.includes(':')) throw new ProxyRefusal(400);
+  return [secure, plain].find((url) => url.port === '' || isTrusted(url)) ?? secure;
+}
+
+/** How far one client of the forward proxy may go. */
+export interface PassLimits {
+  /** Origins let through although they are private. */
+  trustedOrigins: readonly string[];
+  /** Bytes of content, both ways together; beyond it everything of the client is cut. */
+  maxBytes: number;
+  /** Requests and tunnels at the same time; more are refused. */
+  maxConnections: number;
+}
+
+/** The proxy's own record of one client. */
+export interface Pass {
+  readonly trustedOrigins: readonly string[];
+  readonly bytes: number;
+  readonly refusals: number;
+  /** Resolves when there have been too many bytes. */
+  readonly spent: Promise<void>;
+  /** Aborts when the pass ends. */
+  readonly signal: AbortSignal;
+  accepts(password: string): boolean;
+  /** Runs one request or tunnel and counts it. @throws ProxyRefusal where there are too many, or what the work throws. */
+  run(work: (pass: Pass) => Promise<void>): Promise<void>;
+  /** Counts what comes out of a stream. Whoever pipes the stream must do so before anything else is awaited. */
+  meter(stream: Readable): void;
+  /** Idempotent. */
+  end(): void;
+}
+
+/** An answer of the proxy's own, in place of what was asked for. */
+export class ProxyRefusal extends Error {
+  override readonly name = 'ProxyRefusal';
+
+  constructor(readonly status: 400 | 403 | 407 | 503) {
+    super(`the forward proxy answered ${status}`);
+  }
+}
+
+/** The HTTP status that tells a client of the proxy about a failure. */
+export function statusOf(error: unknown): number {
+  if (error instanceof ProxyRefusal) return error.status;
+  if (!isGatewayError(error)) return 502;
+  if (error.code === 'upstream_refused') return 403;
+  return error.code === 'upstream_timeout' ? 504 : 502;
+}
+
+export function createPass(password: string, { trustedOrigins, maxBytes, maxConnections }: PassLimits): Pass {
+  const expected = Buffer.from(password);
+  const ending = new AbortController();
+  let bytes = 0;
+  let refusals = 0;
+  let connections = 0;
+  let spend = () => {};
+  const spent = new Promise<void>((resolve) => {
+    spend = resolve;
+  });
+
+  const pass: Pass = {
+    trustedOrigins,
+    spent,
+    signal: ending.signal,
+    get bytes() {
+      return bytes;
+    },
+    get refusals() {
+      return refusals;
+    },
+    accepts(given) {
+      const candidate = Buffer.from(given);
+      return candidate.length === expected.length && timingSafeEqual(candidate, expected);
+    },
+    async run(work) {
+      try {
+        if (ending.signal.aborted) throw new ProxyRefusal(403);
+        if (connections >= maxConnections) throw new ProxyRefusal(503);
+        connections++;
+        try {
+          await work(pass);
+        } finally {
+          connections--;
+        }
+      } catch (error) {
+        if (error instanceof ProxyRefusal || statusOf(error) === 403) refusals++;
+        throw error;
+      }
+    },
+    meter(stream) {
+      stream.on('data', (chunk: Uint8Array) => {
+        bytes += chunk.length;
+        if (bytes <= maxBytes) return;
+        spend();
+        pass.end();
+      });
+    },
+    end: () => ending.abort(new ProxyRefusal(403)),
+  };
+  return pass;
+}
+
+const { request: httpRequest } = process.getBuiltinModule('node:http');
+
+/** How connections leave the forward proxy. The guard has judged the URL before. */
+export interface Dial {
+  /** The operator's own forward proxy, where there is one. */
+  readonly egressProxy?: EgressProxy;
+  /**
+   * A connection to a URL's host and port, by way of the operator's proxy where there is one. Names are resolved here
+   * otherwise, and every address is judged unless the origin is trusted.
+   * @param signal destroys the connection, established or not.
+   * @throws GatewayError `upstream_refused`, `upstream_timeout`, or the error of the socket.
+   */
+  connect(url: URL, options: { trusted: boolean; signal: AbortSignal }): Promise<Socket>;
+  /** A request to the operator's proxy itself. @throws Error where there is none. */
+  ask(options: { method: string; path: string; headers: readonly string[]; signal: AbortSignal }): ClientRequest;
+}
+
+const CONNECT_MS = 10_000;
+
+export function createDial({ guard, egressProxy }: { guard: AddressGuard; egressProxy?: EgressProxy }): Dial {
+  const dial: Dial = {
+    egressProxy,
+    async connect(url, { trusted, signal }) {
+      if (egressProxy) return openEgressTunnel(dial, authorityOf(url), signal);
+      const addresses = trusted ? undefined : await guard.addresses(url.hostname, signal);
+      return dialAddress(url, addresses, signal);
+    },
+    ask({ method, path, headers, signal }) {
+      if (!egressProxy) throw new Error('there is no egress proxy');
+      const { origin, authorization } = egressProxy;
+      const send = origin.startsWith('https:') ? httpsRequest : httpRequest;
+      return send(origin, {
+        method,
+        path,
+        headers: [...headers, ...(authorization ? ['proxy-authorization', authorization] : [])],
+        agent: false,
+        signal,
+      });
+    },
+  };
+  return dial;
+}
+
+/** Nothing is resolved a second time: what the guard found is what is dialled. */
+function dialAddress(url: URL, addresses: readonly string[] | undefined, signal: AbortSignal): Promise<Socket> {
+  const found = (addresses ?? []).map((address) => ({ address, family: isIP(address) }));
+  const lookup: LookupFunction = (_hostname, { all }, callback) => {
+    const [first] = found;
+    if (all || !first) callback(null, found);
+    else callback(null, first.address, first.family);
+  };
+  const socket = connect({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: portOf(url),
+    autoSelectFamily: true,
+    signal,
+    ...(addresses && { lookup }),
+  });
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => socket.destroy(tooSlow()), CONNECT_MS);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      resolve(socket);
+    });
+    socket.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+  });
+}
+
+function openEgressTunnel(dial: Dial, authority: string, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const request = dial.ask({ method: 'CONNECT', path: authority, headers: ['host', authority], signal });
+    const timer = setTimeout(() => request.destroy(tooSlow()), CONNECT_MS);
+    request.on('connect', ({ statusCode }, socket: Socket, head) => {
+      clearTimeout(timer);
+      // The request is over, and the signal with it; the tunnel ends with the signal all the same.
+      socket.on('error', () => {});
+      signal.addEventListener('abort', () => socket.destroy(), { once: true });
+      if (statusCode !== 200 || signal.aborted) {
+        socket.destroy();
+        reject(new GatewayError('upstream_error', 'The egress proxy did not let the request through.'));
+        return;
+      }
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    request.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    request.end();
+  });
+}
+
+function tooSlow(): GatewayError {
+  return new GatewayError('upstream_timeout', 'The origin did not answer in time.');
+}
+
+function portOf(url: URL): number {
+  return Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+}
+
+/** Host and port, the port always said. */
+function authorityOf(url: URL): string {
+  return `${url.hostname}:${portOf(url)}`;
+}

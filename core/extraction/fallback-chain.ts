@@ -1,0 +1,358 @@
+import type { Clock, Logger, RungState } from '../contracts/index.js';
+import { inSpan } from '../observability/index.js';
+import {
+  type Attempt,
+  boundedWait,
+  type DefinitiveCode,
+  GatewayError,
+  isDefinitiveCode,
+  isGatewayError,
+  isTransientCode,
+  type TransientCode,
+} from '../runtime/index.js';
+import { createCoolDown, decide } from './method-results.js';
+
+/** One way to get an item's data. Rungs are listed best first. */
+export interface Rung<Found, Call> {
+  /** Stable, snake_case; shown in `extraction_method`, `provenance.sources` and `error.attempts`. */
+  readonly name: string;
+  /** Rough expense in units of one plain HTTP fetch; a ladder's `maxCost` stops it before a rung that would exceed it. */
+  readonly cost: number;
+  /** True where a definitive "no" of this rung ends the ladder; false where it is one vote. */
+  readonly authority: boolean;
+  /** Neighbouring rungs of one group are tried at the same time. */
+  readonly group?: string;
+  /** Whether this gateway has what the rung needs (a key is configured, a browser is there). Default: yes. */
+  available?(): boolean;
+  /** Whether the rung is worth trying for this call. Default: yes. */
+  usable?(call: Call): boolean;
+  run(call: Call, signal: AbortSignal): Promise<Outcome<Found>>;
+}
+
+/** What a rung came back with. A rung may also throw a GatewayError; anything else thrown counts as `upstream_changed`. */
+export type Outcome<Found> =
+  /** Data of the requested item, perhaps not all of it. */
+  | { kind: 'found'; found: Found; limitations?: readonly string[] | undefined }
+  /** The platform said no, and why. `found` carries what could be read all the same. */
+  | {
+      kind: 'definitive';
+      code: DefinitiveCode;
+      reason?: string | undefined;
+      found?: Found | undefined;
+      limitations?: readonly string[] | undefined;
+    }
+  /** Nothing to be concluded about the item. */
+  | {
+      kind: 'transient';
+      code: TransientCode;
+      reason?: string | undefined;
+      retryAfterSeconds?: number | undefined;
+      cause?: unknown;
+    };
+
+export interface LadderOptions<Found, Call> {
+  rungs: readonly Rung<Found, Call>[];
+  clock: Clock;
+  logger: Logger;
+  platform: string;
+  /** Whether what has been found so far makes further rungs needless. */
+  isEnough(parts: readonly Part<Found>[], call: Call): boolean;
+  /** Whether parts together are worth an answer although every rung ended otherwise (a title, an author and an id). */
+  isWorthwhile(parts: readonly Part<Found>[]): boolean;
+  /** Milliseconds for the whole climb. Default 25,000. */
+  budgetMs?: number;
+  /** Milliseconds for one rung. Default 12,000. */
+  rungMs?: number;
+  /** Sum of costs that may be spent on one call. Default: no limit. */
+  maxCost?: number;
+  /** Source of jitter, 0 to 1. Default `Math.random`. */
+  random?(): number;
+}
+
+/** What one rung contributed. */
+export interface Part<Found> {
+  rung: string;
+  found: Found;
+}
+
+export interface Climb<Found> {
+  /** In the order the rungs are listed. */
+  parts: readonly Part<Found>[];
+  attempts: readonly Attempt[];
+  limitations: readonly string[];
+  /** The definitive answer that came along with worthwhile data, if any (an age gate, a region). */
+  verdict?: { code: DefinitiveCode; reason?: string };
+  /** True where a rung that could have added more failed in a way that may pass. */
+  partial: boolean;
+}
+
+/** Climbs rungs; keeps, for as long as it lives, which rung rests after failing. */
+export interface Ladder<Found, Call> {
+  /**
+   * With `only`, that rung alone is tried, and whatever it gives is worth an answer.
+   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of a signal that aborts, unless that
+   * is a deadline: then the climb ends with what it has.
+   */
+  climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>>;
+  /** Every rung as it is now, in the order they are listed. */
+  rungs(): RungState[];
+}
+
+/** Codes that an authority gives only where nothing of the item may be shown, whatever else was found. */
+const ABSOLUTE: ReadonlySet<DefinitiveCode> = new Set<DefinitiveCode>(['private', 'removed']);
+const BUDGET_MS = 25_000;
+const RUNG_MS = 12_000;
+
+/** What became of one rung in one climb. Without an outcome it was not tried. */
+export interface Tried<Found> {
+  rung: string;
+  authority: boolean;
+  attempt: Attempt;
+  outcome?: Outcome<Found>;
+  /** There was no time left for it. */
+  late?: boolean;
+}
+
+/**
+ * Rungs are tried in the order given, neighbours of one group together, until `isEnough` or an authority's "no". A rung
+ * that keeps failing rests; see `cool-down.ts`. Where nothing else helped, rungs that rest for being unreadable are
+ * tried all the same, one call at a time.
+ */
+export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): Ladder<Found, Call> {
+  const { rungs, clock, logger, platform, isEnough, isWorthwhile } = options;
+  const { budgetMs = BUDGET_MS, rungMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
+  const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
+
+  async function climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>> {
+    signal.throwIfAborted();
+    const wanted = only === undefined ? rungs : rungs.filter(({ name }) => name === only);
+    const start = clock.monotonic();
+    const tried = new Map<string, Tried<Found>>();
+    let spent = 0;
+
+    const list = () => rungs.map((rung) => tried.get(rung.name)).filter((one) => one !== undefined);
+    const isDone = () => {
+      const state = summarize(list());
+      return state.ruled || isEnough(state.parts, call);
+    };
+    const leave = (rung: Rung<Found, Call>, outcome: string, late = false) =>
+      tried.set(rung.name, {
+        rung: rung.name,
+        authority: rung.authority,
+        attempt: { rung: rung.name, outcome, ms: 0 },
+        late,
+      });
+
+    async function attempt(rung: Rung<Found, Call>): Promise<void> {
+      const left = budgetMs - (clock.monotonic() - start);
+      if (left <= 0 || isOverdue(signal)) {
+        leave(rung, 'skipped', true);
+        return;
+      }
+      const run = await runRung({ rung, call, signal, limitMs: Math.min(rungMs, left), clock, logger, platform });
+      // A rung that was given less than its time is not to blame for being cut.
+      if (!(run.cut && (left < rungMs || isOverdue(signal)))) coolDown.report(rung.name, run.outcome);
+      tried.set(rung.name, {
+        rung: rung.name,
+        authority: rung.authority,
+        attempt: { rung: rung.name, outcome: nameOf(run.outcome), ms: run.ms },
+        outcome: run.outcome,
+      });
+    }
+
+    async function step(group: readonly Rung<Found, Call>[]): Promise<void> {
+      const ready = group.filter((rung) => {
+        const affordable = spent + rung.cost <= maxCost;
+        if (!affordable || rung.available?.() === false || rung.usable?.(call) === false) leave(rung, 'skipped');
+        else if (coolDown.rests(rung.name)) leave(rung, 'resting');
+        else {
+          spent += rung.cost;
+          return true;
+        }
+        return false;
+      });
+      await Promise.all(ready.map(attempt));
+    }
+
+    for (const group of groupNeighbours(wanted)) {
+      await step(group);
+      if (isDone()) break;
+    }
+    if (!isDone() && !isWorthwhile(summarize(list()).parts)) {
+      for (const rung of rungs) {
+        const resting = tried.get(rung.name)?.attempt.outcome === 'resting';
+        if (!resting || spent + rung.cost > maxCost || !coolDown.beginProbe(rung.name)) continue;
+        spent += rung.cost;
+        try {
+          await attempt(rung);
+        } finally {
+          coolDown.endProbe(rung.name);
+        }
+        if (isDone() || isWorthwhile(summarize(list()).parts)) break;
+      }
+    }
+    return conclude(list(), call, only !== undefined);
+  }
+
+  function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): Climb<Found> {
+    const { parts, verdict, refused, limitations } = summarize(tried);
+    const attempts = tried.map((one) => one.attempt);
+    if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
+      throw decide({ tried, rest: (rung) => coolDown.rest(rung) }).with({ attempts, platform });
+    }
+    const failed = tried.some(
+      (one) => one.late || one.outcome?.kind === 'transient' || one.attempt.outcome === 'resting',
+    );
+    return { parts, attempts, limitations, ...(verdict && { verdict }), partial: failed && !isEnough(parts, call) };
+  }
+
+  function stateOf({ name, available }: Rung<Found, Call>): RungState {
+    const rest = coolDown.rest(name);
+    return {
+      name,
+      available: available?.() ?? true,
+      ...(rest && { rest: { code: rest.code, seconds: Math.ceil(rest.remainingMs / 1000) } }),
+    };
+  }
+
+  return { climb, rungs: () => rungs.map(stateOf) };
+}
+
+function groupNeighbours<Found, Call>(rungs: readonly Rung<Found, Call>[]): Rung<Found, Call>[][] {
+  const steps: Rung<Found, Call>[][] = [];
+  for (const rung of rungs) {
+    const last = steps.at(-1);
+    if (last && rung.group !== undefined && last[0]?.group === rung.group) last.push(rung);
+    else steps.push([rung]);
+  }
+  return steps;
+}
+
+function nameOf(outcome: Outcome<unknown>): string {
+  return outcome.kind === 'found' ? 'ok' : outcome.code;
+}
+
+interface Summary<Found> {
+  parts: Part<Found>[];
+  limitations: string[];
+  /** The "no" of an authority, or of a rung that gave data along with it. */
+  verdict?: { code: DefinitiveCode; reason?: string };
+  /** An authority said no: nobody else is asked. */
+  ruled: boolean;
+  /** It said so in a way that leaves no room for data. */
+  refused: boolean;
+}
+
+function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
+  const summary: Summary<Found> = { parts: [], limitations: [], ruled: false, refused: false };
+  const limitations = new Set<string>();
+  for (const { rung, authority, outcome } of tried) {
+    if (!outcome || outcome.kind === 'transient') continue;
+    if (outcome.found !== undefined) summary.parts.push({ rung, found: outcome.found });
+    for (const limitation of outcome.limitations ?? []) limitations.add(limitation);
+    if (outcome.kind !== 'definitive') continue;
+    if (authority ? !summary.ruled : !summary.verdict && outcome.found !== undefined) {
+      summary.verdict = { code: outcome.code, ...(outcome.reason !== undefined && { reason: outcome.reason }) };
+    }
+    summary.ruled ||= authority;
+    summary.refused ||= authority && ABSOLUTE.has(outcome.code);
+  }
+  summary.limitations = [...limitations];
+  return summary;
+}
+
+export interface RungRun<Found> {
+  outcome: Outcome<Found>;
+  /** Whole milliseconds. */
+  ms: number;
+  /** True where a deadline ended it: its own, or one of whoever called. */
+  cut: boolean;
+}
+
+export interface RungRunOptions<Found, Call> {
+  rung: Rung<Found, Call>;
+  call: Call;
+  signal: AbortSignal;
+  limitMs: number;
+  clock: Clock;
+  logger: Logger;
+  platform: string;
+}
+
+/**
+ * One rung under its deadline. Whatever the rung does, there is an outcome, and in time: a rung that ignores its signal is
+ * left behind.
+ * @throws the reason of the caller's signal, at once, unless that is a deadline; and nothing else.
+ */
+export function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
+  const { rung, platform } = options;
+  const attributes = { 'mediagate.platform': platform, 'mediagate.rung': rung.name };
+  return inSpan({ name: `rung ${rung.name}`, attributes }, async (span) => {
+    const run = await runInTime(options);
+    const { outcome } = run;
+    span?.set({ 'mediagate.outcome': outcome.kind, ...(outcome.kind !== 'found' && { 'error.type': outcome.code }) });
+    return run;
+  });
+}
+
+async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
+  const { rung, call, signal, limitMs, clock, logger, platform } = options;
+  const start = clock.monotonic();
+  const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
+  const ending = new AbortController();
+  const timer = new AbortController();
+  let stop = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    stop = () => ending.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    ending.signal.addEventListener('abort', () => reject(ending.signal.reason), { once: true });
+  });
+  // Rejects when the rung ends first, which is the usual case and not worth a word.
+  clock.sleep(limitMs, timer.signal).then(
+    () => ending.abort(late),
+    () => {},
+  );
+
+  let outcome: Outcome<Found>;
+  try {
+    // A rung may throw before it returns a promise.
+    outcome = await Promise.race([ended, (async () => rung.run(call, ending.signal))()]);
+  } catch (error) {
+    if (!isOverdue(signal)) signal.throwIfAborted();
+    outcome = readFailure(ending.signal.aborted ? late : error);
+  } finally {
+    timer.abort();
+    signal.removeEventListener('abort', stop);
+  }
+  if (outcome.kind === 'transient' && outcome.retryAfterSeconds !== undefined) {
+    outcome = { ...outcome, retryAfterSeconds: boundedWait(outcome.retryAfterSeconds) };
+  }
+  const ms = Math.round(clock.monotonic() - start);
+  if (outcome.kind === 'transient') {
+    const fields = { platform, rung: rung.name, code: outcome.code, ms, error: outcome.cause };
+    if (outcome.code === 'upstream_changed') logger.warn('a rung could not be understood', fields);
+    else logger.debug('a rung failed', fields);
+  }
+  return { outcome, ms, cut: ending.signal.aborted };
+}
+
+/** Whether time is up for the caller, who then still wants to know what was had by now. */
+export function isOverdue({ aborted, reason }: AbortSignal): boolean {
+  return aborted && isGatewayError(reason) && reason.code === 'upstream_timeout';
+}
+
+function readFailure(error: unknown): Outcome<never> {
+  if (isGatewayError(error)) {
+    const { code, reason, retryAfterSeconds, retryable } = error;
+    if (isDefinitiveCode(code)) return { kind: 'definitive', code, reason };
+    if (isTransientCode(code)) {
+      // Where the platform said nothing, what our own client met ("the host name could not be resolved") is the reason.
+      const met = reason ?? error.message;
+      return { kind: 'transient', code, reason: met, retryAfterSeconds, cause: error };
+    }
+    // Ours rather than the platform's: a browser that is busy or does not start says nothing of what it would have shown.
+    if (retryable)
+      return { kind: 'transient', code: 'upstream_error', reason: error.message, retryAfterSeconds, cause: error };
+  }
+  return { kind: 'transient', code: 'upstream_changed', cause: error };
+}

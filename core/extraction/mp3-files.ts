@@ -1,0 +1,239 @@
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import {
+  type ByteRange,
+  type Clock,
+  EXTRACT_DEFAULTS,
+  type Extractor,
+  type FileStat,
+  type LinkRef,
+  type Logger,
+  type Storage,
+} from '../contracts/index.js';
+import type { AudioLinkOptions } from '../gateway.js';
+import type { Ffmpeg, ScratchFolders } from '../media/index.js';
+import type { HttpFaces, PluginHost, Registered, Registry } from '../plugins/index.js';
+import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
+import type { AudioFile, AudioFileRequest, AudioLink } from './extraction.js';
+import { createMakings, type Make, makeAudio } from './mp3-transcoding.js';
+
+/** For media: the whole making has a time of its own, so this one never comes first. */
+const FETCH_MS = 600_000;
+
+export interface AudioFilesOptions {
+  links: AudioLinks;
+  registry: Registry;
+  host: PluginHost;
+  storage: Storage;
+  http: HttpFaces;
+  /** Default: none, and only what has been made before can be had. */
+  ffmpeg?: Ffmpeg;
+  scratch: ScratchFolders;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Hosted MP3 files: each made once, at the first request, for everybody who asks. */
+export interface AudioFiles {
+  open(request: AudioFileRequest): Promise<AudioFile>;
+  /** Ends what is being made. */
+  close(): Promise<void>;
+}
+
+interface Item {
+  extractor: Registered<Extractor>;
+  link: LinkRef;
+  fileName: string;
+}
+
+export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
+  const { links, registry, host, storage, scratch, clock, logger } = options;
+  const makings = createMakings(clock);
+  // What a crash has left; whatever cannot be removed now is met again with the next file.
+  scratch.sweep().catch(() => undefined);
+
+  function itemOf(canonicalUrl: string): Item {
+    try {
+      const { extractor, link } = registry.matchLink(new URL(canonicalUrl));
+      return { extractor, link, fileName: links.fileName(link.url) };
+    } catch (cause) {
+      // The link is genuine, so its platform was served when it was made.
+      throw new GatewayError('plugin_unavailable', 'The platform of this link is not served now.', { cause });
+    }
+  }
+
+  /** One that is damaged is as good as none: it can be made again, and then takes the place of this one. */
+  async function statOf({ fileName, extractor, link }: Item): Promise<FileStat | undefined> {
+    try {
+      return await storage.stat(fileName);
+    } catch (error) {
+      if (!isDamagedFile(error)) throw error;
+      const { platform } = extractor.contribution;
+      logger.warn('a stored MP3 is damaged; its next download makes it again', { platform, id: link.id, error });
+      return undefined;
+    }
+  }
+
+  async function find(item: Item) {
+    const { fileName } = item;
+    const file = await statOf(item);
+    return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
+  }
+
+  async function produce(item: Item, ...[signal, onFirstBytes]: Parameters<Make>) {
+    const { extractor, link, fileName } = item;
+    const { contribution, entry } = extractor;
+    const { ffmpeg } = options;
+    // Somebody else may have stored it between the question and now.
+    if (await statOf(item)) return undefined;
+    if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
+    const source = await host.call('extractor', entry, signal, async (callSignal) => {
+      if (!contribution.resolveAudio) {
+        throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
+      }
+      const found = await contribution.resolveAudio({ link, options: EXTRACT_DEFAULTS, signal: callSignal });
+      if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
+      return found;
+    });
+    const trustedOrigins = host.trustedOriginsOf(entry);
+    return makeAudio({
+      http: options.http.face({ trustedOrigins, timeoutMs: FETCH_MS, signal }),
+      source,
+      mediaHosts: contribution.mediaHosts ?? [],
+      trustedOrigins,
+      ffmpeg,
+      scratch,
+      storage,
+      clock,
+      fileName,
+      lifetimeMs: links.lifetimeMs,
+      signal,
+      onFirstBytes,
+    });
+  }
+
+  /** As {@link produce}, with a log line and errors that name the platform. */
+  function makeFor(item: Item): Make {
+    const { platform } = item.extractor.contribution;
+    const { id } = item.link;
+    return async (signal, begin) => {
+      const startedAt = clock.monotonic();
+      const ms = () => Math.round(clock.monotonic() - startedAt);
+      try {
+        const bytes = await produce(item, signal, begin);
+        if (bytes !== undefined) logger.info('an MP3 was made', { platform, id, bytes, ms: ms() });
+      } catch (error) {
+        logger.warn('an MP3 could not be made', { platform, id, ms: ms(), error });
+        throw explain(error, platform);
+      }
+    };
+  }
+
+  return {
+    async open({ name, make, signal }) {
+      const { canonicalUrl, expiresAt } = links.open(name, clock.now());
+      const item = itemOf(canonicalUrl);
+      const described = { expiresAt, downloadName: downloadNameOf(item) };
+      const known = makings.has(item.fileName) ? undefined : await find(item);
+      if (known) return { ...described, ...known };
+      if (make === 'never') return { ...described, kind: 'unmade' };
+      const making = makings.join(item.fileName, makeFor(item));
+      if (make === 'following') {
+        const growing = await unlessAborted(signal, Promise.race([making.begun, making.stored]));
+        // What is whole is about to be stored, and then has a length and validators; what has failed gets an error.
+        const body = growing?.ended ? undefined : growing?.follow();
+        if (body) return { ...described, kind: 'growing', body };
+      }
+      await unlessAborted(signal, making.stored);
+      const made = await find(item);
+      if (!made) throw new GatewayError('upstream_unavailable', 'The file was made, and is not in the storage.');
+      return { ...described, ...made };
+    },
+    close: () => makings.close(),
+  };
+}
+
+/** How an item's file is called where it is saved: ASCII without anything that a header or a file system would mind. */
+function downloadNameOf({ extractor, link }: Item): string {
+  const name = `${extractor.contribution.platform}-${link.id}`.replace(/[^A-Za-z0-9_-]+/g, '_');
+  return `${name.slice(0, 100)}.mp3`;
+}
+
+/** Too slow is too slow, whichever part of the way it was. */
+function explain(error: unknown, platform: string): unknown {
+  if (!isGatewayError(error)) return error;
+  if (error.code !== 'upstream_timeout') return error.with({ platform });
+  return new GatewayError('audio_timeout', 'The source is too slow.', { platform, cause: error });
+}
+
+const DAY_MS = 86_400_000;
+/** Links made within the same ten minutes are equal, so that a cached answer can be sent as it is. */
+const STEP_MS = 600_000;
+const MAC_BYTES = 16;
+const EXPIRY_BYTES = 4;
+/** In base64; what the longest link that is accepted takes, and some more. */
+const MAX_NAME = 4_096;
+const NAME = new RegExp(`^[A-Za-z0-9_-]{32,${MAX_NAME}}$`);
+
+/** Makes and reads the names of hosted MP3 files. */
+export interface AudioLinks {
+  /** A link for the item behind a canonical URL. Makes no request and stores nothing. */
+  sign(canonicalUrl: string, now: number): AudioLink;
+  /**
+   * The canonical URL that a name was signed for.
+   * @throws GatewayError `file_not_found` where it was not signed here, `link_expired` where its time is over.
+   */
+  open(name: string, now: number): { canonicalUrl: string; expiresAt: number };
+  /** What an item's MP3 is stored as: the same for all its links, and as hard to guess as they are. */
+  fileName(canonicalUrl: string): string;
+  /** Milliseconds that a link made now will be honoured, at most. */
+  readonly lifetimeMs: number;
+}
+
+/**
+ * A name carries what it stands for: expiry, a MAC over everything, and the item's canonical URL. It cannot be guessed or
+ * altered, needs no table, and works on every node that has the secret.
+ */
+export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
+  const ttlMs = options.ttlMs ?? DAY_MS;
+  // Raw bytes would be turned into a key object for every link, which costs six times the hash.
+  const [newest, ...older] = options.secrets.map((secret) => createSecretKey(secret));
+  if (!newest) throw new Error('audioLinks.secrets is empty');
+
+  const mac = (secret: KeyObject, expiry: Uint8Array, target: Uint8Array) =>
+    createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
+
+  return {
+    lifetimeMs: ttlMs + STEP_MS,
+    fileName(canonicalUrl) {
+      const digest = createHmac('sha256', newest).update('audio file\n').update(canonicalUrl).digest('base64url');
+      return `audio_${digest}.mp3`;
+    },
+    sign(canonicalUrl, now) {
+      const expiresAt = Math.ceil((now + ttlMs) / STEP_MS) * STEP_MS;
+      const expiry = Buffer.alloc(EXPIRY_BYTES);
+      expiry.writeUInt32BE(expiresAt / 1000);
+      const target = Buffer.from(canonicalUrl);
+      const name = Buffer.concat([expiry, mac(newest, expiry, target), target]).toString('base64url');
+      return { url: `${options.baseUrl}/v1/extract/audio/${name}.mp3`, expiresAt: new Date(expiresAt).toISOString() };
+    },
+
+    open(name, now) {
+      const unknown = () => new GatewayError('file_not_found', 'There is no such audio link.');
+      if (!NAME.test(name)) throw unknown();
+      const bytes = Buffer.from(name, 'base64url');
+      // Base64 has several spellings of one value; only the one we made counts.
+      if (bytes.toString('base64url') !== name) throw unknown();
+      const expiry = bytes.subarray(0, EXPIRY_BYTES);
+      const given = bytes.subarray(EXPIRY_BYTES, EXPIRY_BYTES + MAC_BYTES);
+      const target = bytes.subarray(EXPIRY_BYTES + MAC_BYTES);
+      const genuine = [newest, ...older].some(
+        (secret) => given.length === MAC_BYTES && timingSafeEqual(given, mac(secret, expiry, target)),
+      );
+      if (!genuine) throw unknown();
+      const expiresAt = expiry.readUInt32BE() * 1000;
+      if (expiresAt <= now)
+        throw new GatewayError('link_expired', 'This audio link has expired; extract the link again.');
+      return { canonicalUrl: target.toString(), expiresAt };
+    },
+  };
+}

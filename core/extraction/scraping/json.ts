@@ -1,0 +1,263 @@
+const LONG = 16;
+/** What may precede a bare number: white space, a bracket, a colon, a comma. */
+const BEFORE_NUMBER: ReadonlySet<number> = new Set([...' \t\r\n:,['].map((character) => character.charCodeAt(0)));
+const SPACE: ReadonlySet<number> = new Set([...' \t\r\n'].map((character) => character.charCodeAt(0)));
+const AFTER_NUMBER: ReadonlySet<number> = new Set([...',]}'].map((character) => character.charCodeAt(0)));
+const MINUS = 45;
+const ZERO = 48;
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/**
+ * `JSON.parse`, except that bare integers of 16 digits and more come as strings: ids exceed 2^53 and must not be
+ * rounded. Accepts what `JSON.parse` accepts.
+ * @throws SyntaxError
+ */
+export function parseJson(text: string): unknown {
+  return parseJsonPart(text, 0, text.length);
+}
+
+/** As `parseJson`; undefined where the text is no JSON, as what is cut off or a page in place of data. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As `parseJson`, of the part of a text from `start` to before `end`. */
+export function parseJsonPart(text: string, start: number, end: number): unknown {
+  // The whole text is looked at in place: reading single characters of a slice takes twice as long.
+  const places = bigIntegersIn(text, start, end);
+  return JSON.parse(quoteAt(outsideStrings(places, text, start), text, start, end));
+}
+
+/** Where a number begins, its sign included, and before what it ends. */
+interface Place {
+  from: number;
+  to: number;
+}
+
+/**
+ * Integers of 16 digits and more that stand where a bare number may stand, or a text speaks of one. A run of 16 touches
+ * every 16th character, so only those are looked at: a page of a megabyte costs microseconds, where a regular expression
+ * would cost half of the parsing.
+ */
+function bigIntegersIn(text: string, start: number, end: number): Place[] {
+  const places: Place[] = [];
+  let judged = start;
+  for (let index = start + LONG - 1; index < end; index += LONG) {
+    if (index < judged || !isDigit(text.charCodeAt(index))) continue;
+    let first = index;
+    while (first > judged && isDigit(text.charCodeAt(first - 1))) first -= 1;
+    let last = index;
+    // Pages are full of ids in quotes, and of those it need not be known how long they are.
+    if (isBareAt(text, first, start)) {
+      while (last + 1 < end && isDigit(text.charCodeAt(last + 1))) last += 1;
+      // What begins with a zero is no number, and must not become a text.
+      if (last - first >= LONG - 1 && text.charCodeAt(first) !== ZERO && isWhole(text, last + 1, end)) {
+        places.push({ from: first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first, to: last + 1 });
+      }
+    }
+    // Every character is looked at once, however long a run is.
+    judged = last + 1;
+  }
+  return places;
+}
+
+function isBareAt(text: string, first: number, start: number): boolean {
+  const place = first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first;
+  if (place === start) return true;
+  return BEFORE_NUMBER.has(text.charCodeAt(place - 1)) && !isInnerMember(text, place);
+}
+
+/** Whether `\":` stands before it, as in the JSON that strings hold: such numbers are many, and a look from afar costs. */
+function isInnerMember(text: string, place: number): boolean {
+  return (
+    text.charCodeAt(place - 2) === QUOTE &&
+    text.charCodeAt(place - 3) === BACKSLASH &&
+    text.charCodeAt(place - 4) !== BACKSLASH
+  );
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
+
+/** Whether nothing of a fraction or a power follows the digits of a number. */
+function isWhole(text: string, to: number, end: number): boolean {
+  let after = to;
+  while (after < end && SPACE.has(text.charCodeAt(after))) after += 1;
+  return after === end || AFTER_NUMBER.has(text.charCodeAt(after));
+}
+
+/** The part from `start` to before `end` with quotes around each of the places. */
+function quoteAt(places: readonly Place[], text: string, start: number, end: number): string {
+  let quoted = '';
+  let done = start;
+  for (const { from, to } of places) {
+    quoted += `${text.slice(done, from)}"${text.slice(from, to)}"`;
+    done = to;
+  }
+  return quoted + text.slice(done, end);
+}
+
+function outsideStrings(places: readonly Place[], text: string, start: number): readonly Place[] {
+  if (places.length === 0) return places;
+  let open = text.indexOf('"', start);
+  let close = stringEnd(text, open);
+  return places.filter(({ from }) => {
+    while (open >= 0 && close <= from) {
+      open = text.indexOf('"', close);
+      close = stringEnd(text, open);
+    }
+    return open < 0 || open > from;
+  });
+}
+
+/** Index after the closing quote of the JSON string that opens at `open`, or the text's length where none closes it. */
+function stringEnd(text: string, open: number): number {
+  for (let close = text.indexOf('"', open + 1); close >= 0; close = text.indexOf('"', close + 1)) {
+    let before = close - 1;
+    while (before > open && text.charCodeAt(before) === BACKSLASH) before -= 1;
+    if ((close - before) % 2 === 1) return close + 1;
+  }
+  return text.length;
+}
+
+/** Index after the JSON object or array that opens at `start`, found by its brackets; undefined where it never closes. */
+export function literalEnd(text: string, start: number): number | undefined {
+  let depth = 0;
+  for (let index = start; index < text.length; index += 1) {
+    const character = text.charCodeAt(index);
+    if (character === QUOTE) {
+      index = stringEnd(text, index) - 1;
+    } else if (character === 123 || character === 91) {
+      depth += 1;
+    } else if (character === 125 || character === 93) {
+      depth -= 1;
+      if (depth === 0) return index + 1;
+    }
+  }
+  return undefined;
+}
+
+/** Looking into JSON of unknown shape. Nothing here throws, whatever it is given. */
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** The member at the end of a path; undefined where the path leaves the value. Only own members count. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const step of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, step)) return undefined;
+    current = (current as Record<string | number, unknown>)[step];
+  }
+  return current;
+}
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An object that is not an array. */
+export function asRecord(value: unknown): JsonRecord | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
+/** The value where it is a list. */
+export function asArray(value: unknown): readonly unknown[] | undefined {
+  return Array.isArray(value) ? value : undefined;
+}
+
+/** A string that is not empty. */
+export function asString(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A finite number, or a string that is a plain decimal number, which is how many platforms send their counters. */
+export function asNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  return typeof value === 'string' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
+}
+
+/** Zero and more, whole, and no larger than a number can hold: a counter or a size. Written as for {@link asNumber}. */
+export function asCount(value: unknown): number | undefined {
+  const number = asNumber(value);
+  return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+/** As {@link asCount}, where zero says nothing, as of a picture's width. */
+export function asPositive(value: unknown): number | undefined {
+  return asCount(value) || undefined;
+}
+
+/** The value where it is true or false. */
+export function asBoolean(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+export interface FindLimits {
+  /** Objects, arrays and their members looked at. Default 50,000. */
+  maxNodes?: number;
+  /** Default 50. */
+  maxResults?: number;
+}
+
+/**
+ * Objects anywhere in the tree that pass the test, in the order of the document. `key` is the member name or the index
+ * under which the object stands. A found object is searched as well.
+ */
+export function findAll(
+  value: unknown,
+  test: (record: JsonRecord, key: string | undefined) => boolean,
+  { maxNodes = 50_000, maxResults = 50 }: FindLimits = {},
+): JsonRecord[] {
+  const found: JsonRecord[] = [];
+  // Two lists, as a pair made for each of a hundred thousand nodes would be felt.
+  const nodes: object[] = [];
+  const keys: (string | undefined)[] = [];
+  let seen = 0;
+  const enter = (child: unknown, key: string | number | undefined) => {
+    if (typeof child !== 'object' || child === null) return;
+    nodes.push(child);
+    keys.push(key?.toString());
+  };
+  enter(value, undefined);
+  for (let node = nodes.pop(); node && found.length < maxResults; node = nodes.pop()) {
+    const key = keys.pop();
+    const before = nodes.length;
+    if (Array.isArray(node)) {
+      for (let index = 0; index < node.length && seen < maxNodes; index += 1, seen += 1) enter(node[index], index);
+    } else {
+      const record = node as JsonRecord;
+      if (test(record, key)) found.push(record);
+      for (const name in record) {
+        if (seen >= maxNodes) break;
+        seen += 1;
+        enter(record[name], name);
+      }
+    }
+    // The first is to be taken first.
+    reverseFrom(nodes, before);
+    reverseFrom(keys, before);
+  }
+  return found;
+}
+
+function reverseFrom(list: unknown[], start: number): void {
+  for (let low = start, high = list.length - 1; low < high; low += 1, high -= 1) {
+    [list[low], list[high]] = [list[high], list[low]];
+  }
+}
+
+/** The first line that is not blank, cut at a word's end where it is longer than `max` characters. */
+export function firstLine(text: string, max = 120): string | undefined {
+  const line = /[^\s][^\r\n\u2028\u2029]*/.exec(text)?.[0].trim();
+  if (!line || line.length <= max) return line || undefined;
+  // One place is for the ellipsis; a cut through a surrogate pair would leave half a character.
+  const cut = line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '');
+  const space = cut.lastIndexOf(' ');
+  return `${(space > max / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;
+}

@@ -1,0 +1,215 @@
+import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
+import {
+  createGroupCommit,
+  createJobClock,
+  type Database,
+  type GroupCommit,
+  type JobClock,
+  play,
+} from '../database/index.js';
+import { inSpan } from '../observability/index.js';
+import { createRareWarning, isGatewayError } from '../runtime/index.js';
+import { type AdmissionHooks, BOUND_ONLY } from './admission.js';
+import type { Dispatcher } from './dispatcher.js';
+import { acceptGroup, type Candidate, compileTurnStatements, toCandidate } from './job-acceptance.js';
+import { createJobAdministration, type JobAdministration } from './job-administration.js';
+import { createEndWaits, createJobEnds } from './job-ends.js';
+import { createJobEndTable, createJobRunTable } from './job-runs.js';
+import { createJobTable, type JobTable, toJobRecord } from './job-table.js';
+import { type StartedWorkers, startWorkers } from './job-workers.js';
+import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
+import { kindOfJob } from './jobs.js';
+
+/** A third of it goes by between two signs of life. */
+const LEASE_MS = 15_000;
+
+export interface JobsOptions {
+  database: Database;
+  dispatcher: Dispatcher;
+  /** By kind. Default: only the bound of active jobs is judged, and nobody is told of ends. */
+  admission?: Partial<Readonly<Record<JobKind, AdmissionHooks>>>;
+  /** What the times of jobs are read from. Default: the database's own clock. */
+  clock?: Clock;
+  /** Default 15,000. */
+  leaseMs?: number;
+  /** Milliseconds after which those who wait for a job look by themselves. Default 1,000. */
+  pollMs?: number;
+  logger: Logger;
+  /** Default: there are no traces. */
+  tracer?: Tracer;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+export interface ClosableJobs extends Jobs, JobAdministration {
+  /** Stops all workers, and lets those go who wait. */
+  close(): Promise<void>;
+}
+
+/** Durable jobs in SQL. */
+export function createJobs({
+  database,
+  dispatcher,
+  admission = {},
+  leaseMs = LEASE_MS,
+  pollMs,
+  logger,
+  tracer,
+  meter,
+  ...rest
+}: JobsOptions): ClosableJobs {
+  const clock = createJobClock(rest.clock);
+  const report = createRareWarning(logger, 'background jobs wait for the database');
+  const table = createJobTable(database, clock);
+  const runTable = createJobRunTable(database, clock);
+  const endTable = createJobEndTable(database, clock);
+  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock, hooksOf });
+  const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
+  const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
+  const working = new Map<StartedWorkers, JobKind>();
+
+  function hooksOf(kind: JobKind): AdmissionHooks {
+    return admission[kind] ?? BOUND_ONLY;
+  }
+
+  function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
+    const known = accepting.get(kind);
+    if (known) return known;
+    const turnStatements = compileTurnStatements(database.queries, kind);
+    const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
+    const made = createGroupCommit<Candidate, Accepted>({
+      database,
+      *script(candidates, onEnd) {
+        const verdicts = yield* acceptGroup(candidates, options);
+        const queued = new Set(verdicts.flatMap((verdict) => (isGatewayError(verdict) ? [] : queuedBy(verdict))));
+        for (const [{ claims }, served] of working) {
+          if (served !== kind || queued.size === 0) continue;
+          for (const { id } of yield* claims.claimNext({ onEnd })) queued.delete(id);
+        }
+        if (queued.size > 0) yield* dispatcher.announce(kind);
+        return verdicts;
+      },
+      committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
+    });
+    accepting.set(kind, made);
+    return made;
+  }
+
+  async function find(id: string, owner: string): Promise<JobRecord | undefined> {
+    if (!kindOfJob(id)) return undefined;
+    const row = await database.run((queries) => table.find(queries, id, owner));
+    return row && toJobRecord(row);
+  }
+
+  return {
+    accept(acceptance) {
+      const { kind } = acceptance.job;
+      const attributes = { 'mediagate.job.kind': kind };
+      return inSpan({ name: `accept ${kind} job`, kind: 'producer', attributes }, async (span) => {
+        const accepted = await accepter(kind).submit(toCandidate(acceptance, true, span?.traceparent));
+        span?.set({ 'mediagate.job.id': accepted.job?.id, 'mediagate.job.replayed': accepted.replayed });
+        return accepted;
+      });
+    },
+    peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
+    find,
+    async cancel(id, owner) {
+      const row = await ends.cancel(id, owner);
+      return row && toJobRecord(row);
+    },
+    async cancelAsOperator(cancellation) {
+      return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
+    },
+    ...createJobAdministration({ database, table, clock, leaseMs }),
+    async waitFor(id, owner, { timeoutMs, signal }) {
+      if (!kindOfJob(id)) return undefined;
+      signal?.throwIfAborted();
+      const wait = waits.begin(id);
+      try {
+        const job = await find(id, owner);
+        if (!job || hasEnded(job)) return job;
+        await wait.over(timeoutMs, signal);
+        return await find(id, owner);
+      } finally {
+        wait.stop();
+      }
+    },
+    async latest(owner, limit) {
+      const rows = await database.run((queries) => table.latest(queries, owner, limit));
+      return rows.map((row) => toJobRecord({ ...row, result: null }));
+    },
+    async queuePosition(id) {
+      if (!kindOfJob(id)) return undefined;
+      const before = await database.run((queries) => table.countBefore(queries, id));
+      return before === undefined ? undefined : before + 1;
+    },
+    active: (kind) => database.run((queries) => play(queries, table.countActive(kind))),
+    counts: () => database.run((queries) => table.countByState(queries)),
+    work(options) {
+      const sweeper = createSweeper({ kind: options.kind, database, table, clock });
+      const workers = startWorkers({
+        ...options,
+        database,
+        sweeper,
+        runTable,
+        ends,
+        dispatcher,
+        leaseMs,
+        report,
+        logger,
+        ...(tracer && { tracer }),
+        ...(meter && { meter }),
+      });
+      working.set(workers, options.kind);
+      return {
+        async stop() {
+          await workers.stop();
+          working.delete(workers);
+        },
+      };
+    },
+    async close() {
+      await waits.stop();
+      await Promise.all(Array.from(working.keys(), (workers) => workers.stop()));
+    },
+  };
+}
+
+/** A job that was joined, too: another look or hint costs little. */
+function queuedBy({ job, replayed }: Accepted): string[] {
+  return job && !replayed ? [job.id] : [];
+}
+
+function hasEnded({ state }: JobRecord): boolean {
+  return state !== 'queued' && state !== 'running';
+}
+
+const INTERVAL_MS = 10 * 60_000;
+const ROWS = 500;
+
+export interface SweeperOptions {
+  kind: JobKind;
+  database: Database;
+  table: JobTable;
+  clock: JobClock;
+}
+
+export interface Sweeper {
+  /** Does nothing where it is too early for that. */
+  sweep(): Promise<void>;
+}
+
+/** Deletes old jobs of a kind, which nobody may see any more. */
+export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  return {
+    async sweep() {
+      if (performance.now() - sweptAt < INTERVAL_MS) return;
+      const deleted = await database.run(async (queries) => {
+        return table.deleteKept(queries, kind, await clock.read(queries), ROWS);
+      });
+      // A full batch means that there are more: the next round goes on.
+      if (deleted < ROWS) sweptAt = performance.now();
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { isSystemError } from '../runtime/index.js';
+
+export interface FolderSync {
+  /** Resolves when everything that was renamed or removed in the folder before the call survives a power cut. */
+  sync(): Promise<void>;
+  /** Lets the folder go. What is synced later opens it for that alone. */
+  close(): Promise<void>;
+}
+
+/**
+ * What is asked for while the folder is being synced shares the next sync: one does for all files that came before it. The
+ * folder stays open, since to open and close it takes as long again.
+ */
+export function createFolderSync(folder: string): FolderSync {
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  let handle: Promise<FileHandle> | undefined;
+  let closed = false;
+
+  async function syncNext(before: Promise<void> | undefined): Promise<void> {
+    // Its failure is told to those who waited for it.
+    await before?.catch(() => undefined);
+    running = next;
+    next = undefined;
+    await syncOnce();
+  }
+
+  async function syncOnce(): Promise<void> {
+    // Windows cannot sync folders.
+    if (process.platform === 'win32') return;
+    handle ??= open(folder, constants.O_RDONLY);
+    let kept = false;
+    try {
+      await (await handle).sync();
+      kept = !closed;
+    } finally {
+      if (!kept) await letGo();
+    }
+  }
+
+  async function letGo(): Promise<void> {
+    const gone = handle;
+    handle = undefined;
+    // Where it could not be opened, whoever wanted it is told.
+    await gone?.then((opened) => opened.close()).catch(() => undefined);
+  }
+
+  return {
+    sync() {
+      next ??= syncNext(running);
+      return next;
+    },
+    async close() {
+      closed = true;
+      await (next ?? running)?.catch(() => undefined);
+      await letGo();
+    },
+  };
+}
+
+/** Makes what was renamed or removed in the folder survive a power cut. */
+export async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot sync folders.
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** A whole file. */
+export interface FileDigest {
+  bytes: number;
+  /** In lower-case hex. */
+  sha256: string;
+}
+
+/**
+ * Copies a file with its time, for its owner alone, and syncs it. The target must not be there.
+ * @returns Undefined where the source is gone, or is no plain file.
+ */
+export async function copyWithDigest(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<FileDigest | undefined> {
+  const from = await openPlain(source);
+  if (!from) return undefined;
+  try {
+    const stats = await from.stat();
+    if (!stats.isFile()) return undefined;
+    const to = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+    try {
+      const digest = await pass(from, (chunk) => to.writeFile(chunk), signal);
+      await to.utimes(stats.atime, stats.mtime);
+      await to.sync();
+      return digest;
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+/** @returns Undefined where the file is not there, or is no plain file. */
+export async function digestOf(file: string, signal: AbortSignal): Promise<FileDigest | undefined> {
+  const handle = await openPlain(file);
+  if (!handle) return undefined;
+  try {
+    return (await handle.stat()).isFile() ? await pass(handle, async () => undefined, signal) : undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openPlain(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    // ELOOP says that it is a link, which leads to what is not ours.
+    if (isSystemError(error, 'ENOENT', 'ELOOP')) return undefined;
+    throw error;
+  }
+}
+
+async function pass(
+  from: FileHandle,
+  take: (chunk: Uint8Array) => Promise<void>,
+  signal: AbortSignal,
+): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let bytes = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await from.read(buffer, 0, CHUNK_BYTES, bytes);
+    if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
+    const chunk = buffer.subarray(0, bytesRead);
+    hash.update(chunk);
+    await take(chunk);
+    bytes += bytesRead;
+  }
+}

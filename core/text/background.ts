@@ -1,0 +1,95 @@
+import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
+import { createRareWarning, isGatewayError, type Rounds, startRounds } from '../runtime/index.js';
+import type { TextExchange, TextOutcome } from './requests.js';
+
+const ROUND_MS = 5_000;
+const LAST_WAIT_MS = 300_000;
+/** An upstream that has not come to an end by then is not asked again. */
+const LONGEST_MS = 24 * 60 * 60 * 1000;
+/** Asked for at the same time; each answer may be large. */
+const AT_ONCE = 4;
+
+export interface BackgroundLooksOptions {
+  background: BackgroundResponses;
+  /** Asks for a response where it is made; what it tells of usage is counted by then. Undefined where nobody here knows the model. */
+  ask(response: BackgroundResponse): TextExchange | undefined;
+  logger: Logger;
+  /** Milliseconds between rounds, and to the second look at a response. Default 5,000. */
+  roundMs?: number;
+}
+
+/**
+ * Asks again and again for responses that are made in the background, each by one process at a time and ever less often,
+ * until the upstream tells what they used, or knows them no more, or a day has gone by.
+ */
+export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Rounds, 'stop'> {
+  const { background, ask, logger, roundMs = ROUND_MS } = options;
+  const stopped = new AbortController();
+
+  async function look(response: BackgroundResponse): Promise<void> {
+    const { id: responseId, owner, model, upstream, ageMs } = response;
+    const isGone = await isUnknown(response);
+    if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
+    background.correct({ responseId, owner, upstream, final: true });
+    const why = isGone ? 'is not there any more' : 'has not ended for a day';
+    logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
+  }
+
+  async function isUnknown(response: BackgroundResponse): Promise<boolean> {
+    const exchange = ask(response);
+    if (!exchange) return false;
+    const leave = () => exchange.leave();
+    // From then on others may ask for it.
+    const tooLong = setTimeout(leave, response.waitMs);
+    stopped.signal.addEventListener('abort', leave);
+    try {
+      const { body } = await exchange.answer;
+      if (!(body instanceof Uint8Array)) leave();
+      await exchange.ended;
+      return false;
+    } catch (error) {
+      return isGatewayError(error) && error.code === 'response_not_found';
+    } finally {
+      clearTimeout(tooLong);
+      stopped.signal.removeEventListener('abort', leave);
+    }
+  }
+
+  const takeDue = (most: number) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS });
+
+  async function round(): Promise<void> {
+    const first = await takeDue(AT_ONCE);
+    const mayBeMore = first.length === AT_ONCE;
+    const lookOn = async (response: BackgroundResponse) => {
+      let next: BackgroundResponse | undefined = response;
+      while (next && !stopped.signal.aborted) {
+        await look(next);
+        next = mayBeMore ? (await takeDue(1))[0] : undefined;
+      }
+    };
+    await Promise.all(first.map(lookOn));
+  }
+
+  const rounds = startRounds({
+    intervalMs: roundMs,
+    work: round,
+    report: createRareWarning(logger, 'responses in the background wait for the database'),
+  });
+
+  return {
+    stop() {
+      stopped.abort();
+      return rounds.stop();
+    },
+  };
+}
+
+/** What the end of an exchange tells of a response in the background. */
+export function correctionOf(
+  response: Pick<BackgroundCorrection, 'responseId' | 'owner' | 'upstream'>,
+  { usage, final = false }: Pick<TextOutcome, 'usage' | 'final'>,
+): BackgroundCorrection {
+  if (!usage) return { ...response, final };
+  // What is reported of something that goes on is not all of it.
+  return { ...response, usage: final ? usage : { ...usage, estimated: true }, final };
+}

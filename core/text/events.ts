@@ -1,0 +1,228 @@
+import type { Usage } from '../contracts/index.js';
+import type { GatewayError } from '../runtime/index.js';
+import type { TextSample } from './tokens.js';
+
+/**
+ * What becomes of an event: it goes on as it is, or does not, or goes on with another name of the model in it; or it tells of a
+ * failure, in words that may not be for callers.
+ */
+export type Verdict = 'pass' | 'drop' | 'rename' | 'reword';
+
+/** Understands the events of one route's streams, as far as the gateway has to. One for each stream. */
+export interface EventReader {
+  /**
+   * Looks at the data of one event.
+   * @throws SyntaxError where it is no JSON; the event is then nobody's concern.
+   */
+  read(bytes: Buffer, start: number, end: number): Verdict;
+  /** After `rename`: where the text stands that names the model, its quotes included. The same object each time. */
+  readonly modelName: Readonly<{ start: number; end: number }>;
+  /** Whether the event was there that ends such a stream. */
+  readonly ended: boolean;
+  /** Whether it ended in an error of the upstream's. */
+  readonly failed: boolean;
+  readonly responseId: string | undefined;
+  /** As far as the upstream reported it. */
+  usage(): Usage | undefined;
+  /** What the model has said. */
+  said(): TextSample;
+  /**
+   * What is missing where the upstream closed a stream in good order, or after an error of its own; undefined where nothing is,
+   * or where it is an end too early.
+   */
+  readonly closing: string | undefined;
+  /** The event that ends a stream which broke off. */
+  failure(error: GatewayError): string;
+}
+
+/** An event of so many bytes holds a picture or two; more is no event. */
+const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+/** Lines of one event that comes in several chunks; they are looked at one by one, and together. */
+const MAX_EVENT_LINES = 10_000;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Finds where the events of a `text/event-stream` end, wherever its chunks are cut. */
+export interface EventSplitter {
+  /**
+   * @param visit called for each event that is now whole, from `start` to `end` with the blank line that ends it.
+   * @throws RangeError where an event is longer than 32 MiB, or has more than 10,000 lines.
+   */
+  push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void;
+  /** What came of an event that is not whole. */
+  rest(): Buffer;
+  /** Whether lines may end in something else than a bare line feed. */
+  readonly sawCarriageReturn: boolean;
+}
+
+export function createEventSplitter(): EventSplitter {
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  let pendingLines = 0;
+  let sawCarriageReturn = false;
+  /** Whether nothing came since the last line end. */
+  let lineIsEmpty = true;
+  /** Whether a line feed that comes next belongs to the line end that was seen. */
+  let endedInCr = false;
+
+  /** Index behind the blank line that ends the event which `from` is in; -1 where the chunk does not hold it. */
+  function findEnd(chunk: Buffer, from: number): number {
+    if (sawCarriageReturn) return findAnyEnd(chunk, from);
+    if (lineIsEmpty && chunk[from] === LF) {
+      // Blank lines without an event between them are looked at once.
+      let end = from + 1;
+      while (chunk[end] === LF) end += 1;
+      return end;
+    }
+    const found = chunk.indexOf('\n\n', from, 'latin1');
+    lineIsEmpty = found !== -1 || chunk[chunk.length - 1] === LF;
+    return found === -1 ? -1 : found + 2;
+  }
+
+  function findAnyEnd(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      const continues = endedInCr && byte === LF;
+      endedInCr = byte === CR;
+      if (continues) continue;
+      if (byte !== LF && byte !== CR) lineIsEmpty = false;
+      else if (!lineIsEmpty) lineIsEmpty = true;
+      // The line feed of a carriage return goes with it where it is here already.
+      else if (byte === CR && chunk[at + 1] === LF) {
+        endedInCr = false;
+        return at + 2;
+      } else return at + 1;
+    }
+    return -1;
+  }
+
+  return {
+    push(chunk, visit) {
+      if (!sawCarriageReturn) sawCarriageReturn = chunk.includes(CR);
+      let start = 0;
+      while (start < chunk.length) {
+        const end = findEnd(chunk, start);
+        if (end === -1) break;
+        if (pending.length === 0) visit(chunk, start, end);
+        else {
+          pending.push(chunk.subarray(start, end));
+          const whole = Buffer.concat(pending);
+          pending = [];
+          pendingBytes = 0;
+          pendingLines = 0;
+          visit(whole, 0, whole.length);
+        }
+        start = end;
+      }
+      if (start === chunk.length) return;
+      pendingBytes += chunk.length - start;
+      if (pendingBytes > MAX_EVENT_BYTES) throw new RangeError(`an event is longer than ${MAX_EVENT_BYTES} bytes`);
+      for (let at = chunk.indexOf(LF, start); at !== -1; at = chunk.indexOf(LF, at + 1)) pendingLines += 1;
+      if (pendingLines > MAX_EVENT_LINES) throw new RangeError(`an event has more than ${MAX_EVENT_LINES} lines`);
+      pending.push(chunk.subarray(start));
+    },
+    rest: () => Buffer.concat(pending),
+    get sawCarriageReturn() {
+      return sawCarriageReturn;
+    },
+  };
+}
+
+/** A stream may begin with one, which belongs to no event. */
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const COLON = 0x3a;
+const SPACE = 0x20;
+const LETTER_D = 0x64;
+
+/** Where the data of an event stands. */
+export interface EventData {
+  /** Behind `data:` and one space. */
+  start: number;
+  end: number;
+  /** Lines of data; where there are several, `start` and `end` are those of the first. */
+  lines: number;
+}
+
+const found: EventData = { start: 0, end: 0, lines: 0 };
+
+/**
+ * Finds the data of the event from `start` to `end`.
+ * @param anyLineEnd whether lines may end in something else than a bare line feed.
+ * @returns The same object each time.
+ */
+export function findData(bytes: Buffer, start: number, end: number, anyLineEnd: boolean): Readonly<EventData> {
+  found.lines = 0;
+  for (let at = start; at < end; ) {
+    const lineEnd = endOfLine(bytes, at, end, anyLineEnd);
+    if (bytes[at] === LETTER_D && isData(bytes, at, lineEnd)) {
+      found.lines += 1;
+      if (found.lines === 1) {
+        found.start = Math.min(bytes[at + 5] === SPACE ? at + 6 : at + 5, lineEnd);
+        found.end = lineEnd;
+      }
+    }
+    at = lineEnd + 1;
+  }
+  return found;
+}
+
+/** Data of several lines as one text, as a reader of events understands it; and the event without it. */
+export function joinData(bytes: Buffer, start: number, end: number): { data: Buffer; others: string } {
+  const data: string[] = [];
+  let others = '';
+  // Bytes are kept as they are by a coding of one byte each.
+  for (const line of bytes.toString('latin1', start, end).split(/\r\n|\n|\r/)) {
+    if (line === 'data' || line.startsWith('data:')) data.push(line.slice(line[5] === ' ' ? 6 : 5));
+    else if (line !== '') others += `${line}\n`;
+  }
+  return { data: Buffer.from(data.join('\n'), 'latin1'), others };
+}
+
+function isData(bytes: Buffer, at: number, lineEnd: number): boolean {
+  const named = bytes[at + 1] === 0x61 && bytes[at + 2] === 0x74 && bytes[at + 3] === 0x61;
+  return named && (bytes[at + 4] === COLON || at + 4 === lineEnd);
+}
+
+function endOfLine(bytes: Buffer, at: number, end: number, anyLineEnd: boolean): number {
+  const feed = bytes.indexOf(LF, at);
+  const stop = feed === -1 || feed > end ? end : feed;
+  if (!anyLineEnd) return stop;
+  const line = bytes.subarray(at, stop);
+  const carriageReturn = line.indexOf(CR);
+  return carriageReturn === -1 ? stop : at + carriageReturn;
+}
+
+/** Reads the events of a `text/event-stream`, for who answers in another format. */
+export interface EventTexts {
+  /**
+   * @returns The data of each event that is now whole, in their order; undefined for one that has none, such as a comment.
+   * @throws RangeError where an event is longer than 32 MiB.
+   */
+  push(chunk: Uint8Array): readonly (string | undefined)[];
+}
+
+export function createEventTexts(): EventTexts {
+  const splitter = createEventSplitter();
+  let first = true;
+
+  function textOf(bytes: Buffer, start: number, end: number): string | undefined {
+    let from = start;
+    if (first && bytes.subarray(start, start + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
+      from += BYTE_ORDER_MARK.length;
+    }
+    first = false;
+    const { lines, ...data } = findData(bytes, from, end, splitter.sawCarriageReturn);
+    if (lines === 0) return undefined;
+    if (lines > 1) return joinData(bytes, from, end).data.toString('utf8');
+    return bytes.toString('utf8', data.start, data.end);
+  }
+
+  return {
+    push(chunk) {
+      const texts: (string | undefined)[] = [];
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      splitter.push(bytes, (whole, start, end) => texts.push(textOf(whole, start, end)));
+      return texts;
+    },
+  };
+}

@@ -1,0 +1,212 @@
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue | undefined };
+
+/**
+ * Changes top-level members of a JSON object in its bytes: a member that is there gets its new value where it stands, each
+ * time where it stands more than once; one that is not there is added at the end; undefined takes a member away. Every other
+ * byte stays as it is: the order of members, white space, integers beyond 2^53, members nobody knows.
+ * @param body Valid JSON in UTF-8 without a byte order mark, an object.
+ * @param changes Names in ASCII.
+ * @returns New bytes; `body` itself where there is nothing to change.
+ * @throws SyntaxError where the bytes are no object.
+ */
+export function replaceMembers(body: Uint8Array, changes: Readonly<Record<string, JsonValue | undefined>>): Uint8Array {
+  const names = Object.keys(changes);
+  if (names.length === 0) return body;
+  const missing = new Set(names);
+  const pieces: Uint8Array[] = [];
+  /** Behind what was copied or cut so far. */
+  let done = 0;
+  /** Behind the member before. */
+  let previousEnd = 0;
+  /** Whether the members so far are cut with the comma behind them, since none stays that one could stand before. */
+  let first = true;
+  let pendingCut = false;
+
+  const end = walkMembers(body, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    if (pendingCut) done = nameStart;
+    pendingCut = false;
+    const name = names.find((candidate) => isText(body, nameStart, nameEnd, candidate));
+    const value = name === undefined ? undefined : changes[name];
+    if (name === undefined) first = false;
+    else {
+      missing.delete(name);
+      if (value !== undefined) {
+        pieces.push(body.subarray(done, valueStart), Buffer.from(JSON.stringify(value)));
+        done = valueEnd;
+        first = false;
+      } else if (first) {
+        pieces.push(body.subarray(done, nameStart));
+        done = valueEnd;
+        pendingCut = true;
+      } else {
+        pieces.push(body.subarray(done, previousEnd));
+        done = valueEnd;
+      }
+    }
+    previousEnd = valueEnd;
+  });
+
+  const added = [...missing].filter((name) => changes[name] !== undefined);
+  if (done === 0 && added.length === 0) return body;
+  const text = added.map((name) => `${JSON.stringify(name)}:${JSON.stringify(changes[name])}`).join(',');
+  pieces.push(body.subarray(done, end));
+  if (text !== '') pieces.push(Buffer.from(first ? text : `,${text}`));
+  pieces.push(body.subarray(end));
+  return Buffer.concat(pieces);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+/** Makes `[` a `{` and `]` a `}`. */
+const BRACKET_TO_BRACE = 0x20;
+/** Texts longer than this are searched for their end natively, which costs a call. */
+const SHORT_TEXT = 48;
+
+/** Where a member of an object stands: its name with quotes, and its value; ends are exclusive. */
+export interface MemberRange {
+  nameStart: number;
+  nameEnd: number;
+  valueStart: number;
+  valueEnd: number;
+}
+
+/**
+ * Walks over the members of the object that starts at `start`, white space before it allowed. Members of members are
+ * passed over, not looked at.
+ * @param visit Gets the same range object each time, with other figures in it.
+ * @returns Index of the object's closing brace.
+ * @throws SyntaxError where there is no whole object. What is inside is not checked further.
+ */
+export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Readonly<MemberRange>) => void): number {
+  const range: MemberRange = { nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0 };
+  let at = skipSpace(bytes, start);
+  if (bytes[at] !== OPEN_BRACE) throw notWhole();
+  at = skipSpace(bytes, at + 1);
+  while (bytes[at] !== CLOSE_BRACE) {
+    if (bytes[at] !== QUOTE) throw notWhole();
+    range.nameStart = at;
+    range.nameEnd = endOfText(bytes, at);
+    at = skipSpace(bytes, range.nameEnd);
+    if (bytes[at] !== COLON) throw notWhole();
+    range.valueStart = skipSpace(bytes, at + 1);
+    range.valueEnd = endOfValue(bytes, range.valueStart);
+    visit(range);
+    at = skipSpace(bytes, range.valueEnd);
+    if (bytes[at] === COMMA) {
+      at = skipSpace(bytes, at + 1);
+      // A comma announces a member.
+      if (bytes[at] === CLOSE_BRACE) throw notWhole();
+    } else if (bytes[at] !== CLOSE_BRACE) throw notWhole();
+  }
+  return at;
+}
+
+/**
+ * Walks over the elements of the array that starts at `start`.
+ * @throws SyntaxError where there is no whole array.
+ */
+export function walkElements(bytes: Uint8Array, start: number, visit: (start: number, end: number) => void): void {
+  if (bytes[start] !== OPEN_BRACKET) throw notWhole();
+  let at = skipSpace(bytes, start + 1);
+  while (bytes[at] !== CLOSE_BRACKET) {
+    const end = endOfValue(bytes, at);
+    visit(at, end);
+    at = skipSpace(bytes, end);
+    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
+    else if (bytes[at] !== CLOSE_BRACKET) throw notWhole();
+  }
+}
+
+/** Whether the text with quotes from `start` to `end` says `name`, however it is escaped. `name` is ASCII. */
+export function isText(bytes: Uint8Array, start: number, end: number, name: string): boolean {
+  const length = end - start - 2;
+  if (length === name.length) {
+    let index = 0;
+    while (index < length && bytes[start + 1 + index] === name.charCodeAt(index)) index += 1;
+    return index === length;
+  }
+  // Escapes only make a text longer.
+  if (length < name.length || bytes.subarray(start, end).indexOf(BACKSLASH) === -1) return false;
+  return readValue(bytes, start, end) === name;
+}
+
+/** The value from `start` to `end`. @throws SyntaxError where it is no JSON. */
+export function readValue(bytes: Uint8Array, start: number, end: number): unknown {
+  // For a few bytes, a decoder takes longer than all the rest.
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return JSON.parse(buffer.toString('utf8', start, end));
+}
+
+/** @returns Index behind the value that starts at `start`. */
+function endOfValue(bytes: Uint8Array, start: number): number {
+  const first = bytes[start] ?? 0;
+  if (first === QUOTE) return endOfText(bytes, start);
+  if ((first | BRACKET_TO_BRACE) === OPEN_BRACE) return endOfNest(bytes, start);
+  let at = start;
+  while (at < bytes.length && !isDelimiter(bytes[at] ?? 0)) at += 1;
+  if (at === start) throw notWhole();
+  return at;
+}
+
+function endOfNest(bytes: Uint8Array, start: number): number {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) at = endOfText(bytes, at) - 1;
+    else if ((byte | BRACKET_TO_BRACE) === OPEN_BRACE) depth += 1;
+    else if ((byte | BRACKET_TO_BRACE) === CLOSE_BRACE) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  throw notWhole();
+}
+
+/** @returns Index behind the closing quote of the text whose opening quote stands at `start`. */
+function endOfText(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length) {
+    for (const stop = Math.min(at + SHORT_TEXT, bytes.length); at < stop; at += 1) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at + 1;
+      if (byte === BACKSLASH) at += 1;
+    }
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) break;
+    let backslashes = 0;
+    while (quote - backslashes > at && bytes[quote - backslashes - 1] === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
+    at = quote + 1;
+  }
+  throw notWhole();
+}
+
+function skipSpace(bytes: Uint8Array, start: number): number {
+  let at = start;
+  while (isSpace(bytes[at] ?? 0)) at += 1;
+  return at;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function isDelimiter(byte: number): boolean {
+  return byte === COMMA || (byte | BRACKET_TO_BRACE) === CLOSE_BRACE || isSpace(byte);
+}
+
+function notWhole(): SyntaxError {
+  return new SyntaxError('These bytes are not whole JSON.');
+}

@@ -1,0 +1,233 @@
+import type { GatewayError } from '../runtime/index.js';
+import { chatFailure, DONE_EVENT, responsesFailure } from './event-rewriter.js';
+import type { EventReader, Verdict } from './events.js';
+import { isText, readValue, walkElements, walkMembers } from './json.js';
+import { createSampleTaker, readUsageBytes } from './tokens.js';
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const LETTER_N = 0x6e;
+const DIGIT_0 = 0x30;
+
+export interface ChatReaderOptions {
+  requestId: string;
+  /** Whether the event that only tells what was used is to be kept from the caller. */
+  dropUsage: boolean;
+}
+
+/** Reads the events of `/v1/chat/completions`. */
+export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): EventReader {
+  const modelName = { start: 0, end: 0 };
+  const said = createSampleTaker();
+  /** Bytes of the last usage that was reported: some servers report it in each event. */
+  let usage: Buffer | undefined;
+  let isDone = false;
+  let failed = false;
+  /** Whether choices have ended, by their index. */
+  const choiceEnds = new Map<number, boolean>();
+
+  return {
+    read(bytes, start, end): Verdict {
+      if (tellsDone(bytes, start, end)) {
+        isDone = true;
+        return 'pass';
+      }
+      let renames = false;
+      let usageStart = 0;
+      let usageEnd = 0;
+      let choicesStart = 0;
+      const objectEnd = walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+        const first = bytes[valueStart];
+        if (first === QUOTE && isText(bytes, nameStart, nameEnd, 'model')) {
+          modelName.start = valueStart;
+          modelName.end = valueEnd;
+          renames = true;
+        } else if (first === OPEN_BRACKET && isText(bytes, nameStart, nameEnd, 'choices')) choicesStart = valueStart;
+        else if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'usage')) {
+          usageStart = valueStart;
+          usageEnd = valueEnd;
+        } else if ((first === OPEN_BRACE || first === QUOTE) && isText(bytes, nameStart, nameEnd, 'error')) {
+          failed = true;
+        }
+      });
+      // What goes on behind the data was another event's.
+      if (objectEnd >= end) return 'pass';
+      if (failed) return 'reword';
+      const choices = choicesStart === 0 ? 0 : readChoices(bytes, choicesStart);
+      if (usageStart > 0) {
+        usage = Buffer.from(bytes.subarray(usageStart, usageEnd));
+        if (dropUsage && choices === 0 && choicesStart > 0) return 'drop';
+      }
+      return renames ? 'rename' : 'pass';
+    },
+    modelName,
+    get ended() {
+      return isDone || failed;
+    },
+    get failed() {
+      return failed;
+    },
+    responseId: undefined,
+    usage: () => usage && readUsageBytes(usage),
+    said: () => said.take(),
+    get closing() {
+      if (isDone) return undefined;
+      if (failed) return DONE_EVENT;
+      // Where it is an end too early for one choice, it is one for the answer.
+      return choiceEnds.size > 0 && [...choiceEnds.values()].every(Boolean) ? DONE_EVENT : undefined;
+    },
+    failure: (error: GatewayError) => chatFailure(error, requestId),
+  };
+
+  /** @returns how many there are. */
+  function readChoices(bytes: Buffer, start: number): number {
+    if (bytes[start + 1] === CLOSE_BRACKET) return 0;
+    let choices = 0;
+    walkElements(bytes, start, (choiceStart) => {
+      choices += 1;
+      let index = 0;
+      let finished = false;
+      walkMembers(bytes, choiceStart, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+        const first = bytes[valueStart];
+        if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) readDelta(bytes, valueStart);
+        else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
+        else if (first !== LETTER_N && isText(bytes, nameStart, nameEnd, 'finish_reason')) finished = true;
+      });
+      if (finished || !choiceEnds.has(index)) choiceEnds.set(index, finished);
+    });
+    return choices;
+  }
+
+  /** What a model says goes by several names: content, refusal, reasoning, arguments of the tools it calls. */
+  function readDelta(bytes: Buffer, start: number): void {
+    walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const first = bytes[valueStart];
+      if (first === QUOTE) {
+        if (!isText(bytes, nameStart, nameEnd, 'role')) said.add(bytes, valueStart + 1, valueEnd - 1);
+      } else if (first === OPEN_BRACE) readDelta(bytes, valueStart);
+      else if (first === OPEN_BRACKET) {
+        walkElements(bytes, valueStart, (elementStart) => {
+          if (bytes[elementStart] === OPEN_BRACE) readDelta(bytes, elementStart);
+        });
+      }
+    });
+  }
+}
+
+/** Mostly there is but one choice, and there are never many. */
+function readIndex(bytes: Buffer, start: number, end: number): number {
+  return end - start === 1 ? (bytes[start] ?? DIGIT_0) - DIGIT_0 : Number(bytes.toString('latin1', start, end));
+}
+
+function tellsDone(bytes: Buffer, start: number, end: number): boolean {
+  return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
+}
+
+/** Types of events that end a stream; `error` alone tells of a failure in which there may not even be a response. */
+const ENDS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'] as const;
+const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
+
+export interface ResponsesReaderOptions {
+  /** Public model id. */
+  model: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Id of the response whose stream goes on behind an event that the caller has: there may be nothing more. */
+  resumed?: string;
+  /** Called once, as soon as the id of the response is known. */
+  onResponseId(id: string): void;
+}
+
+/** Reads the events of `/v1/responses`. */
+export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
+  const { model, now, resumed, onResponseId } = options;
+  const modelName = { start: 0, end: 0 };
+  const said = createSampleTaker();
+  let usage: Buffer | undefined;
+  let ended = false;
+  let failed = false;
+  let responseId = resumed;
+  let createdAt: number | undefined;
+  let sequenceNumber = -1;
+
+  return {
+    read(bytes, start, end): Verdict {
+      if (bytes[start] !== OPEN_BRACE) return 'pass';
+      let renames = false;
+      const objectEnd = walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+        const first = bytes[valueStart];
+        if (first === QUOTE) {
+          if (isText(bytes, nameStart, nameEnd, 'type')) readType(bytes, valueStart, valueEnd);
+          else if (isText(bytes, nameStart, nameEnd, 'delta')) said.add(bytes, valueStart + 1, valueEnd - 1);
+          else readError(bytes, nameStart, nameEnd);
+        } else if (first === OPEN_BRACE) {
+          if (isText(bytes, nameStart, nameEnd, 'response')) renames = readResponse(bytes, valueStart);
+          else readError(bytes, nameStart, nameEnd);
+        } else if (isText(bytes, nameStart, nameEnd, 'sequence_number')) {
+          const number = Number(bytes.toString('latin1', valueStart, valueEnd));
+          if (Number.isSafeInteger(number)) sequenceNumber = number;
+        }
+      });
+      // What goes on behind the data was another event's.
+      if (failed && objectEnd < end) return 'reword';
+      return renames && objectEnd < end ? 'rename' : 'pass';
+    },
+    modelName,
+    get ended() {
+      return ended;
+    },
+    get failed() {
+      return failed;
+    },
+    get responseId() {
+      return responseId;
+    },
+    usage: () => usage && readUsageBytes(usage),
+    said: () => said.take(),
+    get closing() {
+      return resumed !== undefined && sequenceNumber === -1 ? '' : undefined;
+    },
+    failure: (error: GatewayError) =>
+      responsesFailure(error, { id: responseId, createdAt, sequenceNumber, model }, now()),
+  };
+
+  function readType(bytes: Buffer, start: number, end: number): void {
+    const type = ENDS.find((one) => isText(bytes, start, end, one));
+    if (type === undefined) return;
+    ended = true;
+    failed ||= FAILURES.has(type);
+  }
+
+  /** Live servers at times send an error without a type. */
+  function readError(bytes: Buffer, nameStart: number, nameEnd: number): void {
+    if (!isText(bytes, nameStart, nameEnd, 'error')) return;
+    ended = true;
+    failed = true;
+  }
+
+  /** @returns whether there is a name of the model in it. */
+  function readResponse(bytes: Buffer, start: number): boolean {
+    let renames = false;
+    walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const first = bytes[valueStart];
+      if (first === QUOTE) {
+        if (isText(bytes, nameStart, nameEnd, 'model')) {
+          modelName.start = valueStart;
+          modelName.end = valueEnd;
+          renames = true;
+        } else if (responseId === undefined && isText(bytes, nameStart, nameEnd, 'id')) {
+          responseId = String(readValue(bytes, valueStart, valueEnd));
+          onResponseId(responseId);
+        }
+      } else if (first === OPEN_BRACE) {
+        if (isText(bytes, nameStart, nameEnd, 'usage')) usage = Buffer.from(bytes.subarray(valueStart, valueEnd));
+      } else if (createdAt === undefined && isText(bytes, nameStart, nameEnd, 'created_at')) {
+        const at = readValue(bytes, valueStart, valueEnd);
+        if (typeof at === 'number') createdAt = at;
+      }
+    });
+    return renames;
+  }
+}

@@ -1,0 +1,245 @@
+import { GatewayError } from 'mediagate';
+import { shellWord } from '../format/index.js';
+import { MODEL_NOTES } from '../plans/index.js';
+import { API_VERSION } from '../version.js';
+
+/** Where the API key is kept on the client's side: no example holds a key. */
+export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
+
+const NODE_SDK = 'openai';
+
+export const SETUP_CLIENTS = ['env', 'curl', 'openai-node', 'openai-python', 'codex'] as const;
+export type SetupClientId = (typeof SETUP_CLIENTS)[number];
+
+export interface SetupFile {
+  /** Where it goes: relative to the project, or in the home folder. */
+  path: string;
+  language: 'javascript' | 'python' | 'toml';
+  content: string;
+}
+
+/** How one client is made to use the gateway. */
+export interface SetupClient {
+  id: SetupClientId;
+  title: string;
+  summary: string;
+  /** Which of the model routes the client speaks, in the words of its own configuration. */
+  wire_api?: 'responses';
+  files: readonly SetupFile[];
+  /** For a POSIX shell, in this order. */
+  commands: readonly string[];
+}
+
+export interface SetupModels {
+  /** For a first request. */
+  first: string;
+  /** For agents that write code. */
+  coding: string;
+}
+
+export interface SetupOptions {
+  /** Address of the gateway, without a trailing slash. */
+  baseUrl: string;
+  models: SetupModels;
+}
+
+/** Those that the service recommends, as far as they may be used. Without any bound: one that every plan opens. */
+export function modelsForSetup(allowed: readonly string[] | null | undefined): SetupModels {
+  const { first, coding } = MODEL_NOTES.chat.recommended;
+  if (allowed === undefined) return { first, coding: first };
+  const isAllowed = (model: string) => allowed === null || allowed.includes(model);
+  const usable = isAllowed(first) ? first : (allowed?.[0] ?? first);
+  return { first: usable, coding: isAllowed(coding) ? coding : usable };
+}
+
+/** How each client is set up, in the order of {@link SETUP_CLIENTS}. */
+export function setupClients({ baseUrl, models }: SetupOptions): readonly SetupClient[] {
+  const api = `${baseUrl}/v1`;
+  return [env(api), curl(api, models), node(api, models), python(api, models), codex(api, models)];
+}
+
+function env(api: string): SetupClient {
+  return {
+    id: 'env',
+    title: 'Environment variable',
+    summary: `Keep the key in ${KEY_VARIABLE}, out of code, pages and repositories. Clients of OpenAI's API read the other two.`,
+    files: [],
+    commands: [
+      `export ${KEY_VARIABLE}='<your API key>'`,
+      `export OPENAI_BASE_URL=${shellWord(api)}`,
+      `export OPENAI_API_KEY="$${KEY_VARIABLE}"`,
+    ],
+  };
+}
+
+function curl(api: string, { first }: SetupModels): SetupClient {
+  const post = (path: string, body: object) =>
+    [
+      `curl ${shellWord(api + path)}`,
+      `-H "Authorization: Bearer $${KEY_VARIABLE}"`,
+      `-H 'Content-Type: application/json'`,
+      `-d ${shellWord(JSON.stringify(body))}`,
+    ].join(' \\\n  ');
+  return {
+    id: 'curl',
+    title: 'curl',
+    summary:
+      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need keys that are granted them.',
+    files: [],
+    commands: [
+      `curl ${shellWord(`${api}/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`,
+      post('/responses', { model: first, input: 'Say hello.' }),
+      post('/images/jobs', { model: MODEL_NOTES.image.model, prompt: 'A lighthouse at dusk' }),
+      post('/extract', { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' }),
+    ],
+  };
+}
+
+function node(api: string, { first }: SetupModels): SetupClient {
+  return {
+    id: 'openai-node',
+    title: 'OpenAI SDK for Node.js',
+    summary: 'The SDK as it is, with another base URL. For servers: a key never goes into a page.',
+    files: [
+      {
+        path: 'first-request.mjs',
+        language: 'javascript',
+        content: `import OpenAI from ${JSON.stringify(NODE_SDK)};
+
+const client = new OpenAI({
+  apiKey: process.env.${KEY_VARIABLE},
+  baseURL: ${JSON.stringify(api)},
+});
+
+const response = await client.responses.create({ model: ${JSON.stringify(first)}, input: "Say hello." });
+console.log(response.output_text);
+`,
+      },
+    ],
+    commands: [`npm install ${NODE_SDK}`, 'node first-request.mjs'],
+  };
+}
+
+function python(api: string, { first }: SetupModels): SetupClient {
+  return {
+    id: 'openai-python',
+    title: 'OpenAI SDK for Python',
+    summary: 'The SDK as it is, with another base URL.',
+    files: [
+      {
+        path: 'first_request.py',
+        language: 'python',
+        content: `import os
+
+from openai import OpenAI
+
+client = OpenAI(
+    api_key=os.environ["${KEY_VARIABLE}"],
+    base_url=${JSON.stringify(api)},
+)
+
+response = client.responses.create(model=${JSON.stringify(first)}, input="Say hello.")
+print(response.output_text)
+`,
+      },
+    ],
+    commands: ['pip install openai', 'python first_request.py'],
+  };
+}
+
+function codex(api: string, { coding }: SetupModels): SetupClient {
+  return {
+    id: 'codex',
+    title: 'Codex',
+    summary:
+      'A provider of its own in the configuration of the coding agent, which takes the key from the environment.',
+    wire_api: 'responses',
+    files: [
+      {
+        path: '~/.codex/config.toml',
+        language: 'toml',
+        content: `model = ${JSON.stringify(coding)}
+model_provider = "mediagate"
+model_reasoning_effort = "${MODEL_NOTES.chat.recommended.longWorkEffort}"
+
+[model_providers.mediagate]
+name = "mediagate"
+base_url = ${JSON.stringify(api)}
+env_key = "${KEY_VARIABLE}"
+wire_api = "responses"
+`,
+      },
+    ],
+    commands: ['codex'],
+  };
+}
+
+/** What the guide says of the account of whoever is signed in. Never a key. */
+export interface SetupAccount {
+  planId: string | null;
+  grants: readonly string[];
+  /** Ids; null is all. */
+  models: readonly string[] | null;
+  /** Keys that can be used. */
+  keys: number;
+}
+
+export interface SetupGuide {
+  baseUrl: string;
+  siteUrl: string;
+  clients: readonly SetupClient[];
+  /** Undefined where nobody is signed in. */
+  account?: SetupAccount;
+}
+
+/**
+ * Which client a request asks about; undefined for all of them.
+ * @throws GatewayError `invalid_value`.
+ */
+export function readSetupClient(value: string | string[] | undefined): SetupClientId | undefined {
+  if (value === undefined) return undefined;
+  const found = SETUP_CLIENTS.find((id) => id === value);
+  if (found) return found;
+  throw new GatewayError('invalid_value', `client must be one of ${SETUP_CLIENTS.join(', ')}.`, { param: 'client' });
+}
+
+export function encodeSetup({ baseUrl, siteUrl, clients, account }: SetupGuide) {
+  return {
+    version: API_VERSION,
+    baseUrl,
+    env: { name: KEY_VARIABLE, description: 'Holds the API key. It is shown once, where it is made.' },
+    steps: stepsOf(siteUrl, account),
+    clients,
+    account: account ?? null,
+  };
+}
+
+/** The same to be read, by people and by agents. */
+export function renderSetup(guide: SetupGuide): string {
+  const { baseUrl, siteUrl, clients, account } = guide;
+  const sections = clients.map(({ title, summary, files, commands }) => {
+    const parts = [
+      `## ${title}`,
+      summary,
+      ...files.map(({ path, language, content }) => `\`${path}\`\n\n${fenced(language, content)}`),
+      fenced('sh', commands.join('\n')),
+    ];
+    return parts.join('\n\n');
+  });
+  const steps = stepsOf(siteUrl, account).map((step, index) => `${index + 1}. ${step}`);
+  const address = `Address of the API: \`${baseUrl}/v1\`. The key is read from \`${KEY_VARIABLE}\`.`;
+  return `${['# Setting up a client', address, steps.join('\n'), ...sections].join('\n\n')}\n`;
+}
+
+function stepsOf(siteUrl: string, account: SetupAccount | undefined): string[] {
+  return [
+    ...(account ? [] : [`Sign in at ${siteUrl}/signin, or start the device flow at POST ${siteUrl}/api/agent/device.`]),
+    ...(account && account.keys > 0 ? [] : [`Make an API key: POST ${siteUrl}/api/user answers with it once.`]),
+    `Put the key into the environment variable ${KEY_VARIABLE}; never into code, pages, chats or repositories.`,
+    'Set the client up as below, and send a first request.',
+  ];
+}
+
+function fenced(language: string, content: string): string {
+  return `\`\`\`${language}\n${content.trimEnd()}\n\`\`\``;
+}

@@ -1,0 +1,407 @@
+import type Router from '@koa/router';
+import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
+import { isoTime, isVisible } from '../format/index.js';
+import {
+  type BodyBudget,
+  createAddressLimit,
+  type Next,
+  type ParamsContext,
+  type PollGuard,
+  type RequestContext,
+  type RequestState,
+  readJsonBody,
+  type SiteAddress,
+  sendJson,
+} from '../http/index.js';
+import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeys,
+  isGood,
+  type KeyWindows,
+  keyState,
+  lookAtWindows,
+  maskedKey,
+} from '../keys/index.js';
+import type { Windows } from '../limits/index.js';
+import type { Catalogue } from '../plans/index.js';
+import {
+  addUp,
+  type BudgetState,
+  type Budgets,
+  type DayRange,
+  type JobCosts,
+  leftOf,
+  lookAtUsage,
+  readRangeQuery,
+  type UsageCounts,
+  type UsageLedger,
+  type UsageTotal,
+} from '../usage/index.js';
+import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
+import type { KeyDesk, MadeKey, Repeat } from './key-service.js';
+import { createSignedInGuard, type SessionDesk, shownToken } from './sessions.js';
+import type { UserRecord } from './users.js';
+
+export interface UserRoutes extends Pick<AccountAnswer, 'catalogue'> {
+  sessions: SessionDesk;
+  view: AccountView;
+  keyDesk: KeyDesk;
+  bodies: BodyBudget;
+  polls: PollGuard;
+  clock: Clock;
+  site(): SiteAddress;
+  /** Says in refusals where to sign in. */
+  notice(context: RequestContext, next: Next): Promise<unknown>;
+  /** Lets through what the site's own pages send. */
+  sameOrigin(context: RequestContext, next: Next): Promise<void>;
+}
+
+/** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
+const KEYS_PER_MINUTE = 20;
+
+/** The account of whoever is signed in, and its API keys. */
+export function addUserRoutes(router: Router<RequestState>, options: UserRoutes): void {
+  const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin } = options;
+  const signedIn = createSignedInGuard(sessions);
+  const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
+
+  router.get('/api/user', notice, async (context: RequestContext) => {
+    const { user } = await sessions.require(context);
+    polls.admit(user.id);
+    const now = clock.now();
+    const overview = await view.overview(user, readRangeQuery(context.query, now));
+    sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
+  });
+
+  router.post('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
+    const { accountId, body, repeat } = await beginKey(context);
+    sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
+  });
+
+  router.post('/api/user/keys', notice, signedIn, sameOrigin, async (context: RequestContext) => {
+    const { accountId, body, repeat } = await beginKey(context);
+    sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
+  });
+
+  router.post('/api/user/rotate', notice, signedIn, sameOrigin, async (context: RequestContext) => {
+    const { accountId, body, repeat } = await beginKey(context);
+    const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
+    sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
+  });
+
+  router.post('/api/user/keys/:id/revoke', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
+    const { accountId, body } = await begin(context);
+    refuseMembers(body);
+    const record = await keyDesk.revoke(accountId, context.params.id ?? '');
+    context.body = { key: encodeAccountKey(record, clock.now()) };
+  });
+
+  router.delete('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
+    const { user } = await sessions.require(context);
+    polls.admit(user.id);
+    const revoked = await keyDesk.revokeAll(user.accountId);
+    context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
+  });
+
+  async function beginKey(context: RequestContext) {
+    const { user } = await sessions.require(context);
+    keysMade.admit(user.id);
+    return begin(context);
+  }
+
+  /** Whose keys these are, and what is asked. Reads the body only of whoever is signed in. */
+  async function begin(context: RequestContext) {
+    const { req: request, res: response } = context;
+    const { user } = await sessions.require(context);
+    polls.admit(user.id);
+    const limits = { maxBytes: MAX_KEY_BODY_BYTES, budget: bodies, owner: user.accountId };
+    const body = await readJsonBody(request, response, limits);
+    return { accountId: user.accountId, body, repeat: repeatOf(context, site()) };
+  }
+
+  function sendMade(context: RequestContext, { key, record, replayed }: MadeKey, more: object = {}): void {
+    if (replayed) markReplayed(context.res);
+    context.status = 201;
+    context.body = { apiKey: key, key: encodeMade(record), ...more };
+  }
+
+  const encodeMade = (record: ApiKeyRecord) => encodeAccountKey(record, clock.now());
+}
+
+/** A request is the same one again where session and Idempotency-Key are. */
+function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefined {
+  const key = readIdempotencyKey(context.req.headers);
+  const shown = shownToken(context, site);
+  return key !== undefined && shown ? { secret: shown.token, key } : undefined;
+}
+
+function refuseMembers(body: Readonly<Record<string, unknown>>): void {
+  const [member] = Object.keys(body);
+  if (member === undefined) return;
+  throw new GatewayError('unsupported_parameter', 'The body has a member that is not known here.', {
+    param: member.slice(0, 100),
+  });
+}
+
+/** What an answer is made with besides what it tells of. */
+export interface AccountAnswer {
+  catalogue: Catalogue;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Everything of an account that its user may see. */
+export function encodeOverview(overview: AccountOverview, { catalogue, now }: AccountAnswer) {
+  const { user, account, budget, images, keys, range, totals } = overview;
+  const newest = keys.find(({ record }) => keyState(record, now) === 'active');
+  return {
+    user: { ...encodeUser(user), createdAt: isoTime(user.createdAt) },
+    account: { id: account.id, createdAt: isoTime(account.createdAt) },
+    plan: account.plan && encodeAccountPlan(account.plan, { catalogue, now }),
+    budget: budget ? encodeBudget(budget) : null,
+    imagesToday: images ? { ...images, left: Math.max(0, images.limit - images.used) } : null,
+    key: newest ? encodeKey(newest, now) : null,
+    keys: keys.map((key) => encodeKey(key, now)),
+    usage: {
+      ...range,
+      total: encodeCounts(addUp(totals)),
+      days: Array.from(
+        Map.groupBy(totals, ({ day }) => day),
+        ([day, ofDay]) => ({
+          day,
+          ...encodeCounts(addUp(ofDay)),
+          models: ofDay.map((total) => {
+            const { keyId, route, model } = total;
+            return { keyId, route, model, ...encodeCounts(total) };
+          }),
+        }),
+      ),
+    },
+  };
+}
+
+export function encodeUser({ id, email, name }: UserRecord) {
+  return { id, email, name };
+}
+
+export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: AccountAnswer) {
+  const { planId, expiresAt } = plan;
+  const known = [...catalogue.plans, catalogue.freeTier].find(({ id }) => id === planId);
+  return {
+    id: planId,
+    // A plan that is sold no longer goes on under its id.
+    name: known?.name ?? planId,
+    state: expiresAt !== null && expiresAt <= now ? 'ended' : 'active',
+    grants: plan.grants,
+    models: plan.models,
+    rpm: plan.rpm,
+    imageDailyLimit: plan.imageDailyLimit,
+    grantedAt: isoTime(plan.grantedAt),
+    expiresAt: isoTime(expiresAt),
+  };
+}
+
+/** Keys that can be used. */
+export function countGoodKeys(keys: readonly ApiKeyRecord[], now: number): number {
+  return keys.filter((record) => isGood(record, now)).length;
+}
+
+function encodeKey({ record, windows }: OverviewKey, now: number) {
+  return { ...encodeAccountKey(record, now), windows: windows ? encodeWindows(windows) : null };
+}
+
+function encodeWindows(windows: KeyWindows) {
+  return Object.entries(windows).map(([family, { limit, remaining, resetMs }]) => ({
+    family,
+    limit,
+    remaining,
+    resetSeconds: Math.ceil(resetMs / 1_000),
+  }));
+}
+
+function encodeBudget(budget: BudgetState) {
+  const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
+  return {
+    resets: budget.resets,
+    expiresAt: isoTime(budget.expiresAt),
+    requests: { limit: budget.requestLimit, used: budget.requestsUsed, left: requests },
+    tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
+    tokensToday: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
+  };
+}
+
+function encodeCounts(counts: UsageCounts) {
+  const { requests, failed, estimated, inputTokens, cachedTokens, outputTokens, reasoningTokens } = counts;
+  const { characters, seconds, images } = counts;
+  const tokens = { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+  return { requests, failed, estimated, ...tokens, characters, seconds, images };
+}
+
+/** A key of an account, without its secret. */
+export interface OverviewKey {
+  record: ApiKeyRecord;
+  /** Undefined where it is not good, or has none. */
+  windows: KeyWindows | undefined;
+}
+
+/** How an account stands. */
+export interface AccountOverview {
+  user: UserRecord;
+  account: AccountRecord;
+  /** What model requests of all its keys are counted against; undefined where nothing limits them. */
+  budget: BudgetState | undefined;
+  /** Images of today by UTC; undefined where nothing limits them. */
+  images: { limit: number; used: number } | undefined;
+  /** Newest first; a few that are good no longer among them. */
+  keys: readonly OverviewKey[];
+  range: DayRange;
+  /** What its keys used in the range, by day, key, route and model; newest day first. */
+  totals: readonly UsageTotal[];
+}
+
+export interface AccountViewOptions {
+  accounts: Pick<Accounts, 'find'>;
+  keys: Pick<ApiKeys, 'listOf'>;
+  budgets: Pick<Budgets, 'find'>;
+  ledger: Pick<UsageLedger, 'totals'>;
+  windows: Windows;
+  jobs: Pick<JobCosts, 'usedToday'>;
+  /** Images of one day where the plan says nothing. Default: any number. */
+  imageDailyLimit?: number;
+  clock: Clock;
+}
+
+/** Looks at accounts. Takes no slot and changes nothing. */
+export interface AccountView {
+  account(user: UserRecord): Promise<AccountRecord>;
+  /** Newest first. */
+  keys(user: UserRecord): Promise<readonly ApiKeyRecord[]>;
+  overview(user: UserRecord, range: DayRange): Promise<AccountOverview>;
+}
+
+export function createAccountView(options: AccountViewOptions): AccountView {
+  const { accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock } = options;
+
+  async function find({ accountId }: UserRecord): Promise<AccountRecord> {
+    const found = await accounts.find(accountId);
+    if (!found) throw new Error('a user is there without their account');
+    return found;
+  }
+
+  const newestFirst = async ({ accountId }: UserRecord) => [...(await keys.listOf(accountId))].reverse();
+
+  return {
+    account: find,
+    keys: newestFirst,
+    async overview(user, range) {
+      const { accountId } = user;
+      const [account, records] = await Promise.all([find(user), newestFirst(user)]);
+      const budgetId = account.plan?.budgetId ?? null;
+      const [{ budget, totals }, images, looked] = await Promise.all([
+        lookAtUsage({ budgets, ledger }, budgetId, { accountId, ...range }),
+        imagesOf(account),
+        Promise.all(records.map(look)),
+      ]);
+      return { user, account, budget, images, keys: looked, range, totals };
+    },
+  };
+
+  async function imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
+    const limit = plan?.imageDailyLimit ?? imageDailyLimit;
+    if (limit === undefined || !plan?.grants.includes('images')) return undefined;
+    return { limit, used: await jobs.usedToday('image', id) };
+  }
+
+  async function look(record: ApiKeyRecord): Promise<OverviewKey> {
+    return { record, windows: isGood(record, clock.now()) ? await lookAtWindows(windows, record) : undefined };
+  }
+}
+
+const HOUR_MS = 3_600_000;
+const MAX_NAME = 100;
+const DEFAULT_NAME = 'default';
+const DEFAULT_OVERLAP_HOURS = 24;
+const MAX_OVERLAP_HOURS = 168;
+
+export const MAX_KEY_BODY_BYTES = 4_096;
+
+const strict = { additionalProperties: false } as const;
+
+/** Body of `POST /api/user` and `POST /api/user/keys`. */
+export const KeyBodySchema = Type.Object({ name: Type.Optional(Type.String({ maxLength: MAX_NAME })) }, strict);
+
+/** Body of `POST /api/user/rotate`. */
+export const RotationBodySchema = Type.Object(
+  {
+    keyId: Type.Optional(Type.String({ pattern: '^[0-9A-Za-z]{8}$' })),
+    overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS })),
+  },
+  strict,
+);
+
+const keyBody = createValidator(KeyBodySchema);
+const rotationBody = createValidator(RotationBodySchema);
+
+const ACCEPTED: Readonly<Record<string, string>> = {
+  name: `a string of 1 to ${MAX_NAME} characters, none of them invisible`,
+  keyId: 'the id of a key: 8 characters',
+  overlapHours: `a number from 0 to ${MAX_OVERLAP_HOURS}`,
+};
+
+/**
+ * What the new key is to be called.
+ * @throws GatewayError `invalid_value`, `unsupported_parameter` with `param`.
+ */
+export function decodeKeyBody(body: Readonly<Record<string, unknown>>): string {
+  const { name: given = DEFAULT_NAME } = check(keyBody, body);
+  const name = given.trim();
+  // Names end up in terminals and tables.
+  if (!isVisible(name)) throw unaccepted('name');
+  return name;
+}
+
+export interface DecodedRotation {
+  id?: string;
+  overlapMs: number;
+}
+
+/** Which key is to be replaced. @throws GatewayError as {@link decodeKeyBody} does. */
+export function decodeRotationBody(body: Readonly<Record<string, unknown>>): DecodedRotation {
+  const { keyId, overlapHours = DEFAULT_OVERLAP_HOURS } = check(rotationBody, body);
+  return { ...(keyId !== undefined && { id: keyId }), overlapMs: Math.round(overlapHours * HOUR_MS) };
+}
+
+/** A key without its secret. */
+export function encodeAccountKey(record: ApiKeyRecord, now: number) {
+  return {
+    id: record.id,
+    name: record.name,
+    maskedKey: maskedKey(record.id),
+    state: keyState(record, now),
+    planId: record.planId,
+    grants: record.grants,
+    models: record.models,
+    rpm: record.rpm,
+    imageDailyLimit: record.imageDailyLimit,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTime(record.revokedAt),
+    replacedBy: record.replacedBy,
+    lastUsedAt: isoTime(record.lastUsedAt),
+  };
+}
+
+/** Types are strict; `null` counts as not sent. */
+function check<Body>(validator: Validator<Body>, body: Readonly<Record<string, unknown>>): Body {
+  const checked = validator.check(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)));
+  if (checked.ok) return checked.value;
+  const [issue] = checked.issues;
+  if (issue?.keyword !== 'additionalProperties') throw unaccepted(issue?.path ?? '');
+  const param = String(issue.params.additionalProperty).slice(0, 100);
+  throw new GatewayError('unsupported_parameter', 'The body has a member that is not known here.', { param });
+}
+
+function unaccepted(param: string): GatewayError {
+  return new GatewayError('invalid_value', `${param} must be ${ACCEPTED[param]}.`, { param });
+}

@@ -1,0 +1,229 @@
+import { readFile } from 'node:fs/promises';
+import {
+  type CanaryLink,
+  createValidator,
+  type Gateway,
+  type GatewayError,
+  isGatewayError,
+  type PlatformInfo,
+  systemClock,
+  Type,
+} from 'mediagate';
+import { renderTable } from '../format/index.js';
+import type { Settings } from '../settings/index.js';
+import { CommandMistake, openQuietLogger, print, printJson, startSpinner, withGateway } from './command.js';
+
+export interface CanaryOptions {
+  platform?: string;
+  /** A file, see {@link TargetChoice}. */
+  links?: string;
+  json?: boolean;
+}
+
+/** Asks every rung of every platform for a link, over the real network. Exit code 1 where one that should answer does not. */
+export async function canaryCommand(settings: Settings, options: CanaryOptions): Promise<number> {
+  const { platform, links: file, json } = options;
+  const logger = openQuietLogger(settings);
+  try {
+    return await withGateway(settings, logger, async (gateway) => {
+      const targets = await chooseTargets(gateway, { platform, file } satisfies TargetChoice);
+      const trials = await tryAll(targets, (target, onRung) => tryRungs(gateway, target, onRung));
+      if (json) printJson(trials);
+      else print(render(targets, trials));
+      return trials.some(({ level }) => level === 'fail') ? 1 : 0;
+    });
+  } finally {
+    await logger.close();
+  }
+}
+
+/** Platforms at the same time, the links of one platform one after the other. */
+async function tryAll(
+  targets: readonly CanaryTarget[],
+  tryOne: (target: CanaryTarget, onRung: (rung: string) => void) => Promise<RungTrial[]>,
+): Promise<RungTrial[]> {
+  const spinner = startSpinner('asking');
+  const busy = new Map<string, string>();
+  const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
+    const trials: RungTrial[] = [];
+    for (const target of list) {
+      const { key } = target.platform;
+      const onRung = (rung: string) => {
+        busy.set(key, `${key}: ${rung}`);
+        spinner?.update([...busy.values()].join('   '));
+      };
+      trials.push(...(await tryOne(target, onRung)));
+      busy.delete(key);
+    }
+    return trials;
+  });
+  try {
+    return (await Promise.all(ofPlatforms)).flat();
+  } finally {
+    spinner?.stop();
+  }
+}
+
+function render(targets: readonly CanaryTarget[], trials: readonly RungTrial[]): string {
+  const rows = trials.map(({ level, platform, rung, outcome, ms, filled, missing, reason }) => [
+    level,
+    platform,
+    rung,
+    outcome,
+    level === 'skip' ? '' : String(ms),
+    outcome === 'ok' ? String(filled.length) : '',
+    missing.length > 0 ? `missing ${missing.join(', ')}` : (reason ?? ''),
+  ]);
+  const table = renderTable(['', 'PLATFORM', 'RUNG', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
+  const asked = targets.map(({ platform, url }) => `${platform.key.padEnd(12)}  ${url}`).join('\n');
+  const failed = trials.filter(({ level }) => level === 'fail');
+  const verdict =
+    failed.length === 0
+      ? 'Every rung that should answer does.'
+      : failed.length === 1
+        ? `1 of ${trials.length} rungs does not give what it should.`
+        : `${failed.length} of ${trials.length} rungs do not give what they should.`;
+  return `${asked}\n\n${table}\n\n${verdict}\n`;
+}
+
+const LinksFile = createValidator(
+  Type.Array(
+    Type.Object(
+      {
+        url: Type.String(),
+        fills: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+      },
+      { additionalProperties: false },
+    ),
+    { minItems: 1 },
+  ),
+);
+
+/** One link to try, and what is expected of its platform's rungs; see `CanaryLink`. */
+export interface CanaryTarget {
+  platform: PlatformInfo;
+  url: string;
+  fills: CanaryLink['fills'];
+}
+
+export interface TargetChoice {
+  /** Platform key. Default: all that are ready. */
+  platform?: string;
+  /** JSON file of links to try in place of the platforms' own: `[{ "url", "fills"? }]`. */
+  file?: string;
+}
+
+/**
+ * The links to try. One of a file that does not say what is expected is held to what its platform's own link fills.
+ * @throws CommandMistake where the platform is not there, or the file or a link in it cannot be used.
+ */
+export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<CanaryTarget[]> {
+  const platforms = gateway.platforms();
+  const wanted = platforms.filter(({ key }) => platform === undefined || key === platform);
+  if (wanted.length === 0) {
+    const keys = platforms.map(({ key }) => key).join(', ') || 'none; "mediagate plugins" says why';
+    throw new CommandMistake(`No platform ${platform ? `"${platform}" ` : ''}is ready. Ready: ${keys}.`);
+  }
+  const targets =
+    file === undefined
+      ? wanted.flatMap((one) => one.canaries.map((link) => ({ platform: one, ...link })))
+      : (await readLinks(file)).flatMap(({ url, fills }) => {
+          const key = platformOf(gateway, url, file);
+          const one = wanted.find((candidate) => candidate.key === key);
+          return one ? [{ platform: one, url, fills: fills ?? one.canaries[0]?.fills ?? {} }] : [];
+        });
+  if (targets.length === 0) throw new CommandMistake('There is no link to try; --links names a file of some.');
+  return targets;
+}
+
+function platformOf(gateway: Gateway, url: string, file: string): string {
+  try {
+    return gateway.match(url).platform;
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    throw new CommandMistake(`${file} holds ${url}, which cannot be tried: ${error.message}`);
+  }
+}
+
+async function readLinks(file: string) {
+  const checked = LinksFile.check(await readJson(file));
+  if (checked.ok) return checked.value;
+  const issue = checked.issues[0];
+  throw new CommandMistake(`${file} is no list of links: ${issue?.path || 'it'} ${issue?.message}`);
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new CommandMistake(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** How one rung fared with one link. */
+export interface RungTrial {
+  platform: string;
+  url: string;
+  rung: string;
+  /**
+   * `ok`: it answered, and gave what it usually gives. `fail`: it should have. `info`: nothing is expected of it.
+   * `skip`: this gateway lacks what it needs, so it was not asked.
+   */
+  level: 'ok' | 'fail' | 'info' | 'skip';
+  /** `ok`, `skipped`, `not set up`, or the error code. */
+  outcome: string;
+  /** Whole milliseconds. */
+  ms: number;
+  /** Members of the document that it filled, dotted. */
+  filled: readonly string[];
+  /** Members that it usually fills and did not. */
+  missing: readonly string[];
+  /** Where it failed: the platform's words, or ours. */
+  reason?: string;
+}
+
+/** Asks every rung of the link's platform alone, one after the other, as a visitor with patience would. */
+export async function tryRungs(
+  gateway: Gateway,
+  { platform, url, fills }: CanaryTarget,
+  onRung: (rung: string) => void,
+): Promise<RungTrial[]> {
+  const trials: RungTrial[] = [];
+  for (const { name, available } of platform.rungs) {
+    const usual = fills[name];
+    const trial = { platform: platform.key, url, rung: name };
+    if (!available) {
+      trials.push({ ...trial, level: 'skip', outcome: 'not set up', ms: 0, filled: [], missing: [] });
+      continue;
+    }
+    onRung(name);
+    const { outcome, ms, filled, reason } = await tryRung(gateway, url, name);
+    const missing = outcome === 'ok' ? (usual ?? []).filter((member) => !filled.includes(member)) : [];
+    const good = outcome === 'ok' && missing.length === 0;
+    const level = usual === undefined ? 'info' : good ? 'ok' : 'fail';
+    trials.push({ ...trial, level, outcome, ms, filled, missing, ...(reason !== undefined && { reason }) });
+  }
+  return trials;
+}
+
+type Answer = Pick<RungTrial, 'outcome' | 'ms' | 'filled' | 'reason'>;
+
+async function tryRung(gateway: Gateway, url: string, only: string): Promise<Answer> {
+  const began = systemClock.monotonic();
+  const ms = () => Math.round(systemClock.monotonic() - began);
+  try {
+    const { data } = await gateway.extract({ url, only });
+    return { outcome: 'ok', ms: ms(), filled: Object.keys(data.provenance?.sources ?? {}).sort() };
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    const outcome = outcomeOf(error, only);
+    const reason = outcome === 'skipped' ? 'not of use for this link' : (error.reason ?? error.message);
+    return { outcome, ms: ms(), filled: [], reason };
+  }
+}
+
+/** What became of the rung says more than what its platform makes of it; one that answered without data did not. */
+function outcomeOf({ attempts, code }: GatewayError, rung: string): string {
+  const outcome = attempts?.find((attempt) => attempt.rung === rung)?.outcome ?? 'ok';
+  return outcome === 'ok' ? code : outcome;
+}

@@ -1,0 +1,242 @@
+import path from 'node:path';
+import {
+  type AudioOperation,
+  type Gateway,
+  isGatewayError,
+  type PlatformInfo,
+  PluginConfigError,
+  type PluginStatus,
+} from 'mediagate';
+import type { SignInStatus } from '../accounts/index.js';
+import { describeLinks, describeListening } from '../http/index.js';
+import { PlansFileError } from '../plans/index.js';
+import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
+import { describeEntries } from './plugins.js';
+
+/** The grant that a further key is shown to be made with, by what there is. */
+const KINDS = [
+  ['extractor', 'extract'],
+  ['image', 'images'],
+  ['text', 'text'],
+  ['audio', 'audio'],
+] as const;
+
+export interface Banner {
+  address: string;
+  /** Where the listener of metrics is; undefined where there is none. */
+  metricsAddress?: string;
+  settings: Settings;
+  engine: 'sqlite' | 'postgres';
+  plugins: readonly PluginStatus[];
+  /** Requests to try it with. */
+  samples: readonly SampleRequest[];
+  /** What else should be known, a paragraph each. */
+  notices: readonly string[];
+  /** How people sign in; undefined where there are no accounts. */
+  signIn?: SignInStatus;
+  /** The key that was made just now; undefined where there were keys before. */
+  newKey?: string;
+}
+
+/** What `npm start` says once it listens. */
+export function renderBanner(banner: Banner): string {
+  const { address, metricsAddress, settings, engine, plugins, samples, notices, signIn, newKey } = banner;
+  const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  return [
+    '',
+    `mediagate listens on ${describeListening(settings, address)}`,
+    '',
+    `  data     ${settings.dataDir} (${database})`,
+    `  links    begin with ${describeLinks(settings, address)}`,
+    ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
+    ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
+    ...(signIn ? [`  site     ${settings.siteUrl ?? address}`, `  sign-in  ${describeSignIn(signIn)}`] : []),
+    '',
+    ...notices.flatMap((notice) => [notice, '']),
+    ...(newKey ? firstKey(address, newKey, samples) : [`Keys exist already. For another one: ${furtherKey(plugins)}`]),
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ].join('\n');
+}
+
+function describeSignIn({ state, provider, standIn, reason }: SignInStatus): string {
+  if (state === 'off') return `off: ${reason}`;
+  return standIn ? `${provider}: for development, anyone can sign in as anyone` : `with ${provider}`;
+}
+
+function furtherKey(plugins: readonly PluginStatus[]): string {
+  const found = KINDS.filter(([kind]) =>
+    plugins.some(({ state, provides }) => state === 'ready' && provides.includes(kind)),
+  );
+  const grants = found.map(([, grant]) => grant).join(',');
+  return `npm run -s mediagate -- keys create --name NAME${grants && ` --grant ${grants}`}`;
+}
+
+function firstKey(address: string, key: string, [first, ...others]: readonly SampleRequest[]): string[] {
+  const intro = 'There was no API key yet, so here is one named "local". It is shown this once';
+  if (!first) return [`${intro}:`, '', key];
+  const width = Math.max(...others.map(({ route }) => route.length));
+  return [
+    `${intro}; try it:`,
+    '',
+    `curl -s ${address}${first.route} \\`,
+    `  -H 'Authorization: Bearer ${key}'${first.body ? ' \\' : ''}`,
+    ...(first.body ? ["  -H 'Content-Type: application/json' \\", `  -d '${JSON.stringify(first.body)}'`] : []),
+    ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
+    ...others.map(({ route, body }) => `  ${route.padEnd(width)}  -d '${JSON.stringify(body)}'`),
+  ];
+}
+
+/** A failure to start in words for the person at the terminal; `exitCode` 2 means "fix the settings". */
+export interface StartFailure {
+  message: string;
+  exitCode: 1 | 2;
+}
+
+/** Undefined where the failure is none that a person could have caused: then the stack is worth showing. */
+export function describeStartFailure(error: unknown, settings?: Settings): StartFailure | undefined {
+  if (error instanceof SettingsError)
+    return { message: `The settings are not usable:\n${indent(error.message)}`, exitCode: 2 };
+  if (error instanceof PluginConfigError || error instanceof PlansFileError)
+    return { message: error.message, exitCode: 2 };
+  if (isGatewayError(error)) return { message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const file = error instanceof Error && 'path' in error ? String(error.path) : settings?.dataDir;
+  switch (code) {
+    case 'EADDRINUSE':
+      return {
+        message: `Port ${settings?.port} of ${settings?.host} is taken by another program. Set PORT to another one.`,
+        exitCode: 1,
+      };
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return { message: `HOST ${settings?.host} is not an address of this machine.`, exitCode: 2 };
+    case 'EACCES':
+    case 'EPERM':
+      if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
+        return {
+          message: `Port ${settings?.port} may not be listened on by this user. Set PORT to 1024 or above.`,
+          exitCode: 1,
+        };
+      }
+      return { message: `${file} may not be written by this user. DATA_DIR names the data folder.`, exitCode: 1 };
+    case 'EROFS':
+    case 'ENOTDIR':
+    case 'EEXIST':
+    case 'ENOENT':
+      return {
+        message: `${file} cannot be used as or in the data folder (${code}). DATA_DIR names the data folder.`,
+        exitCode: 1,
+      };
+    case 'ENOSPC':
+      return {
+        message: `There is no space left on the disk of ${settings?.dataDir ?? path.resolve('data')}.`,
+        exitCode: 1,
+      };
+    default:
+      return undefined;
+  }
+}
+
+function indent(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n');
+}
+
+/** What each sort of model does, for people, in the order in which it is told. */
+const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [
+  ['transcribe', 'hearing'],
+  ['speak', 'speaking'],
+  ['changeVoice', 'changed voices'],
+  ['generateSound', 'sounds'],
+];
+const WORK_WIDTH = Math.max(...AUDIO_WORK.map(([, work]) => work.length));
+
+export interface NoticeOptions {
+  environment: NodeJS.ProcessEnv;
+  gateway: Pick<Gateway, 'plugins' | 'audioProvider'>;
+}
+
+/** What whoever starts the gateway should know and may not expect; a notice has one line, or some more below it. */
+export function startNotices({ environment, gateway }: NoticeOptions): string[] {
+  const plugins = gateway.plugins();
+  const misspelt = findMisspelt(
+    environment,
+    plugins.flatMap(({ variables }) => variables.names),
+  );
+  return [
+    ...misspelt,
+    ...(hasDotEnv() ? [`There is a .env in this folder, which is not read. ${DOT_ENV_ADVICE}`] : []),
+    ...describeStandIns(gateway),
+  ];
+}
+
+/** One line for each sort of work that only stand-ins do, below one that says so. */
+function describeStandIns(gateway: NoticeOptions['gateway']): string[] {
+  const work = new Map<string, PluginStatus[]>();
+  for (const plugin of gateway.plugins().filter(({ state }) => state === 'ready'))
+    for (const kind of workOf(plugin, gateway)) work.set(kind, [...(work.get(kind) ?? []), plugin]);
+  const lines = [...work].flatMap(([kind, plugins]) => {
+    const variables = new Set(plugins.flatMap((plugin) => plugin.variables.switchOff));
+    const canBeReal = plugins.every(({ standIn }) => standIn) && variables.size > 0;
+    return canBeReal ? [`  ${kind.padEnd(WORK_WIDTH)}  ${[...variables].join(' or ')}`] : [];
+  });
+  return lines.length > 0 ? [['Stand-ins answer until these connect real models:', ...lines].join('\n')] : [];
+}
+
+function workOf({ provides, serves }: PluginStatus, gateway: NoticeOptions['gateway']): string[] {
+  return [
+    ...(provides.includes('image') ? ['images'] : []),
+    ...(provides.includes('text') ? ['text'] : []),
+    ...(provides.includes('audio')
+      ? AUDIO_WORK.flatMap(([operation, work]) =>
+          serves.some((model) => gateway.audioProvider(model, operation)) ? [work] : [],
+        )
+      : []),
+  ];
+}
+
+/** A request to try the gateway with. */
+export interface SampleRequest {
+  route: string;
+  /** Undefined: it is a GET. */
+  body?: object;
+}
+
+/** One request for each sort of thing that this gateway has, and none for what it has not; links first. */
+export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
+  const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
+  const image = modelOf('image');
+  const text = modelOf('text');
+  return [
+    ...sampleLink(gateway.platforms()),
+    ...(image === undefined
+      ? []
+      : [
+          {
+            route: '/v1/images/generations',
+            body: { model: image, prompt: 'A tug in the harbour of Ostend at dawn' },
+          },
+        ]),
+    ...(text === undefined
+      ? []
+      : [{ route: '/v1/chat/completions', body: { model: text, messages: [{ role: 'user', content: 'Ahoy!' }] } }]),
+  ];
+}
+
+/** The link that most rungs are expected to answer. Where no plugin names any, a question which links there are. */
+function sampleLink(platforms: readonly PlatformInfo[]): SampleRequest[] {
+  const [best] = platforms
+    .flatMap(({ canaries, rungs }) =>
+      canaries.map(({ url, fills }) => ({
+        url,
+        ways: rungs.filter(({ name, available }) => available && fills[name] !== undefined).length,
+      })),
+    )
+    .sort((one, other) => other.ways - one.ways);
+  if (best) return [{ route: '/v1/extract', body: { url: best.url } }];
+  return platforms.length > 0 ? [{ route: '/v1/capabilities' }] : [];
+}

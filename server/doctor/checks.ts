@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
+import { access, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { isGatewayError, type Logger, secretsOfOthers, systemClock } from 'mediagate';
+import { createIdentity, createOidcClient } from '../accounts/index.js';
+import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
+import { newToken } from '../keys/index.js';
+import { openGateway, variablesOfPlugins } from '../open-gateway.js';
+import {
+  DOT_ENV_ADVICE,
+  findChromium,
+  findFfmpeg,
+  findMisspelt,
+  hasDotEnv,
+  LEAST_FILES,
+  notExecutable,
+  roomOf,
+  type Settings,
+} from '../settings/index.js';
+import { API_VERSION } from '../version.js';
+
+/** One line of `mediagate doctor`. */
+export interface Finding {
+  name: string;
+  /** `warn`: something is missing that not everybody needs; `fail`: the gateway will not work. */
+  level: 'ok' | 'warn' | 'fail';
+  detail: string;
+  /** What to do about it. */
+  advice?: string;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether every variable that looks like a setting is one, and all of them are read. */
+export async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const name = 'settings';
+  // A plugins file that cannot be read is a finding of its own.
+  const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
+  const unread = hasDotEnv() ? ['There is a .env in this folder, which is not read.'] : [];
+  if (misspelt.length + unread.length === 0) return { name, level: 'ok', detail: 'no variable looks misspelt' };
+  const advice = [
+    ...(misspelt.length > 0 ? ['Correct or remove these variables.'] : []),
+    ...(unread.length > 0 ? [DOT_ENV_ADVICE] : []),
+  ].join(' ');
+  return { name, level: 'warn', detail: [...misspelt, ...unread].join(' '), advice };
+}
+
+/** Whether callers can use the links that they are given. */
+export async function checkAddress(settings: Settings): Promise<Finding> {
+  const address = localAddress(settings);
+  const listening = describeListening(settings, address);
+  const detail = `listens on ${listening}; links begin with ${describeLinks(settings, address)}`;
+  const finding: Finding = { name: 'address', level: hasLocalLinks(settings) ? 'warn' : 'ok', detail };
+  if (finding.level === 'ok') return finding;
+  return { ...finding, advice: 'Set BASE_URL to the address that callers from elsewhere use.' };
+}
+
+const MINIMUM_NODE = [22, 19] as const;
+const VERSION_MS = 5_000;
+const DAY_MS = 86_400_000;
+const MEBIBYTE = 1024 * 1024;
+const LOW_DISK = 1024 * MEBIBYTE;
+const NO_DISK = 100 * MEBIBYTE;
+
+export function checkNode(version = process.versions.node): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
+  const finding: Finding = { name: 'node', level: enough ? 'ok' : 'fail', detail: version };
+  return enough ? finding : { ...finding, advice: `Install Node ${MINIMUM_NODE.join('.')} or newer.` };
+}
+
+/** Keys and links expire by the clock; one that is far off makes them end too early or never. */
+export async function checkClock(now: number): Promise<Finding> {
+  const detail = new Date(now).toISOString();
+  const advice = 'Set the clock, best by NTP.';
+  if (now < Date.parse(API_VERSION))
+    return { name: 'clock', level: 'fail', detail: `${detail} is in the past`, advice };
+  const { mtimeMs } = await stat(new URL('../../../package.json', import.meta.url));
+  if (mtimeMs > now + DAY_MS)
+    return { name: 'clock', level: 'warn', detail: `${detail} is earlier than this installation`, advice };
+  return { name: 'clock', level: 'ok', detail };
+}
+
+/** One that is not there yet is not made: whether it can be made is what is looked at. */
+export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
+  const name = 'data folder';
+  const there = nearestFolder(dataDir);
+  const trial = path.join(dataDir, `.doctor-${randomUUID()}`);
+  try {
+    if (there === dataDir) {
+      await writeFile(trial, 'x');
+      await rm(trial);
+    } else await access(there, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return {
+      name,
+      level: 'fail',
+      detail: messageOf(error),
+      advice: 'Set DATA_DIR to a folder that this user may write.',
+    };
+  }
+  const { free, files } = await roomOf(there);
+  const place = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
+  const detail = `${place}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
+  const advice = 'Free some space, or set DATA_DIR to a larger disk.';
+  if (files < LEAST_FILES) {
+    const advice = 'Remove files, or set DATA_DIR to a file system with more inodes.';
+    return { name, level: 'fail', detail: `${place}: fewer than ${LEAST_FILES} inodes free`, advice };
+  }
+  if (free < NO_DISK) return { name, level: 'fail', detail, advice };
+  return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
+}
+
+/** The next start closes those that others can read; until then they can. */
+export async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
+  const name = 'secrets';
+  const open = await secretsOfOthers(dataDir).catch(() => []);
+  if (open.length === 0) return { name, level: 'ok', detail: 'no other user may read those in the data folder' };
+  const detail = `other users may read ${open.join(', ')} in ${path.join(dataDir, 'secrets')}`;
+  return { name, level: 'warn', detail, advice: 'Run chmod 600 on them; the next start does so as well.' };
+}
+
+/** The folder itself, or the one that it would be made in. */
+function nearestFolder(folder: string): string {
+  const parent = path.dirname(folder);
+  return existsSync(folder) || parent === folder ? folder : nearestFolder(parent);
+}
+
+export async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {
+  if (!browser) return { name: 'browser', level: 'ok', detail: 'switched off by BROWSER=off' };
+  const found = await findChromium({ configured: browserPath, searchPath }, dataDir);
+  if (found && process.getuid?.() === 0) {
+    const detail = `${found.description}; without its sandbox, which it does not have as root`;
+    return { name: 'browser', level: 'warn', detail, advice: 'Run the gateway as another user.' };
+  }
+  if (found) return { name: 'browser', level: 'ok', detail: found.description };
+  return missing('browser', browserPath, 'Chromium or Chrome', 'apt-get install chromium', 'BROWSER_PATH');
+}
+
+export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string): Promise<Finding> {
+  const found = await findFfmpeg({ configured: ffmpegPath, searchPath });
+  if (found) {
+    const version = await versionOf(found);
+    const detail = `${found}${version ? `, version ${version}` : ''}`;
+    if (version) return { name: 'ffmpeg', level: 'ok', detail };
+    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run; name another one in FFMPEG_PATH.' };
+  }
+  return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
+}
+
+async function versionOf(ffmpeg: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)(ffmpeg, ['-version'], { timeout: VERSION_MS, env: {} });
+    return /^ffmpeg version (\S+)/.exec(stdout)?.[1];
+  } catch {
+    // Whatever the reason, it cannot be used.
+    return undefined;
+  }
+}
+
+function missing(
+  name: string,
+  configured: string | undefined,
+  program: string,
+  command: string,
+  setting: string,
+): Finding {
+  if (configured !== undefined) {
+    const advice = `Install it (${command}), name another one in ${setting}, or unset ${setting}.`;
+    return { name, level: 'fail', detail: notExecutable(setting, configured), advice };
+  }
+  const detail = `${program} was not found; plugins that need it stay off`;
+  return { name, level: 'warn', detail, advice: `Install it (${command}), or name it in ${setting}.` };
+}
+
+/** Whether people can sign in. An issuer that is configured is asked what it can do. */
+export async function checkSignIn(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  logger: Logger,
+): Promise<Finding> {
+  const name = 'sign-in';
+  if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
+  const { siteUrl, baseUrl } = settings;
+  const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
+  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, lookOnly: true });
+  try {
+    const identity = createIdentity({ gateway, settings, site });
+    const { state, provider = '', standIn, reason } = identity.status();
+    if (state === 'off') return { name, level: 'warn', detail: 'nobody can sign in', advice: reason };
+    if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
+    const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
+    await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
+    return { name, level: 'ok', detail: `${provider} answers` };
+  } catch (error) {
+    const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);
+    return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER, and that it can be reached from here.' };
+  } finally {
+    await gateway.close();
+  }
+}

@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { drawRandomBytes, GatewayError, type Logger } from 'mediagate';
+import type { RequestContext } from './koa-app.js';
+
+const SANE = /^[A-Za-z0-9._-]{1,64}$/;
+const BYTES = 12;
+
+/** The caller's own `x-request-id` where it is 1 to 64 characters of `A-Za-z0-9._-`; a new one otherwise. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && SANE.test(given) ? given : newRequestId();
+}
+
+/** `req_` and 96 random bits. */
+export function newRequestId(): string {
+  return `req_${drawRandomBytes(BYTES).toString('base64url')}`;
+}
+
+/** One line for a request: names and figures only, never a header, a query or a body. */
+export function logRequest(logger: Logger, context: RequestContext, route: string | undefined, ms: number): void {
+  const { requestId, key, errorCode, span } = context.state;
+  logger.info('request', {
+    requestId,
+    method: context.req.method,
+    route: route ?? '(none)',
+    status: context.res.statusCode,
+    ms: Math.round(ms * 10) / 10,
+    keyId: key?.id,
+    code: errorCode,
+    ...(span && { traceId: span.traceId, spanId: span.spanId }),
+  });
+}
+
+/** Fields whose repetition means that two readers of the request could see two different requests. */
+const SINGLE = new Set([
+  'host',
+  'authorization',
+  'x-api-key',
+  'content-type',
+  'content-length',
+  'idempotency-key',
+  'transfer-encoding',
+]);
+const LENGTHS = new Set([...SINGLE].map((name) => name.length));
+
+/** Whether it can be told where the request ends (RFC 9112 6.1). */
+export function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersionMinor > 0);
+}
+
+/** A name or an address, in brackets where it is one of IPv6, and a port. Empty is allowed by RFC 9112 3.2. */
+function isHost(text: string): boolean {
+  return /^(?:[a-z0-9._~%!$&'()*+;=-]*|\[[0-9a-f:.%]+\])(?::\d{0,5})?$/i.test(text);
+}
+
+/**
+ * Refuses what Node's parser lets through although RFC 9112 or common sense does not: two Host fields or none,
+ * two Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, an
+ * HTTP version in the request line that this is not, and methods that reflect or tunnel.
+ * @throws GatewayError `bad_request`, `method_not_allowed`.
+ */
+export function checkRawHeaders(request: IncomingMessage): void {
+  const { method, httpVersionMajor, httpVersionMinor, rawHeaders } = request;
+  if (method === 'TRACE' || method === 'CONNECT') {
+    throw new GatewayError('method_not_allowed', `${method} is not supported.`);
+  }
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) {
+    throw new GatewayError('bad_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
+  }
+  let seen: Set<string> | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const raw = rawHeaders[index] ?? '';
+    if (!LENGTHS.has(raw.length)) continue;
+    const name = raw.toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    seen ??= new Set();
+    if (seen.has(name)) throw new GatewayError('bad_request', `The ${name} header is sent twice.`);
+    seen.add(name);
+  }
+  if (httpVersionMinor === 1 && !seen?.has('host'))
+    throw new GatewayError('bad_request', 'The host header is missing.');
+  const { host } = request.headers;
+  if (host !== undefined && !isHost(host)) {
+    throw new GatewayError('bad_request', 'The host header must name one host, with or without a port.');
+  }
+  const { 'transfer-encoding': coding, expect } = request.headers;
+  if (coding !== undefined && !isFramed(request)) {
+    throw new GatewayError('bad_request', 'The only transfer coding accepted is chunked, and HTTP/1.0 has none.');
+  }
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    throw new GatewayError('bad_request', 'The only expectation accepted is 100-continue.');
+  }
+}
+
+/** Aborts when the client closes the connection before its answer is out. */
+export function clientSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const leave = () => {
+    if (!response.writableFinished) gone.abort(new GatewayError('bad_request', 'The client closed the connection.'));
+  };
+  if (response.destroyed) leave();
+  else response.once('close', leave);
+  return gone.signal;
+}
+
+/** What a client asks for in `Prefer` (RFC 7240), of what is understood here. */
+export interface Preferences {
+  respondAsync: boolean;
+  /** Seconds. */
+  wait?: number;
+}
+
+/** Whatever else is preferred is ignored, as the RFC has it; of two of a kind, the first counts. */
+export function readPreferences({ prefer }: IncomingHttpHeaders): Preferences {
+  const preferences: Preferences = { respondAsync: false };
+  for (const part of String(prefer ?? '').split(',')) {
+    const [name = '', value = ''] = (part.split(';')[0] ?? '').split('=').map((piece) => piece.trim());
+    if (name.toLowerCase() === 'respond-async') preferences.respondAsync = true;
+    const [, seconds] = /^"?(\d+)"?$/.exec(value) ?? [];
+    if (name.toLowerCase() === 'wait' && seconds !== undefined) preferences.wait ??= Number(seconds);
+  }
+  return preferences;
+}

@@ -1,0 +1,238 @@
+import type { Clock, Jobs, Meter, UpstreamState } from 'mediagate';
+import type { Registry } from 'prom-client';
+import type { WebhookOutcome } from '../webhooks/index.js';
+import type { AddLookedUp, Figure, MetricSources } from './metrics.js';
+
+/** The database is asked for the sizes of queues no more often. */
+const FRESH_MS = 1_000;
+/** Seconds, for work of models and platforms and the waiting for it. */
+const RUN_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600];
+/** Seconds, for transactions. */
+const COMMIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+export type JobFigures = Omit<Meter, 'upstreamAnswered' | 'extractionAnswered'>;
+
+/** Figures of background jobs: of the queue over all processes, and of what this process did. */
+export function createJobFigures(
+  { Counter, Histogram }: typeof import('prom-client'),
+  registry: Registry,
+  add: AddLookedUp,
+  sources: MetricSources & { clock: Clock },
+): JobFigures {
+  const registers = [registry];
+  let asked: { at: number; counts: ReturnType<Jobs['counts']> } | undefined;
+
+  async function queueFigures<Kind>(figuresOf: (kind: string, counts: Counts) => Kind[]): Promise<Kind[] | undefined> {
+    if (!sources.jobs) return undefined;
+    const now = sources.clock.monotonic();
+    if (!asked || now - asked.at >= FRESH_MS) asked = { at: now, counts: sources.jobs.counts() };
+    return Object.entries(await asked.counts).flatMap(([kind, counts]) => figuresOf(kind, counts));
+  }
+
+  add({
+    name: 'mediagate_jobs',
+    help: 'Background jobs by kind and state, over all processes.',
+    labelNames: ['kind', 'state'],
+    look: () =>
+      queueFigures((kind, { queued, running }): Figure[] => [
+        [{ kind, state: 'queued' }, queued],
+        [{ kind, state: 'running' }, running],
+      ]),
+  });
+  add({
+    name: 'mediagate_job_oldest_queued_seconds',
+    help: 'How long the oldest queued job of a kind has waited, over all processes; 0 where none is queued.',
+    labelNames: ['kind'],
+    look: () => queueFigures((kind, { oldestQueuedMs }): Figure[] => [[{ kind }, oldestQueuedMs / 1000]]),
+  });
+
+  const commits = new Histogram({
+    name: 'mediagate_job_accept_commit_duration_seconds',
+    help: 'Seconds of each transaction that accepts jobs; one accepts all that came while the one before it ran.',
+    labelNames: ['kind'],
+    buckets: COMMIT_BUCKETS,
+    registers,
+  });
+  const accepted = new Counter({
+    name: 'mediagate_job_submissions_total',
+    help: 'Submissions that were decided upon in those transactions: jobs, replays and refusals.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const waits = new Histogram({
+    name: 'mediagate_job_wait_seconds',
+    help: 'Seconds from the acceptance of a job until its first run began here.',
+    labelNames: ['kind'],
+    buckets: RUN_BUCKETS,
+    registers,
+  });
+  const runs = new Histogram({
+    name: 'mediagate_job_run_duration_seconds',
+    help: 'Seconds of each run here, by outcome: completed, failed, cancelled, given_back, refused (stale), lost.',
+    labelNames: ['kind', 'outcome'],
+    buckets: RUN_BUCKETS,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'mediagate_job_retries_total',
+    help: 'Runs that were not the first of their job.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const failures = new Counter({
+    name: 'mediagate_job_failures_total',
+    help: 'Jobs that failed in a run here, by error code.',
+    labelNames: ['kind', 'code'],
+    registers,
+  });
+  const leases = new Counter({
+    name: 'mediagate_job_lease_losses_total',
+    help: 'Runs here that were aborted since their lease was lost.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const cutOffs = new Counter({
+    name: 'mediagate_job_cut_offs_total',
+    help: 'Runs of dead processes that this one ended, by outcome: requeued, failed.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+
+  return {
+    jobsAccepted({ kind, jobs, ms }) {
+      commits.observe({ kind }, ms / 1000);
+      accepted.inc({ kind }, jobs);
+    },
+    jobBegun({ kind, attempt, waitedMs }) {
+      if (waitedMs !== undefined) waits.observe({ kind }, waitedMs / 1000);
+      if (attempt > 1) retries.inc({ kind });
+    },
+    jobRunEnded({ kind, outcome, ms, code }) {
+      runs.observe({ kind, outcome }, ms / 1000);
+      if (outcome === 'failed' && code !== undefined) failures.inc({ kind, code });
+    },
+    leaseLost: ({ kind }) => leases.inc({ kind }),
+    jobCutOff: ({ kind, fails }) => cutOffs.inc({ kind, outcome: fails ? 'failed' : 'requeued' }),
+  };
+}
+
+type Counts = Awaited<ReturnType<Jobs['counts']>>['image'];
+
+/** Requests that are counted at once. */
+const BATCH = 100;
+/** Seconds until the header of an answer, or its end. */
+const BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300];
+
+type Answered = Parameters<Meter['upstreamAnswered']>[0];
+
+export interface UpstreamFigures extends Pick<Meter, 'upstreamAnswered' | 'extractionAnswered'> {
+  /** Counts what has not been counted yet. */
+  count(): void;
+}
+
+/** Figures of what the gateway asks others, and of how those do. */
+export function createUpstreamFigures(
+  { Counter, Histogram }: typeof import('prom-client'),
+  registry: Registry,
+  add: AddLookedUp,
+  sources: MetricSources,
+): UpstreamFigures {
+  const registers = [registry];
+  let uncounted: Answered[] = [];
+
+  const answers = new Histogram({
+    name: 'mediagate_upstream_request_duration_seconds',
+    help: 'Seconds of each request of a plugin entry, by outcome: 2xx to 5xx, or an error code; of streams, until the header.',
+    labelNames: ['entry', 'outcome'],
+    buckets: BUCKETS,
+    registers,
+  });
+  const extractions = new Counter({
+    name: 'mediagate_extractions_total',
+    help: 'Items that were given out, by platform and cache: hit, miss (asked for now), stale (the source is out).',
+    labelNames: ['platform', 'cache'],
+    registers,
+  });
+
+  const perUpstream = (value: (state: UpstreamState) => number): Figure[] | undefined =>
+    sources.gateway
+      ?.plugins()
+      .flatMap(({ id: entry, upstreams }) =>
+        upstreams.map((state): Figure => [{ entry, upstream: state.name }, value(state)]),
+      );
+  const labelNames = ['entry', 'upstream'];
+  add({
+    name: 'mediagate_upstream_tries_total',
+    help: 'Tries at each upstream of a model entry.',
+    labelNames,
+    total: true,
+    look: () => perUpstream(({ tries }) => tries),
+  });
+  add({
+    name: 'mediagate_upstream_failures_total',
+    help: 'Of them, those that failed other than by the fault of a caller.',
+    labelNames,
+    total: true,
+    look: () => perUpstream(({ failures }) => failures),
+  });
+  add({
+    name: 'mediagate_upstream_resting',
+    help: '1 while an upstream is left alone after failing: its circuit is open, or it asked us to wait.',
+    labelNames,
+    look: () => perUpstream(({ resting }) => (resting ? 1 : 0)),
+  });
+  add({
+    name: 'mediagate_rung_resting',
+    help: '1 while a way to a platform is left alone after failing; ways that this gateway lacks are left out.',
+    labelNames: ['platform', 'rung'],
+    look: () =>
+      sources.gateway
+        ?.platforms()
+        .flatMap(({ key: platform, rungs }) =>
+          rungs.flatMap(({ name: rung, available, rest }): Figure[] =>
+            available ? [[{ platform, rung }, rest ? 1 : 0]] : [],
+          ),
+        ),
+  });
+
+  function count(): void {
+    const done = uncounted;
+    uncounted = [];
+    for (const { entry, outcome, ms } of done) answers.observe({ entry, outcome }, ms / 1000);
+  }
+
+  return {
+    upstreamAnswered(answered) {
+      uncounted.push(answered);
+      if (uncounted.length >= BATCH) count();
+    },
+    extractionAnswered: ({ platform, cache }) => extractions.inc({ platform, cache }),
+    count,
+  };
+}
+
+export interface WebhookFigures {
+  webhookTried(outcome: WebhookOutcome): void;
+}
+
+/** Figures of webhooks: what waits over all processes, and what came of the tries of this one. */
+export function createWebhookFigures(
+  { Counter }: typeof import('prom-client'),
+  registry: Registry,
+  add: AddLookedUp,
+  sources: MetricSources,
+): WebhookFigures {
+  add({
+    name: 'mediagate_webhooks_waiting',
+    help: 'Webhooks of jobs that have ended that are neither delivered nor given up, over all processes.',
+    labelNames: [],
+    look: async () => sources.webhooks && [[{}, await sources.webhooks.waiting()]],
+  });
+  const tries = new Counter({
+    name: 'mediagate_webhook_tries_total',
+    help: 'Tries to deliver a webhook here, by outcome: delivered, postponed (tried again), gone (410), given_up.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  return { webhookTried: (outcome) => tries.inc({ outcome }) };
+}

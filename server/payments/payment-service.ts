@@ -1,0 +1,175 @@
+import { type Clock, GatewayError, type Logger } from 'mediagate';
+import type { PlanPreview, UserRecord } from '../accounts/index.js';
+import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';
+import type { NewOrder, OrderRecord, Orders } from './orders.js';
+import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './transfer-qr.js';
+
+const LIFETIME_MS = 24 * 60 * 60 * 1000;
+const LISTED = 100;
+
+/** How an open order is paid. */
+export interface PaymentTransfer {
+  bankName: string;
+  /** BIN, or BIC; null where the format needs none. */
+  bankBin: string | null;
+  accountNumber: string;
+  accountName: string;
+  /** What to write on it. */
+  content: string;
+  /** What is still to come; minor units of the order's currency. */
+  amount: number;
+  qr: { format: PaymentFormat; payload: string };
+}
+
+export interface OrderWish {
+  user: UserRecord;
+  planId: string;
+  idempotency?: NewOrder['idempotency'];
+}
+
+/** Orders of plans, paid by bank transfer. */
+export interface PaymentDesk {
+  readonly support: Support;
+  /**
+   * At the price that the catalogue has now.
+   * @throws GatewayError `invalid_value` where there is no such plan, `price_not_configured`, `too_many_open_orders`,
+   * `idempotency_key_reused`, `account_suspended`.
+   */
+  create(wish: OrderWish): Promise<{ order: OrderRecord; replayed: boolean }>;
+  /** Newest first, 100 at most. */
+  list(user: UserRecord): Promise<readonly OrderRecord[]>;
+  /** @throws GatewayError `order_not_found`, also for orders of others. */
+  find(user: UserRecord, code: string): Promise<OrderRecord>;
+  /** Of anybody's; for whoever knows the code. @throws GatewayError `order_not_found`. */
+  look(code: string): Promise<OrderRecord>;
+  /** @throws GatewayError `order_not_found`, `order_state_conflict` where money has come, or it is over. */
+  cancel(user: UserRecord, code: string): Promise<OrderRecord>;
+  /** Undefined where nothing is to be paid, or no account takes money any more. */
+  transferOf(order: OrderRecord): PaymentTransfer | undefined;
+  /** What an open order makes of the plan of its account, if the money comes now. Undefined where none is waited for. */
+  preview(order: OrderRecord): Promise<PlanPreview | undefined>;
+}
+
+export interface PaymentDeskOptions extends PlanTermsOptions {
+  orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
+  /** Default: no money is taken. */
+  receiver?: PaymentReceiver;
+}
+
+/** @throws PlansFileError for a price that the receiver cannot be paid. */
+export function createPaymentDesk(options: PaymentDeskOptions): PaymentDesk {
+  const { orders, receiver, catalogue } = options;
+  if (receiver) checkPrices(options, receiver.format);
+
+  function priceOf(planId: string): { terms: CatalogueTerms; amount: number; currency: string } {
+    const terms = planId === catalogue.freeTier.id ? undefined : planTerms(planId, options);
+    if (!terms) {
+      const ids = catalogue.plans.map(({ id }) => id).join(', ');
+      throw new GatewayError('invalid_value', `planId must be one of ${ids}.`, { param: 'planId' });
+    }
+    const price = catalogue.prices.find((one) => one.planId === planId);
+    if (price && receiver) return { terms, amount: price.amount, currency: price.currency };
+    const why = price ? 'No account takes payments here yet.' : 'This plan has no price here yet.';
+    throw new GatewayError('price_not_configured', `${why} ${describeSupport(catalogue.support)}`);
+  }
+
+  async function find(user: UserRecord, code: string): Promise<OrderRecord> {
+    const order = await orders.find(code);
+    if (order?.accountId !== user.accountId) throw notFound();
+    return order;
+  }
+
+  return {
+    support: catalogue.support,
+    async create({ user, planId, idempotency }) {
+      const price = priceOf(planId);
+      const who = { accountId: user.accountId, actor: `user:${user.id}` };
+      return orders.create({ ...price, ...who, lifetimeMs: LIFETIME_MS, ...(idempotency && { idempotency }) });
+    },
+    list: ({ accountId }) => orders.list({ accountId, limit: LISTED }),
+    find,
+    async look(code) {
+      const order = await orders.find(code);
+      if (!order) throw notFound();
+      return order;
+    },
+    cancel: ({ id, accountId }, code) => orders.cancel({ code, accountId, actor: `user:${id}` }),
+    preview: async (order) => (isOpen(order) ? orders.preview(order.code) : undefined),
+    transferOf(order) {
+      if (!receiver || !isOpen(order) || order.currency !== PAYABLE[receiver.format].currency) return undefined;
+      const { code } = order;
+      const amount = order.amount - order.paidAmount;
+      const { format, ...account } = receiver;
+      const qr = { format, payload: payloadOf(receiver, { code, amount }) };
+      return { ...account, content: contentOf(receiver, code), amount, qr };
+    },
+  };
+}
+
+/** Whether money is still waited for. */
+export function isOpen({ state }: Pick<OrderRecord, 'state'>): boolean {
+  return state === 'pending' || state === 'underpaid';
+}
+
+function checkPrices({ catalogue }: PlanTermsOptions, format: PaymentFormat): void {
+  const { currency, max } = PAYABLE[format];
+  for (const price of catalogue.prices) {
+    if (price.currency === currency && price.amount <= max) continue;
+    const accepted = `from 1 to ${max} minor units of ${currency}, as PAYMENT_FORMAT ${format} has it`;
+    throw new PlansFileError(`PLANS_FILE: the price of ${price.planId} must be ${accepted}.`);
+  }
+}
+
+function describeSupport({ text, email, url }: Support): string {
+  const where = [email, url].filter((one) => one !== null).join(', ');
+  return where === '' ? text : `${text} (${where})`;
+}
+
+function notFound(): GatewayError {
+  return new GatewayError('order_not_found', 'There is no such order.');
+}
+
+const SWEEP_MS = 60_000;
+
+export interface PaymentSweepOptions {
+  orders: Pick<Orders, 'sweep'>;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface PaymentSweep {
+  /** Waits for what is under way. */
+  close(): Promise<void>;
+}
+
+/** Each minute writes down which orders have expired, and forgets those that were over long ago. All nodes may do it. */
+export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions): PaymentSweep {
+  const closing = new AbortController();
+
+  async function sweep(): Promise<void> {
+    try {
+      await orders.sweep();
+    } catch (error) {
+      logger.warn('orders could not be swept; the next minute tries again', { error });
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted) {
+      // Closing is the only way it fails.
+      const isDue = await clock.sleep(SWEEP_MS, closing.signal).then(
+        () => true,
+        () => false,
+      );
+      if (isDue) await sweep();
+    }
+  }
+
+  const ended = run();
+  return {
+    close() {
+      closing.abort();
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,372 @@
+import type { Clock, Gateway, JobState, Jobs } from 'mediagate';
+import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
+import { dayOf, minorDigits } from '../format/index.js';
+import { type ApiKeyRecord, type ApiKeys, GRANTS, type Grant, keyState, newestKey } from '../keys/index.js';
+import { encodeModelList } from '../models/index.js';
+import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
+import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
+import { type BudgetState, type DayRange, isModelAllowed, leftOf, type UsageTotal } from '../usage/index.js';
+import { badge, type Html, html, type Tone } from './page.js';
+import type { AllowanceView, DashboardView, KeyView, OrdersView, UsageDay, WindowView } from './pages/dashboard.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const SHOWN_DAYS = 30;
+const SHOWN_JOBS = 8;
+const SHOWN_ORDERS = 6;
+const LISTED_ORDERS = 100;
+
+export interface DashboardSources {
+  view: AccountView;
+  jobs: Pick<Jobs, 'latest'>;
+  orders: Pick<Orders, 'list'>;
+  catalogue: Catalogue;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Id of the key that whoever looks has just revoked. */
+  revokedId?: string;
+}
+
+/** Everything that the dashboard of a user shows. @throws GatewayError `upstream_unavailable`. */
+export async function lookAtDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
+  const { view, catalogue, now, revokedId } = sources;
+  const { accountId } = user;
+  const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
+  const [{ account, budget, keys, totals }, jobs, orders] = await Promise.all([
+    view.overview(user, range),
+    sources.jobs.latest(accountId, SHOWN_JOBS),
+    sources.orders.list({ accountId, limit: LISTED_ORDERS }),
+  ]);
+  return {
+    label: labelOf(user),
+    keys: keys.map(({ record }) => describeKey(record, now)),
+    plan: describePlan(account, budget, catalogue),
+    windows: describeWindows(keys),
+    usage: eachDay(range, totals),
+    jobs,
+    orders: describeOrders(orders, catalogue),
+    revoked: keys.find(({ record: { id, revokedAt } }) => id === revokedId && revokedAt !== null)?.record.name ?? null,
+  };
+}
+
+/** How pages name a user. */
+export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>): string {
+  return name ?? email ?? 'your account';
+}
+
+/** What waits for money is never among the older ones. */
+function describeOrders(orders: readonly OrderRecord[], catalogue: Catalogue): OrdersView {
+  const named = orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) }));
+  const sorted = [...named.filter(isOpen), ...named.filter((order) => !isOpen(order))];
+  const latest = Math.max(SHOWN_ORDERS, named.filter(isOpen).length);
+  return { latest: sorted.slice(0, latest), older: sorted.slice(latest) };
+}
+
+function describeKey(record: ApiKeyRecord, now: number): KeyView {
+  const { id, name, createdAt, lastUsedAt, expiresAt } = record;
+  return { id, name, state: keyState(record, now), createdAt, lastUsedAt, expiresAt };
+}
+
+function describePlan(
+  { plan }: AccountOverview['account'],
+  budget: BudgetState | undefined,
+  catalogue: Catalogue,
+): DashboardView['plan'] {
+  if (!plan) return null;
+  const { planId, expiresAt, grants } = plan;
+  const isFree = planId === catalogue.freeTier.id;
+  return {
+    name: planName(catalogue, planId),
+    isFree,
+    expiresAt,
+    ...describeGrants(grants),
+    allowances: budget ? allowancesOf(budget) : [],
+  };
+}
+
+function allowancesOf(budget: BudgetState): AllowanceView[] {
+  const { requests, tokens, tokensToday } = leftOf(budget);
+  const { requestLimit, tokenLimit, dailyTokenLimit } = budget;
+  const period = budget.resets === 'never' ? '' : budget.resets === 'day' ? ' today' : ' this month';
+  return [
+    allowance(`Requests${period}`, requests, requestLimit),
+    allowance(`Tokens${period}`, tokens, tokenLimit),
+    allowance('Tokens today', tokensToday, dailyTokenLimit),
+  ].filter((one) => one !== undefined);
+}
+
+function allowance(label: string, left: number | undefined, limit: number | null): AllowanceView | undefined {
+  return left === undefined || limit === null ? undefined : { label, left, limit };
+}
+
+const FAMILIES: Readonly<Record<string, string>> = { link_data: 'Link data', image: 'Images', model: 'Text and sound' };
+
+/** Of the newest key that is good. */
+function describeWindows(keys: readonly OverviewKey[]): DashboardView['windows'] {
+  const newest = keys.find(({ record, windows }) => windows !== undefined && record.replacedBy === null);
+  if (!newest?.windows) return null;
+  const families = Object.entries(newest.windows).map(
+    ([family, { remaining, limit, resetMs }]): WindowView => ({
+      label: FAMILIES[family] ?? family,
+      remaining,
+      limit,
+      resetMs,
+    }),
+  );
+  return families.length > 0 ? { keyName: newest.record.name, families } : null;
+}
+
+function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDay[] {
+  const days = new Map<string, UsageDay>();
+  for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
+    days.set(dayOf(at), { day: dayOf(at), requests: 0, failed: 0, tokens: 0, images: 0 });
+  }
+  for (const total of totals) {
+    const day = days.get(total.day);
+    if (!day) continue;
+    day.requests += total.requests;
+    day.failed += total.failed;
+    day.tokens += total.inputTokens + total.outputTokens;
+    day.images += total.images;
+  }
+  return [...days.values()];
+}
+
+/** A plan as pages show it. */
+export interface PlanView {
+  id: string;
+  name: string;
+  /** What one gets, a line each. */
+  points: readonly string[];
+  note: string | null;
+  /** `€12.00`; null where it is not told to everybody. */
+  price: string | null;
+  isFree: boolean;
+  /** False: support is asked. */
+  canBeOrdered: boolean;
+  /** The plan that the caller has if it is paid now; undefined where that is not known. */
+  outcome?: Html;
+}
+
+/** The free tier, then the plans in the order of the catalogue. */
+export function planViews(catalogue: Catalogue): readonly PlanView[] {
+  return [freeView(catalogue.freeTier, catalogue), ...catalogue.plans.map((plan) => planView(plan, catalogue))];
+}
+
+/** By its id, where there is no such plan any more. */
+export function planName({ plans, freeTier }: Catalogue, id: string): string {
+  return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
+}
+
+/** When a plan ends that is paid now, and what becomes of the one before. */
+export function describeOutcome(preview: PlanPreview, catalogue: Catalogue): Html {
+  const { expiresAt, creditedDays, replacedPlanId, nextPlanId, endsReplaced } = preview;
+  const before = replacedPlanId !== null && planName(catalogue, replacedPlanId);
+  return html`${expiresAt === null ? 'If it is paid now, it does not end.' : html`If it is paid now, it ends on ${day(expiresAt)}.`}
+${before && creditedDays > 0 && ` That includes ${counted(creditedDays, 'day')} for what is left of ${before}.`}
+${before && endsReplaced && ` ${before} ends at once; its remaining time is not credited to a plan without an end.`}
+${nextPlanId !== null && ` Then ${planName(catalogue, nextPlanId)} continues.`}`;
+}
+
+const OPENS: Readonly<Record<Grant, string>> = {
+  extract: 'link data',
+  images: 'images',
+  text: 'text models',
+  audio: 'sound models',
+};
+
+/** What keys with these grants may do, and what they may not: `images or link data`; empty where there is nothing. */
+export function describeGrants(grants: readonly Grant[]): { opened: string; withheld: string } {
+  const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
+  return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
+}
+
+/** Why a key does not open this, and which plan does. */
+export function describeWithheld(
+  grant: Grant,
+  { name, planId }: Pick<ApiKeyRecord, 'name' | 'planId'>,
+  catalogue: Catalogue,
+) {
+  const { plans, freeTier } = catalogue;
+  const opens = (id: string) => planGrants(id, catalogue).includes(grant);
+  const words = OPENS[grant];
+  if (planId !== null && opens(planId)) return `Your key ${name} is not for ${words}, although your plan is.`;
+  const able = [freeTier, ...plans].filter(({ id }) => opens(id)).map((plan) => plan.name);
+  const lacks =
+    planId === null
+      ? `Your key ${name} is not for ${words}.`
+      : `Your plan, ${planName(catalogue, planId)}, does not include ${words}.`;
+  return `${lacks} ${able.length === 0 ? 'No plan does' : `Included in ${NONE.format(able)}`}.`;
+}
+
+const ALL = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+const NONE = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalogue: Catalogue): PlanView {
+  const points = [
+    counted(requestLimit, 'model request'),
+    `Models: ${modelAccess.join(', ')}`,
+    ...pointsOf(planGrants(id, catalogue)),
+    `${counted(rpm, 'request')} a minute`,
+    'Comes with your first key',
+  ];
+  return { id, name, points, note: null, price: 'No charge', isFree: true, canBeOrdered: false };
+}
+
+/** Of what a key opens beside text; and what it does not, so that nobody has to find out. */
+function pointsOf(grants: readonly Grant[]): string[] {
+  const { withheld } = describeGrants(grants);
+  return [
+    grants.includes('audio') && 'Speech, transcripts and sounds',
+    grants.includes('images') && 'Images',
+    grants.includes('extract') && 'Link data',
+    withheld !== '' && `No ${withheld}`,
+  ].filter((point) => point !== false);
+}
+
+function planView(plan: Plan, catalogue: Catalogue): PlanView {
+  const { prices, publicPriceTablesVisible } = catalogue;
+  const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
+  const points = [
+    tokenLimit !== null && `${count(tokenLimit)} tokens`,
+    dailyTokenLimit !== null && `${count(dailyTokenLimit)} tokens a day`,
+    requestLimit !== null && counted(requestLimit, 'model request'),
+    imageDailyLimit !== null && `${counted(imageDailyLimit, 'image')} a day`,
+    !plan.imageOnly && (plan.allModels ? 'All text models' : 'The free models'),
+    ...pointsOf(planGrants(id, catalogue)),
+    `${counted(plan.includedRpm, 'request')} a minute`,
+    durationDays === 0 ? 'Does not expire' : `Valid for ${counted(durationDays, 'day')}`,
+  ].filter((point) => point !== false);
+  const found = prices.find(({ planId }) => planId === id);
+  const price = found && publicPriceTablesVisible ? money(found.amount, found.currency) : null;
+  return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
+}
+
+/** What the playground offers: what is ready, as far as the key that it acts with goes. */
+export interface PlaygroundView {
+  /** Address of the gateway, without a trailing slash. */
+  baseUrl: string;
+  /** The key it acts with; undefined where the account has none that is good. */
+  key: { id: string; name: string } | undefined;
+  /** Groups of routes that the key may not use: why, and what plan opens them. */
+  withheld: Readonly<Partial<Record<Grant, string>>>;
+  platforms: readonly { name: string; linkForms: readonly string[] }[];
+  /** Ids of models, in the order of the list of models. */
+  models: Readonly<Record<'image' | 'text' | 'speak' | 'transcribe', readonly string[]>>;
+}
+
+export interface PlaygroundSources {
+  account: { catalogue: Catalogue };
+  state: { keys: Pick<ApiKeys, 'listOf'> };
+  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
+  clock: Clock;
+  baseUrl(): string;
+}
+
+/** @throws GatewayError `upstream_unavailable`. */
+export async function lookAtPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
+  const { state, gateway, clock, baseUrl } = sources;
+  const key = await newestKey(state.keys, user.accountId, clock.now());
+  const audio = (operation: 'speak' | 'transcribe') =>
+    idsOf(gateway, 'audio', key).filter((id) => gateway.audioProvider(id, operation));
+  return {
+    baseUrl: baseUrl(),
+    key,
+    withheld: key ? withheldOf(key, sources.account.catalogue) : {},
+    platforms: gateway.platforms(),
+    models: {
+      image: idsOf(gateway, 'image'),
+      text: idsOf(gateway, 'text', key),
+      speak: audio('speak'),
+      transcribe: audio('transcribe'),
+    },
+  };
+}
+
+function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['withheld'] {
+  const withheld = GRANTS.filter((grant) => !key.grants.includes(grant));
+  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, key, catalogue)]));
+}
+
+/** @param key Leaves out the models that it may not use. Default: none is left out. */
+function idsOf(gateway: Pick<Gateway, 'models'>, kind: 'image' | 'text' | 'audio', key?: ApiKeyRecord): string[] {
+  const ids = gateway.models().filter((model) => model.kind === kind && (!key || isModelAllowed(key, model.id)));
+  return encodeModelList(ids.map(({ id }) => id)).data.map(({ id }) => id);
+}
+
+const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {
+  queued: ['Queued', 'plain'],
+  running: ['Running', 'warn'],
+  completed: ['Completed', 'good'],
+  failed: ['Failed', 'bad'],
+  cancelled: ['Cancelled', 'plain'],
+};
+
+const ORDER_STATES: Readonly<Record<OrderState, readonly [words: string, tone: Tone]>> = {
+  pending: ['Awaiting payment', 'warn'],
+  underpaid: ['Partly paid', 'warn'],
+  paid: ['Paid', 'good'],
+  expired: ['Expired', 'plain'],
+  cancelled: ['Cancelled', 'plain'],
+  refunded: ['Refunded', 'plain'],
+  needs_review: ['Under review', 'warn'],
+};
+
+export function jobBadge(state: JobState): Html {
+  return badge(...JOB_STATES[state]);
+}
+
+export function orderWords(state: OrderState): string {
+  return ORDER_STATES[state][0];
+}
+
+export function orderBadge(state: OrderState): Html {
+  return badge(...ORDER_STATES[state]);
+}
+
+const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+const MINUTE = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZone: 'UTC',
+});
+
+/** `1,250,000` */
+export function count(value: number): string {
+  return COUNT.format(value);
+}
+
+/** `1.3M` */
+export function shortCount(value: number): string {
+  return SHORT.format(value);
+}
+
+/** `1 job`, `2 jobs`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** `21 Nov 2026`, by UTC. @param at Milliseconds since 1970. */
+export function day(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${DAY.format(at)}</time>`;
+}
+
+/** `21 Nov, 20:26 UTC`. @param at Milliseconds since 1970. */
+export function minute(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${MINUTE.format(at)} UTC</time>`;
+}
+
+/** `€12.34`, `₫299,000`. @param amount Minor units of the currency. @param currency ISO 4217. */
+export function money(amount: number, currency: string): string {
+  return new Intl.NumberFormat('en-US', { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency));
+}
+
+/** `23:59:08` of what is left. @param ms Milliseconds; less than none is none. */
+export function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(part).padStart(2, '0')).join(':');
+}

@@ -1,0 +1,245 @@
+import type Router from '@koa/router';
+import { type Clock, GatewayError } from 'mediagate';
+import { dayOf, isDay, isoTime } from '../format/index.js';
+import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { type ApiKeyRecord, type createAuth, keyOf, lookAtWindows } from '../keys/index.js';
+import type { SlotAnswer, Windows } from '../limits/index.js';
+import type { BudgetState, Budgets } from './budgets.js';
+import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
+
+export interface UsageView {
+  /** Undefined where there is none. */
+  readonly budget: BudgetState | undefined;
+  readonly totals: readonly UsageTotal[];
+}
+
+export interface UsageSources {
+  budgets: Pick<Budgets, 'find'>;
+  ledger: Pick<UsageLedger, 'totals'>;
+}
+
+/** What was used and what is left. The totals are never behind the budget: whatever it was charged is among them. */
+export async function lookAtUsage(
+  { budgets, ledger }: UsageSources,
+  budgetId: string | null,
+  query: UsageQuery,
+): Promise<UsageView> {
+  // Both are written in one transaction. Read the other way round, a commit in between shows tokens that no request used.
+  const budget = budgetId === null ? undefined : await budgets.find(budgetId);
+  return { budget, totals: await ledger.totals(query) };
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Days that are looked at unless others are asked for. */
+const DEFAULT_DAYS = 30;
+/** Days that are looked at at once. */
+const MAX_DAYS = 366;
+
+/** First and last day by UTC, both included: `2026-06-15`. */
+export interface DayRange {
+  from: string;
+  to: string;
+}
+
+/** What is wrong with a range, in words that follow the name of the member. */
+export interface DayRangeProblem {
+  member: keyof DayRange;
+  problem: string;
+}
+
+/** A range as it was asked for; the last 30 days where nothing was. */
+export function readDayRange(asked: Partial<DayRange>, now: number): DayRange | DayRangeProblem {
+  const today = dayOf(now);
+  for (const [member, day] of Object.entries(asked)) {
+    if (day !== undefined && !isDay(day)) return { member: member as keyof DayRange, problem: NO_DAY };
+  }
+  const { to = asked.from !== undefined && asked.from > today ? asked.from : today } = asked;
+  const { from = dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS) } = asked;
+  if (from > to) return badStart(`must not be after ${to}`);
+  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
+  if (days > MAX_DAYS) return badStart(`must be less than ${MAX_DAYS} days before ${to}`);
+  return { from, to };
+}
+
+const NO_DAY = 'must be a day such as 2026-06-15';
+
+function badStart(problem: string): DayRangeProblem {
+  return { member: 'from', problem };
+}
+
+/** What totals of any sort have in common. */
+export type UsageCounts = Omit<UsageTotal, 'day' | 'keyId' | 'accountId' | 'route' | 'model'>;
+
+const COUNTS = [
+  'requests',
+  'failed',
+  'estimated',
+  'inputTokens',
+  'cachedTokens',
+  'outputTokens',
+  'reasoningTokens',
+  'characters',
+  'seconds',
+  'images',
+  'latencyMsSum',
+] as const satisfies readonly (keyof UsageCounts)[];
+
+export function addUp(totals: readonly UsageCounts[]): UsageCounts {
+  const sum = Object.fromEntries(COUNTS.map((count) => [count, 0])) as unknown as UsageCounts;
+  for (const total of totals) for (const count of COUNTS) sum[count] += total[count];
+  return sum;
+}
+
+/**
+ * Which days a request asks for, by `?from=&to=`; the last 30 where it names none.
+ * @throws GatewayError `invalid_value`.
+ */
+export function readRangeQuery(query: Readonly<Record<string, string | string[] | undefined>>, now: number): DayRange {
+  const { from, to } = query;
+  for (const [param, value] of Object.entries({ from, to })) {
+    if (Array.isArray(value)) throw new GatewayError('invalid_value', `${param} is there twice.`, { param });
+  }
+  const range = readDayRange({ from: from as string | undefined, to: to as string | undefined }, now);
+  if (!('problem' in range)) return range;
+  const { member, problem } = range;
+  throw new GatewayError('invalid_value', `${member} ${problem}.`, { param: member });
+}
+
+/** What a key is told about itself. */
+export interface KeyUsage {
+  key: ApiKeyRecord;
+  /** By family; undefined where the key has no window. */
+  windows: Readonly<Record<string, SlotAnswer>> | undefined;
+  budget: BudgetState | undefined;
+  range: DayRange;
+  /** Newest day first. */
+  totals: readonly UsageTotal[];
+}
+
+export function encodeKeyUsage({ key, windows, budget, range, totals }: KeyUsage) {
+  const days = Map.groupBy(totals, ({ day }) => day);
+  return {
+    object: 'usage',
+    key: {
+      id: key.id,
+      name: key.name,
+      plan: key.planId,
+      grants: key.grants,
+      models: key.models,
+      expires_at: isoTime(key.expiresAt),
+    },
+    window: windows ? encodeWindows(key.rpm, windows) : null,
+    budget: budget ? encodeBudget(budget) : null,
+    from: range.from,
+    to: range.to,
+    total: encodeCounts(addUp(totals)),
+    days: Array.from(days, ([day, ofDay]) => ({
+      day,
+      ...encodeCounts(addUp(ofDay)),
+      models: ofDay.map((total) => ({ model: total.model, route: total.route, ...encodeCounts(total) })),
+    })),
+  };
+}
+
+export function encodeCounts(counts: UsageCounts) {
+  const { requests, failed, estimated, latencyMsSum } = counts;
+  return {
+    requests,
+    failed,
+    estimated,
+    input_tokens: counts.inputTokens,
+    cached_tokens: counts.cachedTokens,
+    output_tokens: counts.outputTokens,
+    reasoning_tokens: counts.reasoningTokens,
+    characters: counts.characters,
+    seconds: counts.seconds,
+    images: counts.images,
+    latency_ms_mean: requests === 0 ? 0 : Math.round(latencyMsSum / requests),
+  };
+}
+
+function encodeWindows(limit: number | null, windows: Readonly<Record<string, SlotAnswer>>) {
+  return {
+    limit,
+    seconds: 60,
+    families: Object.fromEntries(
+      Object.entries(windows).map(([family, { remaining, resetMs }]) => [
+        family,
+        { remaining, reset_seconds: Math.ceil(resetMs / 1000) },
+      ]),
+    ),
+  };
+}
+
+function encodeBudget(budget: BudgetState) {
+  const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
+  return {
+    resets: budget.resets,
+    expires_at: isoTime(budget.expiresAt),
+    requests: { limit: budget.requestLimit, used: budget.requestsUsed, left: requests },
+    tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
+    tokens_today: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
+  };
+}
+
+export interface UsageRoutes {
+  windows: Windows;
+  budgets: Budgets;
+  ledger: UsageLedger;
+  auth: ReturnType<typeof createAuth>;
+  polls: PollGuard;
+  clock: Clock;
+}
+
+/** What the key itself used, and what it has left. Costs no slot. */
+export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes): void {
+  const { windows, budgets, ledger, auth, polls, clock } = options;
+
+  router.get('/v1/usage', auth({ allowApiKeyHeader: true }), async (context: RequestContext) => {
+    const key = keyOf(context);
+    polls.admit(key.id);
+    const range = readRangeQuery(context.query, clock.now());
+    const [looked, { budget, totals }] = await Promise.all([
+      lookAtWindows(windows, key),
+      lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
+    ]);
+    context.res.setHeader('Cache-Control', 'no-store');
+    context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });
+  });
+}
+
+/** What is free of each limit that a budget has; members without a limit are absent. */
+export interface BudgetLeft {
+  requests?: number;
+  tokens?: number;
+  tokensToday?: number;
+}
+
+export function leftOf(budget: BudgetState): BudgetLeft {
+  const { requestLimit, requestsUsed, tokenLimit, tokensUsed, dailyTokenLimit, tokensUsedToday, tokensReserved } =
+    budget;
+  return {
+    ...(requestLimit !== null && { requests: Math.max(0, requestLimit - requestsUsed) }),
+    ...(tokenLimit !== null && { tokens: Math.max(0, tokenLimit - tokensUsed - tokensReserved) }),
+    ...(dailyTokenLimit !== null && { tokensToday: Math.max(0, dailyTokenLimit - tokensUsedToday - tokensReserved) }),
+  };
+}
+
+/** In words: `37 requests`, `29,999,000 tokens`. */
+export function renderLeft(budget: BudgetState | undefined, now: number): string {
+  if (!budget) return 'unlimited';
+  if (budget.expiresAt !== null && budget.expiresAt <= now) return 'ended';
+  const { requests, tokens, tokensToday } = leftOf(budget);
+  const parts = [
+    ...(requests === undefined ? [] : [`${grouped(requests)} requests`]),
+    ...(tokens === undefined ? [] : [`${grouped(tokens)} tokens`]),
+    ...(tokensToday === undefined ? [] : [`${grouped(tokensToday)} tokens today`]),
+  ];
+  return parts.join(', ') || 'unlimited';
+}
+
+/** With a comma between thousands. */
+export function grouped(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
+}
