@@ -11,11 +11,14 @@ import {
 import { GatewayError } from '../runtime/index.js';
 import type { AdmissionCandidate, AdmissionHooks } from './admission.js';
 import {
+  ACTIVE,
   hashText,
   type JobTable,
   NEW_JOB,
   type NewJobRow,
   NOT_JOINED,
+  ONE,
+  QUEUED,
   type ShownRow,
   toJobRecord,
   toJson,
@@ -145,15 +148,6 @@ function jobGone(): GatewayError {
  * start-time fair queueing, with each job counted as one.) Places are given at acceptance, under the lock of the kind, and
  * kept over restarts.
  */
-
-/*
- * Written out, as kinds and limits are in statements that run often: where a table has partial indexes, SQLite plans a
- * statement anew each time that it compares a column with a parameter, unless the parameter stands in a list.
- */
-export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
-export const QUEUED = sql<boolean>`state = 'queued'`;
-export const RUNNING = sql<boolean>`state = 'running'`;
-export const ONE = sql.lit(1);
 
 /** Gives places to jobs of one kind, within the transaction that accepts them. */
 export interface Turns {

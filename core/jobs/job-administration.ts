@@ -10,8 +10,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { ACTIVE, QUEUED, RUNNING } from './job-acceptance.js';
-import { type JobRow, type JobTable, ownedBy, toJobRecord } from './job-table.js';
+import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-table.js';
 import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
 import { JOB_KINDS, kindOfJob } from './jobs.js';
 

@@ -12,8 +12,7 @@ import {
   type Transaction,
 } from '../database/index.js';
 import type { EndedJob } from './admission.js';
-import { ACTIVE, ONE, QUEUED, RUNNING } from './job-acceptance.js';
-import { type JobRow, SHOWN, type ShownRow } from './job-table.js';
+import { ACTIVE, type JobRow, ONE, QUEUED, RUNNING, SHOWN, type ShownRow } from './job-table.js';
 import type { Charge, JobKind } from './jobs.js';
 
 type Queries = Kysely<Tables>;

@@ -15,7 +15,6 @@ import {
   type Tables,
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import { ACTIVE, QUEUED } from './job-acceptance.js';
 import type { JobCounts, JobFailure, JobKind, JobRecord, JobRun } from './jobs.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './jobs.js';
 import type { JobOwnersTable, JobsTable } from './tables.js';
@@ -28,6 +27,15 @@ const MAX_IDS = 500;
 /** Dedupe hash of a job that nobody is to join. */
 export const NOT_JOINED = '';
 /** As the index of those that may be joined has it; neither engine takes the index for a parameter. */
+/*
+ * Written out, as kinds and limits are in statements that run often: where a table has partial indexes, SQLite plans a
+ * statement anew each time that it compares a column with a parameter, unless the parameter stands in a list.
+ */
+export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
+export const QUEUED = sql<boolean>`state = 'queued'`;
+export const RUNNING = sql<boolean>`state = 'running'`;
+export const ONE = sql.lit(1);
+
 const JOINABLE = sql<boolean>`dedupe_hash <> ''`;
 
 /** What every job begins as. */
