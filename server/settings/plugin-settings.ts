@@ -1,4 +1,4 @@
-import type { SettingDescription } from './settings.js';
+import type { SettingDescription } from './settings-table.js';
 
 const ADDRESS = 'Address of a server of the OpenAI';
 const STAND_IN = 'none: a stand-in answers';

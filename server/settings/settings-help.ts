@@ -2,7 +2,8 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { nearestName } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
-import { SETTING_DESCRIPTIONS, type SettingDescription } from './settings.js';
+import { SETTING_DESCRIPTIONS } from './settings.js';
+import type { SettingDescription } from './settings-table.js';
 
 /** What `serve --help` says below its options: every environment variable, in two lines each, which fits a narrow terminal. */
 export function settingsHelp(): string {
