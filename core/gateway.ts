@@ -87,6 +87,16 @@ export interface PluginEntry {
   options?: Readonly<Record<string, unknown>>;
   /** Default true. */
   enabled?: boolean;
+  /**
+   * Platforms, models or `sign-in` that it serves, known before the plugin is loaded. Fails where the plugin does not serve them.
+   * Default: not known.
+   */
+  serves?: readonly string[];
+  /**
+   * True: it is used only while no other enabled entry names one of its models in `serves`; of several fallbacks, the first is.
+   * One that is not used is `disabled`. Needs `serves`. Default false.
+   */
+  fallback?: boolean;
   /** True makes createGateway reject when this entry fails. Default false. */
   required?: boolean;
   /** Deadline of each call in milliseconds, at most 600,000; of a sound or a stream, until it begins. Default 30,000. */
@@ -103,8 +113,8 @@ export interface EntryVariables {
   names: readonly string[];
   /** Dotted path of an option → variable that its value was taken from. A message about the option then names the variable. */
   ofOptions: Readonly<Record<string, string>>;
-  /** Each of these, set to anything, switches the entry off. */
-  switchOff: readonly string[];
+  /** This one, set to anything, enables the entry. */
+  enabledBy?: string;
 }
 
 export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'disposed';
@@ -116,12 +126,12 @@ export interface PluginStatus {
   plugin: string;
   summary: string;
   state: PluginState;
-  /** Why it failed, in words safe to show. */
+  /** Why it failed, or which plugin is used in place of a fallback, in words safe to show. */
   reason?: string;
   /** Environment variable whose value is why it failed. */
   badVariable?: string;
-  /** Environment variables that its entry names, and those of them that switch it off when they are set. */
-  variables: Readonly<Pick<EntryVariables, 'names' | 'switchOff'>>;
+  /** Environment variables that its entry names, and those that enable entries which are used in place of this one. */
+  variables: { readonly names: readonly string[]; readonly switchOff: readonly string[] };
   provides: readonly string[];
   /** Platform keys and model ids it serves. */
   serves: readonly string[];

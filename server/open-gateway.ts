@@ -7,6 +7,7 @@ import {
   type GatewayServices,
   type Jobs,
   type Logger,
+  type PluginEntry,
   readPluginConfig,
   systemClock,
 } from 'mediagate';
@@ -43,6 +44,11 @@ export async function variablesOfPlugins(settings: Settings): Promise<string[]> 
   return entries.flatMap(({ variables }) => variables?.names ?? []);
 }
 
+/** OIDC_ISSUER serves sign-in, so a plugin that is only a fallback for that is not loaded. */
+function withoutSignInFallback(entry: PluginEntry): PluginEntry {
+  return entry.fallback && entry.serves?.includes('sign-in') ? { ...entry, enabled: false } : entry;
+}
+
 /**
  * A gateway as the settings and the plugins file describe it.
  * @throws SettingsError where a program that they name cannot be executed, unless it is for looking only.
@@ -60,7 +66,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       : undefined,
   ]);
   return createGateway({
-    plugins,
+    plugins: settings.oidcIssuer ? plugins.map(withoutSignInFallback) : plugins,
     baseFolder: path.dirname(file),
     services: { ...services, logger, clock: systemClock },
     egressProxyUrl: settings.egressProxyUrl,

@@ -5,6 +5,7 @@ import type { EntryVariables, PluginEntry } from '../gateway.js';
 import { createValidator } from '../runtime/index.js';
 
 export const EntryIdSchema = Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' });
+const ServesSchema = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 });
 export const TrustedOriginsSchema = Type.Array(Type.String({ pattern: '^https?://[^/?#@]+$' }));
 /** Milliseconds. */
 export const MAX_TIMEOUT_MS = 600_000;
@@ -13,6 +14,8 @@ const entryIdValidator = createValidator(
   Type.Object({
     id: Type.Optional(EntryIdSchema),
     enabled: Type.Optional(Type.Boolean()),
+    serves: Type.Optional(ServesSchema),
+    fallback: Type.Optional(Type.Boolean()),
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_MS })),
     trustedOrigins: Type.Optional(TrustedOriginsSchema),
@@ -25,28 +28,44 @@ const entryIdValidator = createValidator(
  */
 export function checkEntry({ use: _use, options: _options, ...entry }: PluginEntry): void {
   const checked = entryIdValidator.check(entry);
-  if (checked.ok) return;
-  const [issue] = checked.issues;
-  throw new Error(`${issue?.path} ${issue?.message}`);
+  const [issue] = checked.ok ? [] : checked.issues;
+  if (issue) throw new Error(`${issue.path} ${issue.message}`);
+  if (entry.fallback && !entry.serves) throw new Error('fallback needs serves, which names what it serves');
+}
+
+/**
+ * Entries that are used in place of this fallback, the best first: entries that serve one of its models and are no fallbacks, then
+ * the fallbacks before it that do. What they serve is read from the entries, not from the plugins, so that a fallback does not
+ * hide the failure of a better entry.
+ */
+export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEntry[]): PluginEntry[] {
+  if (!fallback.fallback) return [];
+  // An entry that is not checked yet may have anything there.
+  const servesOf = ({ serves }: PluginEntry): readonly string[] => (Array.isArray(serves) ? serves : []);
+  const sharesModel = (entry: PluginEntry) => servesOf(entry).some((model) => servesOf(fallback).includes(model));
+  const isFallback = (entry: PluginEntry) => entry.fallback === true;
+  return [
+    ...entries.filter((entry) => !isFallback(entry)),
+    ...entries.slice(0, entries.indexOf(fallback)).filter(isFallback),
+  ].filter(sharesModel);
 }
 
 const strict = { additionalProperties: false } as const;
 
 const VariableSchema = Type.Object({ $env: Type.String({ minLength: 1 }) }, strict);
-const ConditionSchema = Type.Union([VariableSchema, Type.Object({ $not: VariableSchema }, strict)]);
+const OptionsSchema = Type.Record(Type.String(), Type.Unknown());
 
 const EntrySchema = Type.Object(
   {
     id: Type.Optional(EntryIdSchema),
     use: Type.String({ minLength: 1 }),
-    options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    enabled: Type.Optional(
-      Type.Union([
-        Type.Boolean(),
-        ConditionSchema,
-        Type.Object({ $all: Type.Array(ConditionSchema, { minItems: 1 }) }, strict),
-      ]),
+    options: Type.Optional(OptionsSchema),
+    models: Type.Optional(
+      Type.Array(Type.Object({ id: EntryIdSchema, options: Type.Optional(OptionsSchema) }, strict), { minItems: 1 }),
     ),
+    serves: Type.Optional(ServesSchema),
+    fallback: Type.Optional(Type.Boolean()),
+    enabled: Type.Optional(Type.Union([Type.Boolean(), VariableSchema])),
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: MAX_TIMEOUT_MS })),
     trustedOrigins: Type.Optional(TrustedOriginsSchema),
@@ -69,8 +88,8 @@ export class PluginConfigError extends Error {
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
  * it is not set the member is left out, so the plugin's own default holds. As `enabled` it means whether the variable is
- * set to anything, `{ "$not": { "$env": "NAME" } }` whether it is not, and `{ "$all": [ … ] }` whether all of these hold.
- * Relative `use` paths become absolute. Entries that name variables say which in `variables`.
+ * set to anything. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries
+ * that name variables say which in `variables`.
  * @throws PluginConfigError
  */
 export async function readPluginConfig(
@@ -80,19 +99,45 @@ export async function readPluginConfig(
   const config = await readJson(file);
   const checked = validator.check(config);
   if (!checked.ok) {
-    const issue = checked.issues[0];
-    throw new PluginConfigError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
+    const { path: member = '', message = 'is not valid' } = checked.issues[0] ?? {};
+    const [enabled] = /^plugins\.\d+\.enabled/.exec(member) ?? [];
+    if (enabled !== undefined) throw new PluginConfigError(`${file}: ${enabled} ${ENABLED_ADVICE}`);
+    throw new PluginConfigError(`${file}: ${member || 'the file'} ${message}.`);
   }
   const folder = path.dirname(path.resolve(file));
-  return checked.value.plugins.map((entry) => resolveEntry(entry, environment, folder));
+  return checked.value.plugins.flatMap((entry, index) => {
+    const reason = whyContradictory(entry);
+    if (reason !== undefined) throw new PluginConfigError(`${file}: plugins.${index} ${reason}.`);
+    return expandModels(entry).map((one) => resolveEntry(one, environment, folder));
+  });
+}
+
+const ENABLED_ADVICE =
+  'must be true, false or { "$env": "NAME" }; there is no "$not" and no "$all". An entry that is used only while others ' +
+  'do not serve its models has "fallback": true, and both name these models in "models" or "serves".';
+
+type FileEntry = Static<typeof EntrySchema>;
+
+function whyContradictory({ id, models, serves, fallback }: FileEntry): string | undefined {
+  if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
+  if (models && serves) return 'has "serves" beside "models", whose ids say it already';
+  if (fallback && !models && !serves) return 'is a "fallback" and must name in "models" or "serves" what it serves';
+  return undefined;
+}
+
+/** One entry for each model, which loads, fails and is listed by itself. */
+function expandModels({ models, ...entry }: FileEntry): Omit<FileEntry, 'models'>[] {
+  if (!models) return [entry];
+  return models.map(({ id, options }) => ({ ...entry, id, serves: [id], options: { ...entry.options, ...options } }));
 }
 
 function resolveEntry(
-  { enabled, options, ...entry }: Static<typeof EntrySchema>,
+  { enabled, options, ...entry }: Omit<FileEntry, 'models'>,
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
 ): PluginEntry {
-  const names = new Set(conditionsOf(enabled).map(({ name }) => name));
+  const enabledBy = typeof enabled === 'object' ? enabled.$env : undefined;
+  const names = new Set(enabledBy === undefined ? [] : [enabledBy]);
   const ofOptions: Record<string, string> = {};
   /** Of a member that is left out there is no path, but its variable is one of the entry's all the same. */
   const read = (name: string, where: readonly string[]) => {
@@ -102,12 +147,13 @@ function resolveEntry(
     return value;
   };
   const resolved = options && (substitute(options, read, []) as Record<string, unknown>);
-  const switchOff = conditionsOf(enabled).flatMap(({ name, isSet }) => (isSet ? [] : [name]));
-  const variables: EntryVariables = { names: [...names], ofOptions, switchOff };
+  const variables: EntryVariables = { names: [...names], ofOptions, ...(enabledBy !== undefined && { enabledBy }) };
   return {
     ...entry,
     use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,
-    ...(enabled !== undefined && { enabled: isEnabled(enabled, environment) }),
+    ...(enabled !== undefined && {
+      enabled: typeof enabled === 'object' ? Boolean(environment[enabled.$env]) : enabled,
+    }),
     ...(resolved && { options: resolved }),
     ...(names.size > 0 && { variables }),
   };
@@ -125,21 +171,6 @@ async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     throw new PluginConfigError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
   }
-}
-
-type Enabled = NonNullable<Static<typeof EntrySchema>['enabled']>;
-
-/** Variables that `enabled` names, and whether they have to be set or not. */
-function conditionsOf(enabled: Enabled | undefined): { name: string; isSet: boolean }[] {
-  if (enabled === undefined || typeof enabled === 'boolean') return [];
-  if ('$all' in enabled) return enabled.$all.flatMap(conditionsOf);
-  return '$not' in enabled ? [{ name: enabled.$not.$env, isSet: false }] : [{ name: enabled.$env, isSet: true }];
-}
-
-function isEnabled(enabled: Enabled, environment: Readonly<Record<string, string | undefined>>): boolean {
-  if (typeof enabled === 'boolean') return enabled;
-  if ('$all' in enabled) return enabled.$all.every((condition) => isEnabled(condition, environment));
-  return '$not' in enabled ? !environment[enabled.$not.$env] : Boolean(environment[enabled.$env]);
 }
 
 function substitute(

@@ -8,10 +8,10 @@ import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
 import type { EntryScope, RootScope } from './container.js';
 import { configuredOriginsOf, createEntryContext } from './entry-services.js';
-import { checkEntry, PluginConfigError } from './plugin-config.js';
+import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import type { Registry } from './registry.js';
-import { checkContributions } from './registry.js';
+import { checkContributions, namesServed } from './registry.js';
 
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;
@@ -75,6 +75,8 @@ interface Loaded {
   state: PluginState;
   reason?: string;
   badVariable?: string;
+  /** Variables that enable entries before this fallback. */
+  switchOff: readonly string[];
   plugin?: Plugin;
   contributions?: Contributions;
   scope?: EntryScope;
@@ -116,6 +118,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       async () => plugin.setup(context),
     );
     checkContributions(plugin, contributions);
+    const served = namesServed(contributions);
+    const missing = entry.serves?.find((name) => !served.includes(name));
+    if (missing !== undefined) throw new Error(`its entry names ${missing}, and it serves ${served.join(', ')}`);
     loaded.contributions = contributions;
   }
 
@@ -158,13 +163,21 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
 
   return {
     async load(entries) {
-      all = entries.map((entry) => ({
-        id: entry.id ?? nameOf(entry),
-        entry,
-        hideOptions: createHideOptions(entry.options, [entry.id ?? nameOf(entry)]),
-        state: entry.enabled === false ? ('disabled' as const) : ('loading' as const),
-        lifetime: new AbortController(),
-      }));
+      all = entries.map((entry) => {
+        const id = entry.id ?? nameOf(entry);
+        const before = entriesBefore(entry, entries);
+        const used = before.find(({ enabled = true }) => enabled);
+        return {
+          id,
+          entry,
+          // The nearest first: it takes the least to connect.
+          switchOff: before.flatMap(({ variables }) => variables?.enabledBy ?? []).reverse(),
+          hideOptions: createHideOptions(entry.options, [id]),
+          state: entry.enabled === false || used ? ('disabled' as const) : ('loading' as const),
+          ...(entry.enabled !== false && used && { reason: `outranked by ${nameOf(used)}` }),
+          lifetime: new AbortController(),
+        };
+      });
       const wanted = all.filter((loaded) => loaded.state === 'loading');
       const outcomes = await Promise.allSettled(wanted.map(prepare));
       // Registered one after the other, in the configuration's order, so that who wins a name does not depend on timing.
@@ -198,7 +211,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         state: loaded.state,
         ...(loaded.reason !== undefined && { reason: loaded.reason }),
         ...(loaded.badVariable !== undefined && { badVariable: loaded.badVariable }),
-        variables: variablesOf(loaded.entry),
+        variables: { names: loaded.entry.variables?.names ?? [], switchOff: loaded.switchOff },
         provides: loaded.plugin?.provides ?? [],
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],
         standIn: loaded.plugin?.standIn ?? false,
@@ -277,10 +290,6 @@ function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
   const { imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   const providers = [...imageProviders, ...audioProviders, ...textProviders];
   return providers.flatMap((provider) => provider.upstreams?.() ?? []);
-}
-
-function variablesOf({ variables }: PluginEntry): PluginStatus['variables'] {
-  return { names: variables?.names ?? [], switchOff: variables?.switchOff ?? [] };
 }
 
 function nameOf({ use }: PluginEntry): string {

@@ -156,14 +156,19 @@ export function createRegistry(logger: Logger): Registry {
     },
     identityProvider: () => identity[0],
     models,
-    servedBy: (entry) => [
-      ...extractors.filter((one) => one.entry === entry).map(({ contribution }) => contribution.platform),
-      ...models()
-        .filter((one) => one.entry === entry)
-        .map(({ id }) => id),
-      ...identity.filter((one) => one.entry === entry).map(() => 'sign-in'),
-    ],
+    servedBy: (entry) => namesServed(entries.get(entry) ?? {}),
   };
+}
+
+/** Platform keys, model ids, and `sign-in` where people sign in with it. */
+export function namesServed(contributions: Contributions): string[] {
+  const { extractors = [], imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
+  return [
+    ...extractors.map(({ platform }) => platform),
+    ...imageProviders.flatMap(({ models }) => models),
+    ...[...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
+    ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
+  ];
 }
 
 /** Where `setup` returns what each kind names. */

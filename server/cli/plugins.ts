@@ -21,9 +21,13 @@ export async function pluginsCommand(settings: Settings, { json }: { json?: bool
 /** As many are named in a line of the start; of more there is the number. */
 const MOST_NAMED = 3;
 
-/** Entries in one line each, those that fare alike in one: id, state, and, in brief, what they serve or why they do not. */
+/**
+ * Entries in one line each, those that fare alike in one: id, state, and, in brief, what they serve or why they failed. Why one is
+ * disabled is in the table.
+ */
 export function describeEntries(plugins: readonly PluginStatus[]): string[] {
-  return groupEntries(plugins).map((group) =>
+  const alike = plugins.map((one) => (one.state === 'disabled' ? { ...one, reason: undefined } : one));
+  return groupEntries(alike).map((group) =>
     `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${group.state === 'disabled' ? '' : detailOf(group, inBrief)}`.trimEnd(),
   );
 }

@@ -85,6 +85,61 @@ describe('createGateway', () => {
     expect(result.platform).to.equal('invented');
   });
 
+  it('uses a fallback only while no other enabled entry names its model', async () => {
+    const one = (platform: string, more: object = {}) => ({
+      id: platform,
+      use: failing(`${platform}_plugin`, () => ({ extractors: [inventedExtractor({ platform: 'item' })] })),
+      serves: ['item'],
+      ...more,
+    });
+    const off = (name: string) => ({ enabled: false, variables: { names: [name], ofOptions: {}, enabledBy: name } });
+    const fallback = { fallback: true };
+    const statesOf = async (...plugins: object[]) => {
+      await using gateway = await createGateway({ plugins: plugins as PluginEntry[] });
+      return gateway.plugins().map(({ id, state, reason, variables }) => [id, state, reason, variables.switchOff]);
+    };
+    expect(await statesOf(one('second', fallback), one('third', fallback), one('first'))).to.deep.equal([
+      ['second', 'disabled', 'outranked by first_plugin', []],
+      ['third', 'disabled', 'outranked by first_plugin', []],
+      ['first', 'ready', undefined, []],
+    ]);
+    expect(
+      await statesOf(one('second', fallback), one('third', fallback), one('first', off('FIRST'))),
+      'of fallbacks the first',
+    ).to.deep.equal([
+      ['second', 'ready', undefined, ['FIRST']],
+      ['third', 'disabled', 'outranked by second_plugin', ['FIRST']],
+      ['first', 'disabled', undefined, []],
+    ]);
+    expect(
+      await statesOf(
+        one('first', off('FIRST')),
+        one('second', { ...fallback, ...off('SECOND') }),
+        one('third', fallback),
+      ),
+      'the nearest variable first',
+    ).to.deep.equal([
+      ['first', 'disabled', undefined, []],
+      ['second', 'disabled', undefined, ['FIRST']],
+      ['third', 'ready', undefined, ['SECOND', 'FIRST']],
+    ]);
+    expect(
+      await statesOf(one('broken', { use: './gone.js' }), one('second', fallback)),
+      'a fallback hides no failure',
+    ).to.deep.include(['second', 'disabled', 'outranked by gone.js', []]);
+    expect(
+      await statesOf(one('other', { serves: ['another'] }), one('second', fallback), {
+        use: invented(),
+        serves: 'item',
+      }),
+      'an entry that fails is alone in it',
+    ).to.deep.equal([
+      ['other', 'failed', 'its entry names another, and it serves item', []],
+      ['second', 'ready', undefined, []],
+      ['invented', 'failed', 'serves must be array', []],
+    ]);
+  });
+
   const offering = (contributions: unknown, provides: unknown = ['extractor']): Plugin =>
     ({ ...failing('odd', () => contributions as Contributions), provides }) as Plugin;
   for (const [what, plugin, reason] of [
@@ -152,6 +207,7 @@ describe('createGateway', () => {
     [{ use: invented(), timeoutMs: 'x' }, /^timeoutMs must be integer/],
     [{ use: invented(), id: 'BAD ID' }, /^id must match/],
     [{ use: invented(), trustedOrigins: ['nonsense'] }, /^trustedOrigins\.0 must match/],
+    [{ use: invented(), fallback: true }, /^fallback needs serves/],
     [{ use: {} }, /^its default export is not a plugin/],
     [
       {

@@ -40,19 +40,19 @@ describe('plugins.config.json', () => {
         id: 'mine',
         use: path.join(folder, 'mine/index.js'),
         options: { key: 'value', list: ['value', 1] },
-        variables: { names: ['MY_KEY', 'NOT_SET'], ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' }, switchOff: [] },
+        variables: { names: ['MY_KEY', 'NOT_SET'], ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' } },
       },
       { use: 'some-package' },
     ]);
   });
 
-  it('says which variables switch an entry off, and where an option is after others were left out', async () => {
+  it('says which variable enables an entry, and where an option is after others were left out', async () => {
     const [entry] = (await read(
       {
         plugins: [
           {
-            use: 'stand-in',
-            enabled: { $all: [{ $not: { $env: 'MODEL_URL' } }, { $env: 'WANTED' }] },
+            use: 'model',
+            enabled: { $env: 'WANTED' },
             options: { upstreams: [{ $env: 'NOT_SET' }, { url: { $env: 'OTHER_URL' } }] },
           },
         ],
@@ -60,42 +60,64 @@ describe('plugins.config.json', () => {
       { OTHER_URL: 'http://other.example' },
     )) as PluginEntry[];
     expect(entry?.variables).to.deep.equal({
-      names: ['MODEL_URL', 'WANTED', 'NOT_SET', 'OTHER_URL'],
+      names: ['WANTED', 'NOT_SET', 'OTHER_URL'],
       ofOptions: { 'upstreams.0.url': 'OTHER_URL' },
-      switchOff: ['MODEL_URL'],
+      enabledBy: 'WANTED',
     });
   });
 
   it('switches entries on and off by what the environment has', async () => {
     const plugins = [
       { use: 'model', enabled: { $env: 'MODEL_URL' } },
-      { use: 'stand-in', enabled: { $not: { $env: 'MODEL_URL' } } },
+      { use: 'on', enabled: true },
       { use: 'off', enabled: false },
     ];
     const enabled = async (environment: Record<string, string>) => {
       const entries = await read({ plugins }, environment);
       return typeof entries === 'string' ? entries : entries.map((entry) => entry.enabled);
     };
-    expect(await enabled({ MODEL_URL: 'https://model.example' })).to.deep.equal([true, false, false]);
+    expect(await enabled({ MODEL_URL: 'https://model.example' })).to.deep.equal([true, true, false]);
     expect(await enabled({})).to.deep.equal([false, true, false]);
     expect(await enabled({ MODEL_URL: '' })).to.deep.equal([false, true, false]);
-    expect(await read({ plugins: [{ use: 'x', enabled: { $env: 1 } }] })).to.match(/plugins\.0\.enabled/);
-    expect(await read({ plugins: [{ use: 'x', enabled: { env: 'X' } }] })).to.match(/plugins\.0\.enabled/);
   });
 
-  it('switches an entry on where several conditions hold together', async () => {
-    const both = { $all: [{ $env: 'SECOND_URL' }, { $not: { $env: 'FIRST_KEY' } }] };
-    const enabled = async (environment: Record<string, string>) => {
-      const entries = await read({ plugins: [{ use: 'second-best', enabled: both }] }, environment);
-      return typeof entries === 'string' ? entries : entries[0]?.enabled;
-    };
-    expect(await enabled({})).to.equal(false);
-    expect(await enabled({ SECOND_URL: 'x' })).to.equal(true);
-    expect(await enabled({ FIRST_KEY: 'x' })).to.equal(false);
-    expect(await enabled({ SECOND_URL: 'x', FIRST_KEY: 'x' })).to.equal(false);
-    for (const wrong of [{ $all: [] }, { $all: { $env: 'X' } }, { $all: [true] }, { ...both, $env: 'X' }]) {
-      expect(await read({ plugins: [{ use: 'x', enabled: wrong }] })).to.match(/plugins\.0\.enabled/);
+  it('says what takes the place of other conditions', async () => {
+    const variable = { $env: 'X' };
+    for (const wrong of [
+      { $env: 1 },
+      { env: 'X' },
+      { $not: variable },
+      { $all: [variable] },
+      { ...variable, $not: variable },
+    ]) {
+      expect(await read({ plugins: [{ use: 'y' }, { use: 'x', enabled: wrong }] })).to.match(
+        /plugins\.config\.json: plugins\.1\.enabled must be true, false or .*\$not.*"fallback": true.*"models" or "serves"\.$/,
+      );
     }
+  });
+
+  it('makes one entry of each of its models, with options of its own beside those of all', async () => {
+    const entries = await read(
+      {
+        plugins: [
+          {
+            use: 'model',
+            fallback: true,
+            timeoutMs: 5_000,
+            options: { url: { $env: 'MODEL_URL' }, pace: 1 },
+            models: [{ id: 'large', options: { model: 'LARGE', pace: 2 } }, { id: 'small' }],
+          },
+        ],
+      },
+      { MODEL_URL: 'https://model.example' },
+    );
+    const variables = { names: ['MODEL_URL'], ofOptions: { url: 'MODEL_URL' } };
+    const shared = { use: 'model', fallback: true, timeoutMs: 5_000, variables };
+    const url = 'https://model.example';
+    expect(entries).to.deep.equal([
+      { ...shared, id: 'large', serves: ['large'], options: { url, pace: 2, model: 'LARGE' } },
+      { ...shared, id: 'small', serves: ['small'], options: { url, pace: 1 } },
+    ]);
   });
 
   it('names the file and the member that is wrong', async () => {
@@ -104,6 +126,17 @@ describe('plugins.config.json', () => {
     expect(await read({ plugins: [{ id: 'x' }] })).to.match(/plugins\.0\.use/);
     expect(await read({ plugins: [{ use: 'x', timeoutMs: 5 }] })).to.match(/plugins\.0\.timeoutMs must be >= 1000/);
     expect(await read({ plugins: [{ use: 'x', trustedOrigins: ['10.0.0.1'] }] })).to.match(/trustedOrigins/);
+    const models = [{ id: 'large' }];
+    for (const [entry, message] of [
+      [{ fallback: true }, /plugins\.0 is a "fallback" and must name in "models" or "serves" what it serves\.$/],
+      [{ models, id: 'mine' }, /plugins\.0 has "id" beside "models"/],
+      [{ models, serves: ['large'] }, /plugins\.0 has "serves" beside "models"/],
+      [{ models: [] }, /plugins\.0\.models must NOT have fewer than 1 items/],
+      [{ models: ['large'] }, /plugins\.0\.models\.0 must be object/],
+      [{ serves: 'large' }, /plugins\.0\.serves must be array/],
+    ] as const) {
+      expect(await read({ plugins: [{ use: 'x', ...entry }] })).to.match(message);
+    }
     expect(await readPluginConfig(path.join(folder, 'none.json'), {}).catch((error: Error) => error.message)).to.match(
       /cannot be read/,
     );

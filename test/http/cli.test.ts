@@ -367,7 +367,7 @@ describe('the command line', () => {
     await writeFile(path.join(place, '.env'), 'PORT=9000\n');
     await writeFile(
       plugins,
-      JSON.stringify({ plugins: [{ use: '../paper.mjs', enabled: { $not: { $env: 'IMAGE_UPSTREAM_URLS' } } }] }),
+      JSON.stringify({ plugins: [{ use: '../paper.mjs', enabled: { $env: 'IMAGE_UPSTREAM_URLS' } }] }),
     );
     const own = { ...environment, PLUGINS_CONFIG: plugins, IMAGE_UPSTREAM_URLS: 'x' };
     const wrong = { HOST: '0.0.0.0', IMAGE_UPSTREM_URL: 'unspoken' };
