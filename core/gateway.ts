@@ -9,6 +9,7 @@ import type {
   Cache,
   CanaryLink,
   Clock,
+  Extractor,
   HttpClient,
   IdentityProvider,
   ImageProvider,
@@ -212,11 +213,20 @@ export interface PlatformInfo {
   name: string;
   /** Patterns or words, for people. */
   linkForms: readonly string[];
-  features: { async: boolean; batch: boolean; reviews: boolean; audio_mp3: boolean };
+  features: PlatformFeatures;
   /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
   rungs: readonly RungState[];
   /** Links to try it with. */
   canaries: readonly CanaryLink[];
+}
+
+/** What links of a platform can have here. */
+export interface PlatformFeatures {
+  /** Background jobs. */
+  async: boolean;
+  batch: boolean;
+  reviews: boolean;
+  audio_mp3: boolean;
 }
 
 /** The composed gateway: what the server, the CLI and embedders speak to. */
@@ -264,6 +274,8 @@ export interface Gateway extends AsyncDisposable {
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
   platforms(): readonly PlatformInfo[];
+  /** Those of one platform, without asking its extractor for the state of its rungs. Undefined where it is not ready. */
+  platformFeatures(platform: string): PlatformFeatures | undefined;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
   /** Whether plugins that need it can have it. */
@@ -409,6 +421,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     return jobs;
   }
 
+  const featuresOf = (extractor: Extractor): PlatformFeatures => ({
+    async: jobs !== undefined && (extractor.background ?? false),
+    batch: true,
+    reviews: extractor.background ?? false,
+    audio_mp3: (extractor.audio ?? false) && offersAudio,
+  });
+
   try {
     await host.load(options.plugins);
   } catch (error) {
@@ -443,15 +462,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
         key: contribution.platform,
         name: contribution.displayName,
         linkForms: contribution.linkForms,
-        features: {
-          async: jobs !== undefined && (contribution.background ?? false),
-          batch: true,
-          reviews: contribution.background ?? false,
-          audio_mp3: (contribution.audio ?? false) && offersAudio,
-        },
+        features: featuresOf(contribution),
         rungs: host.stateOf(entry, () => contribution.rungs?.()),
         canaries: contribution.canaries ?? [],
       })),
+    platformFeatures(platform) {
+      const extractor = registry.extractor(platform);
+      return extractor && featuresOf(extractor.contribution);
+    },
     plugins: () => host.status(),
     meets,
     models: () => registry.models(),

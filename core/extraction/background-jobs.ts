@@ -64,11 +64,8 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   const { maxActive = DEFAULT_MAX_ACTIVE, workers = DEFAULT_WORKERS } = options;
   let running: JobWorkers | undefined;
 
-  const extractorOf = (platform: string) =>
-    registry.extractors.find(({ contribution }) => contribution.platform === platform);
-
   function itemOf({ platform, link, options: wishes }: ExtractionJobSummary): Item {
-    const extractor = extractorOf(platform);
+    const extractor = registry.extractor(platform);
     if (!extractor)
       throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
     return extraction.itemOf({ extractor, link }, wishes);

@@ -223,14 +223,28 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const walks = createFlights<string>();
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
 
-  /** The same links are asked for again and again, and by the server before it takes a slot. */
-  const matched = new LRUCache<string, Target>({ max: 1_000 });
+  /**
+   * Results of `match` by the parsed link, refusals included. One request needs the result several times (the route
+   * before it consumes the rate limit, the check of the queue, the extraction), and extractors are asked once.
+   */
+  const matched = new LRUCache<string, Target | GatewayError>({ max: 1_000 });
   function match(text: unknown): Target {
-    const known = typeof text === 'string' ? matched.get(text) : undefined;
-    if (known) return known;
-    const target = registry.matchLink(parseLinkText(text));
-    if (typeof text === 'string') matched.set(text, target);
-    return target;
+    const url = parseLinkText(text);
+    const known = matched.get(url.href) ?? matchOnce(url);
+    if (isGatewayError(known)) throw known;
+    return known;
+  }
+
+  function matchOnce(url: URL): Target | GatewayError {
+    let result: Target | GatewayError;
+    try {
+      result = registry.matchLink(url);
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      result = error;
+    }
+    matched.set(url.href, result);
+    return result;
   }
 
   async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
