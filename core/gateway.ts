@@ -1,6 +1,4 @@
-import { tmpdir } from 'node:os';
 import type { Audio } from './audio/index.js';
-import { createAudio } from './audio/index.js';
 import type { BrowserExecutable } from './browser/index.js';
 import type {
   AudioOperation,
@@ -30,42 +28,34 @@ import type {
   BatchItem,
   BatchRequest,
   ExtractionJob,
+  ExtractionJobs,
   ExtractRequest,
   ExtractResult,
   Submission,
   SubmitRequest,
 } from './extraction/index.js';
 import {
-  createAudioFiles,
-  createAudioLinks,
-  createExtractionJobs,
-  createExtractionService,
-  createSubmissions,
-  type ExtractionJobs,
-} from './extraction/index.js';
-import { openBrowser, openHttp } from './gateway-services.js';
+  AUDIO,
+  AUDIO_FILES,
+  CLIENT_LIFETIME,
+  EXTRACTION,
+  EXTRACTION_JOBS,
+  IMAGES,
+  MEDIA,
+  openBrowser,
+  openHttp,
+  PLUGIN_HOST,
+  REGISTRY,
+  registerServices,
+  SUBMISSIONS,
+  TEXTS,
+} from './gateway-services.js';
 import type { Images } from './images/index.js';
-import { absentImages, createImages, createReferences, type ImagesOptions } from './images/index.js';
+import { absentImages, type ImagesOptions } from './images/index.js';
 import type { Jobs } from './jobs/index.js';
-import { createFfmpeg, createImageFiles, createScratchFolders, createSoundFilters } from './media/index.js';
-import { writeInSpans } from './observability/index.js';
-import {
-  BROWSER,
-  CACHE,
-  CLOCK,
-  createPluginHost,
-  createRegistry,
-  createRootScope,
-  HTTP,
-  LOGGER,
-  registerEntryServices,
-  SOUND_FILTERS,
-  STORAGE,
-} from './plugins/index.js';
-import { absentSoundFilters, absentStorage, GatewayError, silentLogger, systemClock } from './runtime/index.js';
-import { createMemoryCache } from './storage/index.js';
-import type { Texts } from './text/index.js';
-import { createTexts, type TextsOptions } from './text/index.js';
+import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plugins/index.js';
+import { GatewayError } from './runtime/index.js';
+import type { Texts, TextsOptions } from './text/index.js';
 
 export type * from './audio/audio.js';
 export type { BrowserExecutable } from './browser/index.js';
@@ -298,145 +288,63 @@ export interface Gateway extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const CACHE_TTL_MS = 600_000;
-/** For one input image of a request. */
-const REFERENCE_MS = 15_000;
+const GATEWAY = createToken<Gateway>('gateway');
 
 /**
- * The composition root: makes the services, loads the plugins, and returns the facade. Two gateways in a process share
- * nothing.
+ * The composition root: opens what is opened asynchronously, registers the services, loads the plugins, and returns the
+ * facade. Two gateways in a process share nothing.
  * @throws PluginConfigError where an entry with `required: true` failed; every other failure shows in `plugins()`.
  */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
-  const { services = {} } = options;
-  for (const [name, list] of Object.entries({
-    plugins: options.plugins,
-    trustedOrigins: options.trustedOrigins ?? [],
-  })) {
+  const { plugins, trustedOrigins = [] } = options;
+  for (const [name, list] of Object.entries({ plugins, trustedOrigins })) {
     if (!Array.isArray(list)) throw new TypeError(`createGateway takes a list as "${name}".`);
   }
-  const clock = services.clock ?? systemClock;
-  const logger = services.logger ?? silentLogger;
-  const cache = services.cache ?? createMemoryCache(clock);
-  const storage = services.storage && writeInSpans(services.storage);
-  const [http, browser] = await Promise.all([openHttp(options), openBrowser(options, logger)]);
-
-  const root = createRootScope();
-  root.provide(CLOCK, clock);
-  root.provide(LOGGER, logger);
-  root.provide(CACHE, cache);
-  root.provide(STORAGE, storage ?? absentStorage);
-  const ffmpeg = options.ffmpegPath === undefined ? undefined : createFfmpeg(options.ffmpegPath);
-  root.provide(BROWSER, browser);
-  root.provide(SOUND_FILTERS, ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters);
-  root.provide(HTTP, http);
-  registerEntryServices(root);
-
-  const meets = (need: Need) => (need === 'browser' ? browser.available : options.ffmpegPath !== undefined);
-  const registry = createRegistry(logger);
-  const host = createPluginHost({
-    root,
-    registry,
-    logger,
-    trustedOrigins: options.trustedOrigins ?? [],
-    baseFolder: options.baseFolder ?? process.cwd(),
-    meter: services.meter,
-    unmet: (need) => (meets(need) ? undefined : 'none is configured or found'),
-  });
-  const scratch = createScratchFolders(options.scratchFolder ?? tmpdir());
-  const media = { scratch, ...(ffmpeg && { ffmpeg }) };
-  const links = options.audioLinks && createAudioLinks(options.audioLinks);
-  const offersAudio = links !== undefined && options.ffmpegPath !== undefined;
-  const audioFiles =
-    links &&
-    createAudioFiles({
-      links,
-      registry,
-      host,
-      storage: storage ?? absentStorage,
-      http,
-      ...media,
-      clock,
-      logger,
-    });
-  const extraction = createExtractionService({
-    registry,
-    host,
-    cache,
-    clock,
-    cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
-    ...(offersAudio && { audioLinks: links }),
-    audioExpected: links !== undefined,
-    meter: services.meter,
-  });
-
-  const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
-  const submissions = createSubmissions({ extraction, jobs, clock, logger });
-
-  const audio = createAudio({ registry, host, ...media });
-
-  const clientsEnd = new AbortController();
-  const images = openImages();
-
-  function openImages() {
-    const { trustedOrigins = [], jobs } = options;
-    if (!jobs || !storage) return undefined;
-    const imageFiles = createImageFiles();
-    const face = http.face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal: clientsEnd.signal });
-    return createImages({
-      ...options.images,
-      store: jobs.store,
-      storage,
-      registry,
-      host,
-      references: createReferences({ http: face, images: imageFiles, trustedOrigins }),
-      imageFiles,
-      clock,
-      logger,
-    });
-  }
-
-  const text = createTexts({ ...options.text, registry, host, clock, logger });
-
-  async function stopJobs(): Promise<void> {
-    await Promise.all([jobs?.stop(), images?.stop()]);
-  }
-
-  async function closeAll(): Promise<void> {
+  const [http, browser] = await Promise.all([openHttp(options), openBrowser(options)]);
+  const services = createRootScope();
+  services.provide(HTTP, http, () => http.close());
+  services.provide(BROWSER, browser, () => browser.close());
+  registerServices(services, options);
+  services.provideFactory(
+    GATEWAY,
+    (get) => createFacade(get, () => services.close()),
     // Before the plugins go: a job that is cut off here is given back, not failed.
-    await stopJobs();
-    clientsEnd.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
-    await Promise.all([text.stop(), audioFiles?.close()]);
-    await host.dispose();
-    await Promise.all([browser.close(), http.close(), text.close()]);
+    (gateway) => gateway.stopJobs(),
+  );
+  try {
+    const gateway = services.get(GATEWAY);
+    await services.get(PLUGIN_HOST).load(plugins);
+    services.get(TEXTS).start();
+    services.get(EXTRACTION_JOBS)?.start();
+    services.get(IMAGES)?.start();
+    return gateway;
+  } catch (error) {
+    await services.close();
+    throw error;
   }
-  let closing: Promise<void> | undefined;
-  const close = () => {
-    closing ??= closeAll();
-    return closing;
-  };
+}
 
-  function offeredJobs(): ExtractionJobs {
-    if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
-    return jobs;
-  }
+function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
+  const registry = get(REGISTRY);
+  const host = get(PLUGIN_HOST);
+  const extraction = get(EXTRACTION);
+  const jobs = get(EXTRACTION_JOBS);
+  const submissions = get(SUBMISSIONS);
+  const audioFiles = get(AUDIO_FILES);
+  const images = get(IMAGES);
+  const { signal } = get(CLIENT_LIFETIME);
 
   const featuresOf = (extractor: Extractor): PlatformFeatures => ({
     async: jobs !== undefined && (extractor.background ?? false),
     batch: true,
     reviews: extractor.background ?? false,
-    audio_mp3: (extractor.audio ?? false) && offersAudio,
+    audio_mp3: (extractor.audio ?? false) && audioFiles !== undefined && get(MEDIA).ffmpeg !== undefined,
   });
 
-  try {
-    await host.load(options.plugins);
-  } catch (error) {
-    await close();
-    throw error;
+  function offeredJobs(): ExtractionJobs {
+    if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
+    return jobs;
   }
-  text.start();
-  jobs?.start();
-  images?.start();
 
   return {
     extract: (request) => extraction.extract(request),
@@ -451,8 +359,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return audioFiles.open(request);
     },
     images: images ?? absentImages,
-    audio,
-    text,
+    audio: get(AUDIO),
+    text: get(TEXTS),
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };
@@ -471,7 +379,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return extractor && featuresOf(extractor.contribution);
     },
     plugins: () => host.status(),
-    meets,
+    meets: (need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined),
     models: () => registry.models(),
     imageProvider: (model) => registry.imageProvider(model)?.contribution,
     audioProvider: (model, operation) => registry.audioProvider(model, operation)?.contribution,
@@ -485,9 +393,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       const { entry, contribution } = found;
       return { provider: contribution, entry, standIn: host.terms(entry).standIn !== undefined };
     },
-    httpClient: ({ timeoutMs, trustedOrigins = [] }) =>
-      http.face({ timeoutMs, trustedOrigins, signal: clientsEnd.signal }),
-    stopJobs,
+    httpClient: ({ timeoutMs, trustedOrigins = [] }) => get(HTTP).face({ timeoutMs, trustedOrigins, signal }),
+    async stopJobs() {
+      await Promise.all([jobs?.stop(), images?.stop()]);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,4 +1,4 @@
-export { createExtractionJobs, createSubmissions, type ExtractionJobs } from './background-jobs.js';
+export { createExtractionJobs, createSubmissions, type ExtractionJobs, type Submissions } from './background-jobs.js';
 export type {
   AudioFile,
   AudioFileRequest,
@@ -10,5 +10,5 @@ export type {
   Submission,
   SubmitRequest,
 } from './extraction.js';
-export { checkDocument, createExtractionService } from './extraction.js';
-export { createAudioFiles, createAudioLinks } from './mp3-files.js';
+export { checkDocument, createExtractionService, type ExtractionService } from './extraction.js';
+export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';

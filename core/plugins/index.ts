@@ -1,4 +1,4 @@
-export { createRootScope } from './container.js';
+export { createRootScope, createToken, type Resolve, type RootScope } from './container.js';
 export {
   BROWSER,
   type BrowserFaces,
