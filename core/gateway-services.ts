@@ -1,6 +1,19 @@
 import { tmpdir } from 'node:os';
 import { type Audio, createAudio } from './audio/index.js';
-import type { Browser, HttpClient, Need } from './contracts/index.js';
+import type { BrowserExecutable, BrowserFaces } from './browser/index.js';
+import type {
+  AudioLinkOptions,
+  Browser,
+  Cache,
+  Clock,
+  HttpClient,
+  HttpClientLimits,
+  Logger,
+  Meter,
+  Need,
+  PluginEntry,
+  Storage,
+} from './contracts/index.js';
 import {
   type AudioFiles,
   type AudioLinks,
@@ -11,11 +24,12 @@ import {
   createSubmissions,
   type ExtractionJobs,
   type ExtractionService,
+  type JobsOptions,
   type Submissions,
 } from './extraction/index.js';
-import type { GatewayOptions, HttpClientLimits } from './gateway.js';
-import { createImages, createReferences, type ImageService } from './images/index.js';
+import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
 import {
+  absentSoundFilters,
   createFfmpeg,
   createImageFiles,
   createScratchFolders,
@@ -23,17 +37,16 @@ import {
   type Ffmpeg,
   type ScratchFolders,
 } from './media/index.js';
+import type { HttpFaces } from './net/index.js';
 import { writeInSpans } from './observability/index.js';
 import {
   BROWSER,
-  type BrowserFaces,
   CACHE,
   CLOCK,
   createPluginHost,
   createRegistry,
   createToken,
   HTTP,
-  type HttpFaces,
   LOGGER,
   type PluginHost,
   type Registry,
@@ -42,16 +55,62 @@ import {
   SOUND_FILTERS,
   STORAGE,
 } from './plugins/index.js';
-import {
-  absentBrowser,
-  absentSoundFilters,
-  absentStorage,
-  GatewayError,
-  silentLogger,
-  systemClock,
-} from './runtime/index.js';
+import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
 import { createMemoryCache } from './storage/index.js';
-import { createTexts, createTokenCounter, type TextService, type TokenCounter } from './text/index.js';
+import {
+  createTexts,
+  createTokenCounter,
+  type TextService,
+  type TextsOptions,
+  type TokenCounter,
+} from './text/index.js';
+
+/** Replacements for the gateway's own services. */
+export interface GatewayServices {
+  http?: HttpClient;
+  browser?: Browser;
+  cache?: Cache;
+  storage?: Storage;
+  logger?: Logger;
+  clock?: Clock;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+/** What a gateway is made of; everything but the plugins has a default. */
+export interface GatewayOptions {
+  plugins: readonly PluginEntry[];
+  services?: GatewayServices;
+  /** Forward proxy that all plugin traffic leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
+  egressProxyUrl?: string;
+  /** Origins that the address guard lets every plugin reach although they are private. Default: none. */
+  trustedOrigins?: readonly string[];
+  /** Milliseconds that an extraction is answered from the cache. Default 600,000. */
+  cacheTtlMs?: number;
+  /** Folder that relative `use` paths start from. Default: the working folder. */
+  baseFolder?: string;
+  /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
+  audioLinks?: AudioLinkOptions;
+  /** The browser to run. Default: none, and what needs one is skipped. */
+  browser?: BrowserOptions;
+  /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
+  ffmpegPath?: string;
+  /** Folder for files in the making. Default: the system's own. */
+  scratchFolder?: string;
+  /** Background work. Default: none is offered, and everything is extracted at once. */
+  jobs?: JobsOptions;
+  /** Images. They are offered where there are jobs and a storage. */
+  images?: ImagesOptions;
+  /** Text models. */
+  text?: TextsOptions;
+}
+
+export interface BrowserOptions {
+  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
+  executable(): Promise<BrowserExecutable>;
+  /** Resident memory that the browser of one visit may take, all its processes together; Linux only. Default 1.5 GiB. */
+  maxMemoryBytes?: number;
+}
 
 const CACHE_TTL_MS = 600_000;
 /** For one input image of a request. */
@@ -211,6 +270,17 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     (texts) => texts.stop(),
   );
 }
+
+/** Stands where a gateway has no browser: rungs that want one are skipped. */
+export const absentBrowser: Browser = {
+  available: false,
+  run: () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no browser.')),
+};
+
+const noStorage = () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no file storage.'));
+
+/** Stands where a gateway was given no storage. */
+export const absentStorage: Storage = { write: noStorage, read: noStorage, stat: noStorage, delete: noStorage };
 
 /** Something to be closed with the gateway. */
 interface Owned {

@@ -1,45 +1,37 @@
 import type { Audio } from './audio/index.js';
-import type { BrowserExecutable } from './browser/index.js';
-import type {
-  AudioOperation,
-  AudioProvider,
-  Browser,
-  Cache,
-  CanaryLink,
-  Clock,
-  Extractor,
-  HttpClient,
-  IdentityProvider,
-  ImageProvider,
-  LinkRef,
-  Logger,
-  Meter,
-  Need,
-  Plugin,
-  RungState,
-  Storage,
-  TextModel,
-  TextProvider,
-  UpstreamState,
-} from './contracts/index.js';
 import type {
   AudioFile,
   AudioFileRequest,
+  AudioOperation,
+  AudioProvider,
   BatchItem,
   BatchRequest,
   ExtractionJob,
-  ExtractionJobs,
+  Extractor,
   ExtractRequest,
   ExtractResult,
+  HttpClient,
+  HttpClientLimits,
+  IdentityProvider,
+  ImageProvider,
+  LinkRef,
+  Need,
+  PlatformFeatures,
+  PlatformInfo,
+  PluginStatus,
   Submission,
   SubmitRequest,
-} from './extraction/index.js';
+  TextModel,
+  TextProvider,
+} from './contracts/index.js';
+import type { ExtractionJobs } from './extraction/index.js';
 import {
   AUDIO,
   AUDIO_FILES,
   CLIENT_LIFETIME,
   EXTRACTION,
   EXTRACTION_JOBS,
+  type GatewayOptions,
   IMAGES,
   MEDIA,
   openBrowser,
@@ -51,11 +43,10 @@ import {
   TEXTS,
 } from './gateway-services.js';
 import type { Images } from './images/index.js';
-import { absentImages, type ImagesOptions } from './images/index.js';
-import type { Jobs } from './jobs/index.js';
+import { absentImages } from './images/index.js';
 import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plugins/index.js';
 import { GatewayError } from './runtime/index.js';
-import type { Texts, TextsOptions } from './text/index.js';
+import type { Texts } from './text/index.js';
 
 export type * from './audio/audio.js';
 export type { BrowserExecutable } from './browser/index.js';
@@ -64,160 +55,6 @@ export type { ImagesOptions } from './images/index.js';
 export { MAX_REFERENCES, type ReferenceInput } from './images/index.js';
 export type { TextsOptions } from './text/index.js';
 export type * from './text/requests.js';
-
-/** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
-export interface PluginEntry {
-  /** Default: the plugin's name. Unique in a gateway. */
-  id?: string;
-  /**
-   * The plugin itself, or what to import: a package specifier, or the path of a module, or of a folder with an `index.js`,
-   * relative to the config file.
-   */
-  use: Plugin | string;
-  /** Checked against the plugin's schema. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
-  /** Default true. */
-  enabled?: boolean;
-  /** True makes createGateway reject when this entry fails. Default false. */
-  required?: boolean;
-  /** Deadline of each call in milliseconds, at most 600,000; of a sound or a stream, until it begins. Default 30,000. */
-  timeoutMs?: number;
-  /** Origins that the address guard lets this entry reach although they are private, e.g. `http://127.0.0.1:9000`. */
-  trustedOrigins?: readonly string[];
-  /** Variables that the entry names where it was read from a file. Default: none. */
-  variables?: EntryVariables;
-}
-
-/** Environment variables that an entry of plugins.config.json names. */
-export interface EntryVariables {
-  /** All of them, set or not. */
-  names: readonly string[];
-  /** Dotted path of an option → variable that its value was taken from. A message about the option then names the variable. */
-  ofOptions: Readonly<Record<string, string>>;
-  /** Each of these, set to anything, switches the entry off. */
-  switchOff: readonly string[];
-}
-
-export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'disposed';
-
-/** How an entry is doing; what `/health`, `doctor` and `mediagate plugins` show. */
-export interface PluginStatus {
-  id: string;
-  /** Where the module was not imported, as far as the configuration tells: the last part of its path. */
-  plugin: string;
-  summary: string;
-  state: PluginState;
-  /** Why it failed, in words safe to show. */
-  reason?: string;
-  /** Environment variable whose value is why it failed. */
-  badVariable?: string;
-  /** Environment variables that its entry names, and those of them that switch it off when they are set. */
-  variables: Readonly<Pick<EntryVariables, 'names' | 'switchOff'>>;
-  provides: readonly string[];
-  /** Platform keys and model ids it serves. */
-  serves: readonly string[];
-  /** Whether it only stands for something better that is not configured. */
-  standIn: boolean;
-  required: boolean;
-  /** Whom its providers ask, where they tell. */
-  upstreams: readonly UpstreamState[];
-}
-
-/** Replacements for the gateway's own services. */
-export interface GatewayServices {
-  http?: HttpClient;
-  browser?: Browser;
-  cache?: Cache;
-  storage?: Storage;
-  logger?: Logger;
-  clock?: Clock;
-  /** Default: nobody counts. */
-  meter?: Meter;
-}
-
-/** What a gateway is made of; everything but the plugins has a default. */
-export interface GatewayOptions {
-  plugins: readonly PluginEntry[];
-  services?: GatewayServices;
-  /** Forward proxy that all plugin traffic leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
-  egressProxyUrl?: string;
-  /** Origins that the address guard lets every plugin reach although they are private. Default: none. */
-  trustedOrigins?: readonly string[];
-  /** Milliseconds that an extraction is answered from the cache. Default 600,000. */
-  cacheTtlMs?: number;
-  /** Folder that relative `use` paths start from. Default: the working folder. */
-  baseFolder?: string;
-  /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
-  audioLinks?: AudioLinkOptions;
-  /** The browser to run. Default: none, and what needs one is skipped. */
-  browser?: BrowserOptions;
-  /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
-  ffmpegPath?: string;
-  /** Folder for files in the making. Default: the system's own. */
-  scratchFolder?: string;
-  /** Background work. Default: none is offered, and everything is extracted at once. */
-  jobs?: JobsOptions;
-  /** Images. They are offered where there are jobs and a storage. */
-  images?: ImagesOptions;
-  /** Text models. */
-  text?: TextsOptions;
-}
-
-/** Where background jobs are kept, and how many there may be. */
-export interface JobsOptions {
-  store: Jobs;
-  /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
-  workers?: number;
-  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
-  maxActive?: number;
-}
-
-export interface BrowserOptions {
-  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
-  executable(): Promise<BrowserExecutable>;
-  /** Resident memory that the browser of one visit may take, all its processes together; Linux only. Default 1.5 GiB. */
-  maxMemoryBytes?: number;
-}
-
-export interface AudioLinkOptions {
-  /** Without a trailing slash, e.g. `http://127.0.0.1:8787`. */
-  baseUrl: string;
-  /** Signing secrets, newest first; links signed with any of them are honoured. At least 32 bytes each. */
-  secrets: readonly Uint8Array[];
-  /** Default 86,400,000 (24 hours). */
-  ttlMs?: number;
-}
-
-/** Limits of a client of {@link Gateway.httpClient}; no request of it can go beyond them. */
-export interface HttpClientLimits {
-  /** Milliseconds for each request. */
-  timeoutMs: number;
-  /** Origins that it may reach although they are private. Default: those of the gateway alone. */
-  trustedOrigins?: readonly string[];
-}
-
-/** A platform that links are extracted of. */
-export interface PlatformInfo {
-  key: string;
-  /** For people. */
-  name: string;
-  /** Patterns or words, for people. */
-  linkForms: readonly string[];
-  features: PlatformFeatures;
-  /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
-  rungs: readonly RungState[];
-  /** Links to try it with. */
-  canaries: readonly CanaryLink[];
-}
-
-/** What links of a platform can have here. */
-export interface PlatformFeatures {
-  /** Background jobs. */
-  async: boolean;
-  batch: boolean;
-  reviews: boolean;
-  audio_mp3: boolean;
-}
 
 /** The composed gateway: what the server, the CLI and embedders speak to. */
 export interface Gateway extends AsyncDisposable {
