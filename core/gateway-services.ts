@@ -1,7 +1,286 @@
-import type { Browser, HttpClient, Logger } from './contracts/index.js';
-import type { GatewayOptions, HttpClientLimits } from './gateway.js';
-import type { BrowserFaces, HttpFaces } from './plugins/index.js';
-import { absentBrowser, GatewayError } from './runtime/index.js';
+import { tmpdir } from 'node:os';
+import { type Audio, createAudio } from './audio/index.js';
+import type { BrowserExecutable, BrowserFaces } from './browser/index.js';
+import type {
+  AudioLinkOptions,
+  Browser,
+  Cache,
+  Clock,
+  HttpClient,
+  HttpClientLimits,
+  Logger,
+  Meter,
+  Need,
+  PluginEntry,
+  Storage,
+} from './contracts/index.js';
+import {
+  type AudioFiles,
+  type AudioLinks,
+  createAudioFiles,
+  createAudioLinks,
+  createExtractionJobs,
+  createExtractionService,
+  createSubmissions,
+  type ExtractionJobs,
+  type ExtractionService,
+  type JobsOptions,
+  type Submissions,
+} from './extraction/index.js';
+import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
+import {
+  absentSoundFilters,
+  createFfmpeg,
+  createImageFiles,
+  createScratchFolders,
+  createSoundFilters,
+  type Ffmpeg,
+  type ScratchFolders,
+} from './media/index.js';
+import type { HttpFaces } from './net/index.js';
+import { writeInSpans } from './observability/index.js';
+import {
+  BROWSER,
+  CACHE,
+  CLOCK,
+  createPluginHost,
+  createRegistry,
+  createToken,
+  HTTP,
+  LOGGER,
+  type PluginHost,
+  type Registry,
+  type RootScope,
+  registerEntryServices,
+  SOUND_FILTERS,
+  STORAGE,
+} from './plugins/index.js';
+import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
+import { createMemoryCache } from './storage/index.js';
+import {
+  createTexts,
+  createTokenCounter,
+  type TextService,
+  type TextsOptions,
+  type TokenCounter,
+} from './text/index.js';
+
+/** Replacements for the gateway's own services. */
+export interface GatewayServices {
+  http?: HttpClient;
+  browser?: Browser;
+  cache?: Cache;
+  storage?: Storage;
+  logger?: Logger;
+  clock?: Clock;
+  /** Default: nobody counts. */
+  meter?: Meter;
+}
+
+/** What a gateway is made of; everything but the plugins has a default. */
+export interface GatewayOptions {
+  plugins: readonly PluginEntry[];
+  services?: GatewayServices;
+  /** Forward proxy that all plugin traffic leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
+  egressProxyUrl?: string;
+  /** Origins that the address guard lets every plugin reach although they are private. Default: none. */
+  trustedOrigins?: readonly string[];
+  /** Milliseconds that an extraction is answered from the cache. Default 600,000. */
+  cacheTtlMs?: number;
+  /** Folder that relative `use` paths start from. Default: the working folder. */
+  baseFolder?: string;
+  /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
+  audioLinks?: AudioLinkOptions;
+  /** The browser to run. Default: none, and what needs one is skipped. */
+  browser?: BrowserOptions;
+  /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
+  ffmpegPath?: string;
+  /** Folder for files in the making. Default: the system's own. */
+  scratchFolder?: string;
+  /** Background work. Default: none is offered, and everything is extracted at once. */
+  jobs?: JobsOptions;
+  /** Images. They are offered where there are jobs and a storage. */
+  images?: ImagesOptions;
+  /** Text models. */
+  text?: TextsOptions;
+}
+
+export interface BrowserOptions {
+  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
+  executable(): Promise<BrowserExecutable>;
+  /** Resident memory that the browser of one visit may take, all its processes together; Linux only. Default 1.5 GiB. */
+  maxMemoryBytes?: number;
+}
+
+const CACHE_TTL_MS = 600_000;
+/** For one input image of a request. */
+const REFERENCE_MS = 15_000;
+
+/** What makes and converts sound. */
+interface MediaTools {
+  scratch: ScratchFolders;
+  /** Undefined where none is configured. */
+  ffmpeg?: Ffmpeg;
+}
+
+export const REGISTRY = createToken<Registry>('registry');
+export const PLUGIN_HOST = createToken<PluginHost>('plugin host');
+export const MEDIA = createToken<MediaTools>('media tools');
+/** Ends the HTTP clients that are not a plugin's. */
+export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
+const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
+export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
+export const EXTRACTION = createToken<ExtractionService>('extraction');
+export const EXTRACTION_JOBS = createToken<ExtractionJobs | undefined>('extraction jobs');
+export const SUBMISSIONS = createToken<Submissions>('submissions');
+export const AUDIO = createToken<Audio>('audio');
+export const IMAGES = createToken<ImageService | undefined>('images');
+const TOKEN_COUNTER = createToken<TokenCounter>('token counter');
+export const TEXTS = createToken<TextService>('texts');
+
+/**
+ * Registers each service of a gateway: how it is made of others, and how it ends. What is undefined here is not configured.
+ * HTTP and the browser are registered already.
+ */
+export function registerServices(root: RootScope, options: GatewayOptions): void {
+  const { services = {}, trustedOrigins = [], jobs } = options;
+  root.provide(CLOCK, services.clock ?? systemClock);
+  root.provide(LOGGER, services.logger ?? silentLogger);
+  root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
+  // Answers that end with the plugins are still counted, so it is closed after them.
+  const tokens = createTokenCounter();
+  root.provide(TOKEN_COUNTER, tokens, () => tokens.close());
+  root.provideFactory(CACHE, (get) => services.cache ?? createMemoryCache(get(CLOCK)));
+  root.provideFactory(MEDIA, () => ({
+    scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
+    ...(options.ffmpegPath !== undefined && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
+  }));
+  root.provideFactory(SOUND_FILTERS, (get) => {
+    const { ffmpeg } = get(MEDIA);
+    return ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters;
+  });
+  registerEntryServices(root);
+  root.provideFactory(REGISTRY, (get) => createRegistry(get(LOGGER)));
+  root.provideFactory(
+    PLUGIN_HOST,
+    (get) => {
+      const isMet = (need: Need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined);
+      return createPluginHost({
+        root,
+        registry: get(REGISTRY),
+        logger: get(LOGGER),
+        trustedOrigins,
+        baseFolder: options.baseFolder ?? process.cwd(),
+        meter: services.meter,
+        unmet: (need) => (isMet(need) ? undefined : 'none is configured or found'),
+      });
+    },
+    (host) => host.dispose(),
+  );
+  root.provideFactory(
+    CLIENT_LIFETIME,
+    () => new AbortController(),
+    (lifetime) => lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.')),
+  );
+
+  root.provideFactory(AUDIO_LINKS, () => options.audioLinks && createAudioLinks(options.audioLinks));
+  root.provideFactory(
+    AUDIO_FILES,
+    (get) => {
+      const links = get(AUDIO_LINKS);
+      return (
+        links &&
+        createAudioFiles({
+          links,
+          registry: get(REGISTRY),
+          host: get(PLUGIN_HOST),
+          storage: get(STORAGE),
+          http: get(HTTP),
+          ...get(MEDIA),
+          clock: get(CLOCK),
+          logger: get(LOGGER),
+        })
+      );
+    },
+    (files) => files?.close(),
+  );
+  root.provideFactory(EXTRACTION, (get) => {
+    const links = get(AUDIO_LINKS);
+    return createExtractionService({
+      registry: get(REGISTRY),
+      host: get(PLUGIN_HOST),
+      cache: get(CACHE),
+      clock: get(CLOCK),
+      cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
+      ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
+      audioExpected: links !== undefined,
+      meter: services.meter,
+    });
+  });
+  root.provideFactory(
+    EXTRACTION_JOBS,
+    (get) =>
+      jobs &&
+      createExtractionJobs({
+        ...jobs,
+        extraction: get(EXTRACTION),
+        registry: get(REGISTRY),
+        clock: get(CLOCK),
+        logger: get(LOGGER),
+      }),
+  );
+  root.provideFactory(SUBMISSIONS, (get) =>
+    createSubmissions({
+      extraction: get(EXTRACTION),
+      jobs: get(EXTRACTION_JOBS),
+      clock: get(CLOCK),
+      logger: get(LOGGER),
+    }),
+  );
+
+  root.provideFactory(AUDIO, (get) => createAudio({ registry: get(REGISTRY), host: get(PLUGIN_HOST), ...get(MEDIA) }));
+  root.provideFactory(IMAGES, (get) => {
+    if (!jobs || !services.storage) return undefined;
+    const { signal } = get(CLIENT_LIFETIME);
+    const imageFiles = createImageFiles();
+    const http = get(HTTP).face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
+    return createImages({
+      ...options.images,
+      store: jobs.store,
+      storage: get(STORAGE),
+      registry: get(REGISTRY),
+      host: get(PLUGIN_HOST),
+      references: createReferences({ http, images: imageFiles, trustedOrigins }),
+      imageFiles,
+      clock: get(CLOCK),
+      logger: get(LOGGER),
+    });
+  });
+  root.provideFactory(
+    TEXTS,
+    (get) =>
+      createTexts({
+        ...options.text,
+        registry: get(REGISTRY),
+        host: get(PLUGIN_HOST),
+        tokens: get(TOKEN_COUNTER),
+        clock: get(CLOCK),
+        logger: get(LOGGER),
+      }),
+    (texts) => texts.stop(),
+  );
+}
+
+/** Stands where a gateway has no browser: rungs that want one are skipped. */
+export const absentBrowser: Browser = {
+  available: false,
+  run: () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no browser.')),
+};
+
+const noStorage = () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no file storage.'));
+
+/** Stands where a gateway was given no storage. */
+export const absentStorage: Storage = { write: noStorage, read: noStorage, stat: noStorage, delete: noStorage };
 
 /** Something to be closed with the gateway. */
 interface Owned {
@@ -14,8 +293,8 @@ export async function openHttp(options: GatewayOptions): Promise<HttpFaces & Own
 }
 
 /** The browser, likewise. */
-export async function openBrowser(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
-  return options.services?.browser ? browserFacesOf(options.services.browser) : openBrowserService(options, logger);
+export async function openBrowser(options: GatewayOptions): Promise<BrowserFaces & Owned> {
+  return options.services?.browser ? browserFacesOf(options.services.browser) : openBrowserService(options);
 }
 
 /** An embedder's own client carries its own limits. */
@@ -44,7 +323,7 @@ function browserFacesOf(browser: Browser): BrowserFaces & Owned {
   };
 }
 
-async function openBrowserService(options: GatewayOptions, logger: Logger): Promise<BrowserFaces & Owned> {
+async function openBrowserService(options: GatewayOptions): Promise<BrowserFaces & Owned> {
   if (!options.browser) return browserFacesOf(absentBrowser);
   const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
     import('./browser/browser.js'),
@@ -54,7 +333,7 @@ async function openBrowserService(options: GatewayOptions, logger: Logger): Prom
     ...options.browser,
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
     egressProxyUrl: options.egressProxyUrl,
-    logger,
+    logger: options.services?.logger ?? silentLogger,
   });
 }
 

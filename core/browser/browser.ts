@@ -1,8 +1,7 @@
 import pLimit from 'p-limit';
-import type { BrowserCall, Logger } from '../contracts/index.js';
+import type { Browser, BrowserCall, Logger } from '../contracts/index.js';
 import { type AddressGuard, readProxyUrl } from '../net/index.js';
 import { leaveScope } from '../observability/index.js';
-import type { BrowserFaces, FaceOptions } from '../plugins/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { browserFailure } from './browser-connection.js';
 import { createLauncher, exitOf, type Launcher, type RunningBrowser, removeLeftProfiles } from './browser-launch.js';
@@ -25,6 +24,20 @@ export interface BrowserServiceOptions {
   idleMs?: number;
   /** Resident memory of the browser of one visit, all its processes together. Default 1.5 GiB. */
   maxMemoryBytes?: number;
+}
+
+/** Limits that a client of the browser carries into every visit. */
+export interface FaceOptions {
+  timeoutMs: number;
+  trustedOrigins: readonly string[];
+  /** Ends every visit of the client. */
+  signal: AbortSignal;
+}
+
+/** What clients of the shared browser are made of, each with limits of its own. */
+export interface BrowserFaces {
+  readonly available: boolean;
+  face(options: FaceOptions): Browser;
 }
 
 /** A browser for each visit under way, all behind one guarded exit. */

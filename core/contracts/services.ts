@@ -1,5 +1,7 @@
 import type { SoundFile } from './audio-provider.js';
 
+export type { Clock, LogFields, Logger } from '../runtime/index.js';
+
 /**
  * What a plugin may use besides its own code. Each member is the plugin's own face of a shared service: it carries the
  * plugin's deadline, byte cap, trusted origins, key prefix and log field, so a plugin cannot forget them.
@@ -203,54 +205,6 @@ export type FileSource = 'objstore_s3' | 'objstore_r2' | 'local_cache';
 
 export interface StoredBody extends FileStat {
   body: AsyncIterable<Uint8Array>;
-}
-
-/** Structured log lines. Only the fields of {@link LogFields} are written: there is no way to log a body or a header. */
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
-
-export interface LogFields {
-  /** Id of the plugin entry; set by the gateway. */
-  entry?: string;
-  error?: unknown;
-  /** Of the request at work; of a job, the one that accepted it. Set by the gateway. */
-  requestId?: string;
-  /** Of the background job at work; set by the gateway. */
-  jobId?: string;
-  /** Of the span at work, where there are traces; set by the gateway. */
-  traceId?: string;
-  spanId?: string;
-  /** Template, never the path as sent. */
-  route?: string;
-  method?: string;
-  /** Public part of the API key. */
-  keyId?: string;
-  code?: string;
-  rung?: string;
-  platform?: string;
-  model?: string;
-  /** Canonical item id. */
-  id?: string;
-  status?: number;
-  ms?: number;
-  bytes?: number;
-  attempt?: number;
-  count?: number;
-  member?: string;
-}
-
-/** Time, replaceable so that tests need not wait. */
-export interface Clock {
-  /** Milliseconds since 1970-01-01 UTC. */
-  now(): number;
-  /** Milliseconds that never jump, for measuring. */
-  monotonic(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 /** Where traces begin. */

@@ -1,21 +1,18 @@
 import pLimit from 'p-limit';
-import type { Clock, Logger } from '../contracts/index.js';
-import type { JobsOptions } from '../gateway.js';
-import { type JobRecord, type JobRun, type JobWorkers, queueFull } from '../jobs/index.js';
-import type { Registry } from '../plugins/index.js';
-import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
 import type {
   AcceptedJob,
   BatchItem,
   BatchRequest,
+  Clock,
   ExtractionJob,
-  ExtractionJobSummary,
-  ExtractionService,
-  Item,
-  Obtained,
+  Logger,
   Submission,
   SubmitRequest,
-} from './extraction.js';
+} from '../contracts/index.js';
+import { type JobRecord, type JobRun, type Jobs, type JobWorkers, queueFull } from '../jobs/index.js';
+import type { Registry } from '../plugins/index.js';
+import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
+import type { ExtractionJobSummary, ExtractionService, Item, Obtained } from './extraction.js';
 import type { Kept } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
@@ -43,6 +40,15 @@ export interface ExtractionJobs {
   stop(): Promise<void>;
 }
 
+/** Where background jobs are kept, and how many there may be. */
+export interface JobsOptions {
+  store: Jobs;
+  /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
+  workers?: number;
+  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
+  maxActive?: number;
+}
+
 export interface ExtractionJobsOptions extends JobsOptions {
   extraction: ExtractionService;
   registry: Registry;
@@ -64,11 +70,8 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   const { maxActive = DEFAULT_MAX_ACTIVE, workers = DEFAULT_WORKERS } = options;
   let running: JobWorkers | undefined;
 
-  const extractorOf = (platform: string) =>
-    registry.extractors.find(({ contribution }) => contribution.platform === platform);
-
   function itemOf({ platform, link, options: wishes }: ExtractionJobSummary): Item {
-    const extractor = extractorOf(platform);
+    const extractor = registry.extractor(platform);
     if (!extractor)
       throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
     return extraction.itemOf({ extractor, link }, wishes);

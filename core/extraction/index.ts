@@ -1,14 +1,9 @@
-export { createExtractionJobs, createSubmissions, type ExtractionJobs } from './background-jobs.js';
-export type {
-  AudioFile,
-  AudioFileRequest,
-  BatchItem,
-  BatchRequest,
-  ExtractionJob,
-  ExtractRequest,
-  ExtractResult,
-  Submission,
-  SubmitRequest,
-} from './extraction.js';
-export { checkDocument, createExtractionService } from './extraction.js';
-export { createAudioFiles, createAudioLinks } from './mp3-files.js';
+export {
+  createExtractionJobs,
+  createSubmissions,
+  type ExtractionJobs,
+  type JobsOptions,
+  type Submissions,
+} from './background-jobs.js';
+export { checkDocument, createExtractionService, type ExtractionService } from './extraction.js';
+export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';

@@ -1,5 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import {
+  type AudioFile,
+  type AudioFileRequest,
+  type AudioLink,
+  type AudioLinkOptions,
   type ByteRange,
   type Clock,
   EXTRACT_DEFAULTS,
@@ -9,11 +13,10 @@ import {
   type Logger,
   type Storage,
 } from '../contracts/index.js';
-import type { AudioLinkOptions } from '../gateway.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
-import type { HttpFaces, PluginHost, Registered, Registry } from '../plugins/index.js';
+import type { HttpFaces } from '../net/index.js';
+import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
-import type { AudioFile, AudioFileRequest, AudioLink } from './extraction.js';
 import { createMakings, type Make, makeAudio } from './mp3-transcoding.js';
 
 /** For media: the whole making has a time of its own, so this one never comes first. */

@@ -4,22 +4,14 @@ import type {
   FileSource,
   FileStat,
   ImageSize,
+  JobFailure,
+  JobState,
   Logger,
   Storage,
   StoredBody,
   Usage,
 } from '../contracts/index.js';
-import type {
-  Accepted,
-  Charge,
-  JobFailure,
-  JobRecord,
-  JobRun,
-  JobState,
-  Jobs,
-  JobWorkers,
-  WaitOptions,
-} from '../jobs/index.js';
+import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';

@@ -14,11 +14,9 @@ export { hashText, toFailure, toJson } from './job-table.js';
 export type {
   Accepted,
   Charge,
-  JobFailure,
   JobKind,
   JobRecord,
   JobRun,
-  JobState,
   Jobs,
   JobWorkers,
   WaitOptions,

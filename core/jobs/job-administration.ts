@@ -1,3 +1,4 @@
+import type { JobFailure, JobState } from '../contracts/index.js';
 import type { JobClock } from '../database/index.js';
 import {
   type Database,
@@ -11,7 +12,7 @@ import {
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-table.js';
-import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+import type { JobKind, JobRecord } from './jobs.js';
 import { JOB_KINDS, kindOfJob } from './jobs.js';
 
 /** Of all jobs, those that are asked for. */

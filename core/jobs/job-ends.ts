@@ -1,3 +1,4 @@
+import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   createGroupCommit,
   type Database,
@@ -17,7 +18,7 @@ import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-runs.js';
 import type { JobTable } from './job-table.js';
 import { type ShownRow, toJobRecord, toJson } from './job-table.js';
-import type { JobFailure, JobKind, JobRecord, JobState } from './jobs.js';
+import type { JobKind, JobRecord } from './jobs.js';
 import { kindOfJob } from './jobs.js';
 
 const EXPIRED_ROWS = 500;

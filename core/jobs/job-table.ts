@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { JobFailure } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createRowInsertScript,
@@ -15,7 +16,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import type { JobCounts, JobFailure, JobKind, JobRecord, JobRun } from './jobs.js';
+import type { JobCounts, JobKind, JobRecord, JobRun } from './jobs.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './jobs.js';
 import type { JobOwnersTable, JobsTable } from './tables.js';
 

@@ -1,17 +1,10 @@
-import type { Span, Tracer, Usage } from '../contracts/index.js';
+import type { JobFailure, JobState, Span, Tracer, Usage } from '../contracts/index.js';
 import type { WorkScope } from '../observability/index.js';
-import { type Attempt, drawRandomBytes, type ErrorCode, GatewayError } from '../runtime/index.js';
+import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 import type { JobRow } from './job-table.js';
 
 /** What a job does. Each kind has a bound and workers of its own. */
 export type JobKind = 'extraction' | 'image';
-
-/**
- * `queued` → `running` → `completed` | `failed` | `cancelled`; a queued job may fail (it waited too long) or be cancelled as
- * well. A run that was cut off (kill -9, a lost lease, a shutdown) puts the job back to `queued`. Nothing leaves the last
- * three.
- */
-export type JobState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
 /** A job as its owners see it. Times are milliseconds since 1970. */
 export interface JobRecord {
@@ -39,18 +32,6 @@ export interface JobRecord {
 export interface JobRun extends JobRecord {
   /** What was given at acceptance for the run alone; JSON. */
   input: unknown;
-}
-
-/** Why a job failed: a GatewayError as far as it is for clients. */
-export interface JobFailure {
-  code: ErrorCode;
-  message: string;
-  param?: string;
-  reason?: string;
-  retryable: boolean;
-  retryAfterSeconds?: number;
-  platform?: string;
-  attempts?: readonly Attempt[];
 }
 
 export interface NewJob {

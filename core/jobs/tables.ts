@@ -1,4 +1,5 @@
-import type { JobKind, JobState } from './jobs.js';
+import type { JobState } from '../contracts/index.js';
+import type { JobKind } from './jobs.js';
 
 declare module '../database/tables.js' {
   interface Tables {

@@ -134,6 +134,15 @@ export function wavHeader(): Uint8Array {
   return header;
 }
 
+/** Stands where a gateway has no ffmpeg. */
+export const absentSoundFilters: SoundFilters = {
+  available: false,
+  // biome-ignore lint/correctness/useYield: it has nothing to give
+  async *samples() {
+    throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg.');
+  },
+};
+
 /** What plugins get of ffmpeg. */
 export function createSoundFilters(ffmpeg: Ffmpeg): SoundFilters {
   return {

@@ -1,4 +1,5 @@
 export {
+  absentSoundFilters,
   type Container,
   createSoundFilters,
   PCM_RATE,

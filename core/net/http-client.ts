@@ -29,9 +29,13 @@ export interface HttpFaceLimits {
   signal?: AbortSignal;
 }
 
-/** Connections to the outside, shared by all clients. */
-export interface HttpTransport {
+/** What clients are made of, each with limits of its own. */
+export interface HttpFaces {
   face(limits: HttpFaceLimits): HttpClient;
+}
+
+/** Connections to the outside, shared by all clients. */
+export interface HttpTransport extends HttpFaces {
   /** Cuts what is under way. Idempotent. */
   close(): Promise<void>;
 }

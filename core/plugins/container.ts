@@ -9,7 +9,7 @@ import {
 } from 'tsyringe';
 
 /** A name for a service that carries the service's type. */
-export type Token<Service> = symbol & { readonly service?: Service };
+export type Token<Service> = symbol & { readonly resolvesTo?: () => Service };
 
 export function createToken<Service>(description: string): Token<Service> {
   return Symbol(description);
@@ -37,24 +37,74 @@ export interface EntryScope {
 
 /** Services of one gateway. Never the process-wide container: two gateways in a process share nothing. */
 export interface RootScope {
-  provide<Service>(token: Token<Service>, service: Service): void;
+  /** @param close Ends the service when the scope closes. Default: it needs no end. */
+  provide<Service>(token: Token<Service>, service: Service, close?: Close<Service>): void;
+  /** Makes the service when it is first asked for. */
+  provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>): void;
   /** A class that every entry gets an instance of its own of. All of these come before the first `createEntry`. */
   provideScoped<Service>(token: Token<Service>, implementation: Constructor<Service & object>): void;
-  get<Service>(token: Token<Service>): Service;
+  readonly get: Resolve;
   createEntry(): EntryScope;
+  /**
+   * Closes the services in reverse order: each before those that it was made of. One that fails to close stops no other.
+   * Idempotent.
+   * @throws what the first of them threw.
+   */
+  close(): Promise<void>;
 }
+
+export type Resolve = <Service>(token: Token<Service>) => Service;
+type Close<Service> = (service: Service) => Promise<void> | void;
 
 /** The only place where a container is made or asked. */
 export function createRootScope(): RootScope {
   const root = processContainer.createChildContainer();
+  const get: Resolve = <Service>(token: Token<Service>) => root.resolve<Service>(token);
+  // tsyringe disposes of nothing that a factory made.
+  const closes: (() => Promise<void> | void)[] = [];
+  let closing: Promise<void> | undefined;
+
+  async function closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of closes.reverse()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
   return {
-    provide: (token, service) => void root.register(token, { useValue: service }),
+    provide(token, service, close) {
+      root.register(token, { useValue: service });
+      if (close) closes.push(() => close(service));
+    },
+    provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>) {
+      let made: { service: Service } | undefined;
+      const make = () => {
+        const service = create(get);
+        if (close) closes.push(() => close(service));
+        return { service };
+      };
+      root.register(token, {
+        useFactory() {
+          made ??= make();
+          return made.service;
+        },
+      });
+    },
     provideScoped: (token, implementation) =>
       void root.register(token, { useClass: implementation } as ClassProvider<unknown>, {
         lifecycle: Lifecycle.ContainerScoped,
       }),
-    get: <Service>(token: Token<Service>) => root.resolve<Service>(token),
+    get,
     createEntry: () => createEntryScope(root.createChildContainer()),
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
   };
 }
 

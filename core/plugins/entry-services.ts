@@ -1,3 +1,4 @@
+import type { BrowserFaces, FaceOptions } from '../browser/index.js';
 import type {
   Browser,
   BrowserCall,
@@ -17,33 +18,10 @@ import type {
   SoundFilters,
   Storage,
 } from '../contracts/index.js';
+import type { HttpFaces } from '../net/index.js';
 import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { createToken, type EntryScope, inject, injectable, type RootScope } from './container.js';
-
-/** Limits that an entry's HTTP client and browser carry into every request and visit. */
-export interface FaceOptions {
-  timeoutMs: number;
-  trustedOrigins: readonly string[];
-  /** Aborts when the entry is disposed. */
-  signal: AbortSignal;
-}
-
-/** Of an HTTP client also those that only requests to a server of the operator's may reach. */
-export interface HttpFaceOptions extends FaceOptions {
-  configuredOrigins?: readonly string[];
-}
-
-/** The shared transport; each entry gets a client of its own from it. */
-export interface HttpFaces {
-  face(options: HttpFaceOptions): HttpClient;
-}
-
-/** The shared browser, likewise. */
-export interface BrowserFaces {
-  readonly available: boolean;
-  face(options: FaceOptions): Browser;
-}
 
 /** What is particular to one entry. */
 export interface EntryIdentity {

@@ -1,12 +1,9 @@
-export { createRootScope } from './container.js';
+export { createRootScope, createToken, type Resolve, type RootScope } from './container.js';
 export {
   BROWSER,
-  type BrowserFaces,
   CACHE,
   CLOCK,
-  type FaceOptions,
   HTTP,
-  type HttpFaces,
   LOGGER,
   registerEntryServices,
   SOUND_FILTERS,

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Plugin, type Schema, type Static, Type } from '../contracts/index.js';
-import type { EntryVariables, PluginEntry } from '../gateway.js';
+import {
+  type EntryVariables,
+  type Plugin,
+  type PluginEntry,
+  type Schema,
+  type Static,
+  Type,
+} from '../contracts/index.js';
 import { createValidator } from '../runtime/index.js';
 
 export const EntryIdSchema = Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' });

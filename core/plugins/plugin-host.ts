@@ -2,8 +2,17 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ContributionKind, Contributions, Logger, Meter, Plugin, UpstreamState } from '../contracts/index.js';
-import type { PluginEntry, PluginState, PluginStatus } from '../gateway.js';
+import type {
+  ContributionKind,
+  Contributions,
+  Logger,
+  Meter,
+  Plugin,
+  PluginEntry,
+  PluginState,
+  PluginStatus,
+  UpstreamState,
+} from '../contracts/index.js';
 import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
 import type { EntryScope, RootScope } from './container.js';

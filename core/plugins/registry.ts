@@ -30,6 +30,7 @@ export interface Registry {
   add(entry: string, contributions: Contributions, failureOf: (thrown: unknown) => GatewayError): void;
   remove(entry: string): void;
   readonly extractors: readonly Registered<Extractor>[];
+  extractor(platform: string): Registered<Extractor> | undefined;
   /** @throws GatewayError `unsupported_platform`, or the `unsupported_link` of the platform whose host it is. */
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
   imageProvider(model: string): Registered<ImageProvider> | undefined;
@@ -110,6 +111,7 @@ export function createRegistry(logger: Logger): Registry {
     get extractors() {
       return extractors;
     },
+    extractor: (platform) => extractors.find(({ contribution }) => contribution.platform === platform),
     matchLink(url) {
       let refusal: GatewayError | undefined;
       for (const extractor of extractors) {

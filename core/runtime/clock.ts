@@ -1,4 +1,12 @@
-import type { Clock } from '../contracts/index.js';
+/** Time, replaceable so that tests need not wait. */
+export interface Clock {
+  /** Milliseconds since 1970-01-01 UTC. */
+  now(): number;
+  /** Milliseconds that never jump, for measuring. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
 
 /** The machine's own time. */
 export const systemClock: Clock = {

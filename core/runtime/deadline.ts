@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/index.js';
+import type { Clock } from './clock.js';
 import { GatewayError, isGatewayError } from './errors.js';
 
 export interface DeadlineOptions {

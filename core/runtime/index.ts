@@ -1,5 +1,4 @@
-export { absentBrowser, absentSoundFilters, absentStorage, silentLogger } from './absent.js';
-export { systemClock } from './clock.js';
+export { type Clock, systemClock } from './clock.js';
 export { startLifetime, startPatience, unlessAborted, withDeadline } from './deadline.js';
 export {
   type Attempt,
@@ -25,4 +24,5 @@ export { folderNames, makeFolder } from './folder-names.js';
 export { type Placed, PlacedList } from './placed-list.js';
 export { drawRandomBytes } from './random-bytes.js';
 export { createRareWarning, type Rounds, startRounds } from './rounds.js';
+export { type LogFields, type Logger, silentLogger } from './silent-logger.js';
 export { type Checked, createValidator } from './validation.js';

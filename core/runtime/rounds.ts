@@ -1,4 +1,4 @@
-import type { Logger } from '../contracts/index.js';
+import type { Logger } from './silent-logger.js';
 
 export interface Rounds {
   /** Of the first round, whatever came of it. */

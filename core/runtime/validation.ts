@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import type { Static, TSchema } from '../contracts/index.js';
+import type { Static, TSchema } from 'typebox';
 
 const MAX_NAME = 100;
 

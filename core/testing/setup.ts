@@ -12,7 +12,8 @@ import type {
   SoundFilters,
   TextProvider,
 } from '../contracts/index.js';
-import { absentSoundFilters, createValidator, GatewayError, systemClock } from '../runtime/index.js';
+import { absentSoundFilters } from '../media/index.js';
+import { createValidator, GatewayError, systemClock } from '../runtime/index.js';
 import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 

@@ -30,7 +30,7 @@ import {
   previousResponseOf,
   streamOf,
 } from './requests.js';
-import { createTokenCounter, KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample } from './tokens.js';
+import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
 import { createChatReader, createResponsesReader } from './usage-events.js';
 import { createWatch } from './watch.js';
 
@@ -56,20 +56,21 @@ export interface TextsOptions {
 export interface TextsParts extends TextsOptions {
   registry: Registry;
   host: PluginHost;
+  /** Answers are counted until they have ended, so it is closed after the host. */
+  tokens: TokenCounter;
   clock: Clock;
   logger: Logger;
 }
 
-export interface ClosableTexts extends Texts {
+export interface TextService extends Texts {
   /** Begins to look at what is made in the background; once models are ready. */
   start(): void;
   /** Ends that. */
   stop(): Promise<void>;
-  close(): Promise<void>;
 }
 
-export function createTexts(parts: TextsParts): ClosableTexts {
-  const { registry, host, clock, logger, responses, background, backgroundMs, ...given } = parts;
+export function createTexts(parts: TextsParts): TextService {
+  const { registry, host, tokens, clock, logger, responses, background, backgroundMs, ...given } = parts;
   const times: ExchangeTimes = {
     keepAliveMs: given.keepAliveMs ?? TIMES.keepAliveMs,
     idleMs: given.idleMs ?? TIMES.idleMs,
@@ -79,7 +80,6 @@ export function createTexts(parts: TextsParts): ClosableTexts {
   const tickMs = Math.min(MAX_TICK_MS, times.keepAliveMs / 4, times.idleMs / 4);
   const watch = createWatch(tickMs, monotonic);
   const clockwork = { times, monotonic, watch };
-  const tokens = createTokenCounter();
   const modelTexts = new Map<string, Buffer>();
 
   /** Only ids of models that are known come here. */
@@ -338,7 +338,6 @@ export function createTexts(parts: TextsParts): ClosableTexts {
     },
     stop: async () => looks?.stop(),
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
-    close: () => tokens.close(),
   };
 }
 

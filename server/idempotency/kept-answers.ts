@@ -1,13 +1,6 @@
-import type { Logger } from '../../core/contracts/index.js';
+import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import { createBeats, type Database, hasEnded, type JobClock, nameRunner } from '../../core/database/index.js';
-import {
-  createEndWaits,
-  type Dispatcher,
-  type JobFailure,
-  toFailure,
-  toJson,
-  type WaitOptions,
-} from '../../core/jobs/index.js';
+import { createEndWaits, type Dispatcher, toFailure, toJson, type WaitOptions } from '../../core/jobs/index.js';
 import {
   createRareWarning,
   drawRandomBytes,

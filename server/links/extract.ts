@@ -80,7 +80,7 @@ export function addExtractRoutes(
   async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
     const key = keyOf(context);
     const { platform, link } = match(context, body);
-    const isJob = link.kind !== 'short_link' && isAsync(gateway, platform);
+    const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
     const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
     const { requestId } = context.state;
     const submitted = {
@@ -127,10 +127,6 @@ export function addExtractRoutes(
     polls.admit(id);
     sendJob(context, await gateway.cancelExtractionJob(context.params.id ?? '', accountId));
   });
-}
-
-function isAsync(gateway: Gateway, platform: string): boolean {
-  return gateway.platforms().some(({ key, features }) => key === platform && features.async);
 }
 
 export const MAX_URL_LENGTH = 2048;
@@ -231,10 +227,10 @@ export function decodeOptions(body: Omit<ExtractBody, 'url'>) {
 /** Options that were sent and change nothing for this platform: accepted, and said in `limitations`. */
 export function ignoredOptions(
   body: Omit<ExtractBody, 'url'>,
-  gateway: Pick<Gateway, 'platforms'>,
+  gateway: Pick<Gateway, 'platformFeatures'>,
   platform: string,
 ): string[] {
-  const features = gateway.platforms().find(({ key }) => key === platform)?.features;
+  const features = gateway.platformFeatures(platform);
   const notes: string[] = [];
   if (!features?.async) {
     if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');

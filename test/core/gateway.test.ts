@@ -14,6 +14,7 @@ import {
   type PluginEntry,
 } from 'mediagate';
 import Type from 'typebox';
+import { createRootScope, createToken } from '../../core/plugins/container.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
 
 const failing = (name: string, setup: () => Contributions | Promise<Contributions>): Plugin =>
@@ -396,5 +397,54 @@ describe('createGateway', () => {
     expect(await call)
       .to.be.instanceOf(GatewayError)
       .and.to.include({ code: 'shutting_down' });
+  });
+});
+
+describe('the container of a gateway', () => {
+  const FIRST = createToken<string>('first');
+  const SECOND = createToken<string | undefined>('second');
+  const THIRD = createToken<string>('third');
+  const UNUSED = createToken<string>('unused');
+
+  it('makes each service once, when it is first asked for, and closes each before what it was made of', async () => {
+    const log: string[] = [];
+    const scope = createRootScope();
+    const made = (name: string) => {
+      log.push(`make ${name}`);
+      return name;
+    };
+    const closed = (name: string) => () => void log.push(`close ${name}`);
+    scope.provideFactory(THIRD, (get) => made(`third of ${get(SECOND)} and ${get(FIRST)}`), closed('third'));
+    scope.provideFactory(UNUSED, () => made('unused'), closed('unused'));
+    scope.provideFactory(
+      SECOND,
+      (get) => {
+        made(`second of ${get(FIRST)}`);
+        return undefined;
+      },
+      closed('second'),
+    );
+    scope.provide(FIRST, 'first', closed('first'));
+    expect(log).to.deep.equal([]);
+    expect([scope.get(THIRD), scope.get(THIRD), scope.get(SECOND)]).to.deep.equal([
+      'third of undefined and first',
+      'third of undefined and first',
+      undefined,
+    ]);
+    expect(log.splice(0)).to.deep.equal(['make second of first', 'make third of undefined and first']);
+    await Promise.all([scope.close(), scope.close()]);
+    expect(log).to.deep.equal(['close third', 'close second', 'close first']);
+  });
+
+  it('closes the others where one fails to, and then says why', async () => {
+    const log: string[] = [];
+    const scope = createRootScope();
+    scope.provide(FIRST, 'first', () => void log.push('close first'));
+    scope.provide(THIRD, 'third', async () => {
+      throw new Error('stuck');
+    });
+    const failure = await scope.close().catch((error: unknown) => error);
+    expect(failure).to.be.an('error').with.property('message', 'stuck');
+    expect(log).to.deep.equal(['close first']);
   });
 });

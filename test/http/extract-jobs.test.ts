@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { type Extraction, GatewayError, systemClock } from 'mediagate';
-import { inventedProduct, productLink } from '../support/invented-shop.js';
+import { type Extraction, type Extractor, GatewayError, systemClock } from 'mediagate';
+import { inventedExtractor } from '../support/invented-plugin.js';
+import { inventedProduct, inventedShopExtractor, productLink } from '../support/invented-shop.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
@@ -25,6 +26,12 @@ function createShelf() {
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       }),
   };
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 describeOnStacks('extraction jobs over HTTP', (stack) => {
@@ -95,6 +102,65 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(cached.json.limitations).to.deep.equal([]);
     expect([cached.headers.get('x-cache'), cached.headers.get('age')]).to.deep.equal(['hit', '0']);
     expect(shelf.fetches).to.deep.equal(['1']);
+  });
+
+  it('asks each extractor once which link it is, and none for the state of its rungs', async () => {
+    const asked: string[] = [];
+    const counting = (match: Extractor['match']): Partial<Extractor> => ({
+      match(url) {
+        asked.push(url.href);
+        return match(url);
+      },
+      rungs() {
+        asked.push('rungs');
+        return [];
+      },
+    });
+    const counted = await startApp({
+      stack,
+      extractor: counting(inventedExtractor().match),
+      shop: {
+        ...counting(inventedShopExtractor().match),
+        resolve: async () => new URL(LINK),
+        // The last two are not ready before the test is over.
+        extract: ({ link, signal }) =>
+          link.id < '8' ? Promise.resolve(inventedProduct(link.id)) : rejectOnAbort(signal),
+      },
+      jobs: { maxActive: 2 },
+    });
+    /** Of the two extractors the shop is the second; only what is no item of the first gets to it. */
+    const askedBy = async (work: () => Promise<unknown>) => {
+      asked.length = 0;
+      await work();
+      return asked.splice(0);
+    };
+    try {
+      const mine = await counted.makeKey();
+      const foreign = 'https://nobody.example/x';
+      const extract = (url: string, more = {}) => counted.extract(mine, { url, ...more });
+      expect(await askedBy(() => extract(LINK))).to.deep.equal([LINK]);
+      expect(await askedBy(() => extract(LINK))).to.deep.equal([]);
+      expect(await askedBy(() => extract(foreign))).to.deep.equal([foreign, foreign]);
+      const job = async () => {
+        const queued = await extract(productLink(1), { async_mode: true });
+        return counted.ended(mine, queued.json.data.job.job_id);
+      };
+      expect(await askedBy(job)).to.deep.equal([productLink(1), productLink(1)]);
+      expect(await askedBy(() => extract(productLink(1), { async_mode: true, clip_sort: 'latest' }))).to.deep.equal([]);
+      const short = 'https://baz.example/item';
+      expect(await askedBy(() => extract(short, { async_mode: true }))).to.deep.equal([short, short]);
+      const urls = [2, 3, 4].map(productLink);
+      const batch = () => counted.batch(mine, { urls: [...urls, ...urls, 'https://nobody.example/y'] });
+      const each = [...urls, 'https://nobody.example/y'];
+      expect((await askedBy(batch)).sort()).to.deep.equal([...each, ...each].sort());
+      await until(async () => (await counted.state.jobs.active('extraction')) === 0);
+      await counted.batch(mine, { urls: [8, 9].map(productLink) });
+      // The queue is full: each link is looked at before the batch is accepted.
+      const refused = 'https://nobody.example/z';
+      expect(await askedBy(() => counted.batch(mine, { urls: [refused] }))).to.deep.equal([refused, refused]);
+    } finally {
+      await counted.close();
+    }
   });
 
   it('makes one job of twenty refreshes at once, and puts what it finds in the place of what was cached', async () => {

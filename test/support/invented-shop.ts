@@ -18,8 +18,8 @@ export function productLink(id: string | number): string {
 }
 
 /** A shop for links `https://bazaar.example/product/<digits>` and short links `https://baz.example/<code>`. */
-export function inventedShop(more: Partial<Extractor> = {}): Plugin {
-  const extractor: Extractor = {
+export function inventedShopExtractor(more: Partial<Extractor> = {}): Extractor {
+  return {
     platform: 'bazaar',
     displayName: 'Bazaar',
     linkForms: ['https://bazaar.example/product/<digits>'],
@@ -35,11 +35,14 @@ export function inventedShop(more: Partial<Extractor> = {}): Plugin {
     extract: async ({ link }) => inventedProduct(link.id),
     ...more,
   };
+}
+
+export function inventedShop(more: Partial<Extractor> = {}): Plugin {
   return definePlugin({
     name: 'bazaar',
     apiVersion: 1,
     summary: 'An invented shop.',
     provides: ['extractor'],
-    setup: (): Contributions => ({ extractors: [extractor] }),
+    setup: (): Contributions => ({ extractors: [inventedShopExtractor(more)] }),
   });
 }
