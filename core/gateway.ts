@@ -359,7 +359,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   });
 
   const jobs = options.jobs && createExtractionJobs({ ...options.jobs, extraction, registry, clock, logger });
-  const submissions = createSubmissions({ extraction, jobs, clock, logger });
+  const submissions = createSubmissions({ extraction, jobs, logger });
 
   const audio = createAudio({ registry, host, ...media });
 

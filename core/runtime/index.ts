@@ -1,6 +1,6 @@
 export { absentBrowser, absentSoundFilters, absentStorage, silentLogger } from './absent.js';
 export { systemClock } from './clock.js';
-export { startLifetime, startPatience, unlessAborted, withDeadline } from './deadline.js';
+export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {
   type Attempt,
   boundedWait,
