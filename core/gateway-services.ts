@@ -233,7 +233,6 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     createSubmissions({
       extraction: get(EXTRACTION),
       jobs: get(EXTRACTION_JOBS),
-      clock: get(CLOCK),
       logger: get(LOGGER),
     }),
   );

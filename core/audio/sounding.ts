@@ -2,7 +2,7 @@ import type { SoundStream, SpeechFormat, Usage } from '../contracts/index.js';
 import type { Ffmpeg } from '../media/index.js';
 import { SPEECH_FORMATS } from '../media/index.js';
 import type { PluginHost } from '../plugins/index.js';
-import { GatewayError, unlessAborted } from '../runtime/index.js';
+import { GatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import type { Sounding, SoundingEnd } from './audio.js';
 import { convertSpeech } from './voice-conversion.js';
 
@@ -53,7 +53,7 @@ export async function openSounding(options: SoundingOptions): Promise<Sounding> 
   /** Of a sound that broke off, nobody may ever tell. */
   async function usageOf({ usage }: SoundStream, failure: GatewayError | undefined): Promise<Usage> {
     if (!usage || failure) return counted;
-    const told = await withinTime(usage, USAGE_MS).catch(() => undefined);
+    const told = await withDeadline(USAGE_MS, () => usage, { error: stoppedInTheMiddle }).catch(() => undefined);
     return told ?? counted;
   }
 
@@ -98,7 +98,7 @@ async function* limited(
     for (;;) {
       const coming = unlessAborted(signal, pieces.next());
       // The first has as long as the call has.
-      const next = await (bytes === 0 ? coming : withinTime(coming, idleMs));
+      const next = await (bytes === 0 ? coming : withDeadline(idleMs, () => coming, { error: stoppedInTheMiddle }));
       if (next.done) return;
       bytes += next.value.length;
       if (bytes > MAX_BYTES) throw new GatewayError('upstream_changed', 'The sound of the model does not end.');
@@ -110,15 +110,8 @@ async function* limited(
   }
 }
 
-async function withinTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const late = () => reject(new GatewayError('upstream_timeout', 'The model stopped in the middle of its sound.'));
-  const timer = setTimeout(late, ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function stoppedInTheMiddle(): GatewayError {
+  return new GatewayError('upstream_timeout', 'The model stopped in the middle of its sound.');
 }
 
 function unheard(): GatewayError {

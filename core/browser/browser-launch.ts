@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { getCACertificates } from 'node:tls';
 import type { Logger } from '../contracts/index.js';
-import { isProcessRunning, withDeadline } from '../runtime/index.js';
+import { GatewayError, isProcessRunning, withDeadline } from '../runtime/index.js';
 import { type BrowserConnection, connectBrowser, createPipeTransport } from './browser-connection.js';
 import { type BrowserExecutable, type BrowserProcess, startBrowserProcess } from './browser-process.js';
 
@@ -89,13 +89,12 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
 
 function connect(browser: BrowserProcess, profile: string): Promise<BrowserConnection> {
   const transport = createPipeTransport({ ...browser, onBroken: () => void browser.kill() });
-  const message = 'The browser did not start in time.';
-  return withDeadline({ timeoutMs: START_MS, message }, () =>
-    Promise.race([
-      connectBrowser(transport, { artifactsDir: profile, timeoutMs: START_MS }),
-      browser.ended.then((words) => Promise.reject(new Error(words))),
-    ]),
-  );
+  const connected = Promise.race([
+    connectBrowser(transport, { artifactsDir: profile, timeoutMs: START_MS }),
+    browser.ended.then((words) => Promise.reject(new Error(words))),
+  ]);
+  const error = () => new GatewayError('upstream_timeout', 'The browser did not start in time.');
+  return withDeadline(START_MS, () => connected, { error });
 }
 
 /**

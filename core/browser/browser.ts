@@ -158,14 +158,15 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
             retryAfterSeconds: RETRY_SECONDS,
           });
         }
-        const signals = [call.signal, limits.signal, closing.signal].filter((signal) => signal !== undefined);
+        const signals = [call.signal, limits.signal, closing.signal];
         const timeoutMs = Math.min(call.timeoutMs ?? limits.timeoutMs, limits.timeoutMs);
-        return withDeadline({ timeoutMs, signals, message: 'The browser was not done in time.' }, (signal) =>
+        const run = (signal: AbortSignal) =>
           limit(async () => {
             signal.throwIfAborted();
             return supply.use((browser) => visit(browser, call, limits, signal));
-          }),
-        );
+          });
+        const error = () => new GatewayError('upstream_timeout', 'The browser was not done in time.');
+        return withDeadline(timeoutMs, run, { signals, error });
       },
     }),
     async close() {

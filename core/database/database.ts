@@ -1,7 +1,6 @@
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
-import { GatewayError, makeFolder, type Placed, PlacedList, startPatience } from '../runtime/index.js';
+import { endsWithin, GatewayError, makeFolder, type Placed, PlacedList, withDeadline } from '../runtime/index.js';
 import { databaseAway, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import type { Migrations } from './migration-locks.js';
@@ -230,35 +229,28 @@ function createDatabase(
     { patienceMs = usualPatienceMs }: Patience = {},
   ): Promise<Result> {
     if (closing) throw databaseAway(new Error('The state has been closed.'));
-    const told = new AbortController();
-    const { promise: tooLong, reject } = Promise.withResolvers<never>();
-    const end = startPatience(patienceMs, () => {
-      const error = databaseAway(new Error(`No answer within ${patienceMs} ms.`));
-      told.abort(error);
-      reject(error);
-    });
-    const result = work(told.signal);
-    const running = { place: 0, result };
-    active.add(running);
-    const forget = () => active.delete(running);
-    result.then(forget, forget);
+    const begin = (signal: AbortSignal) => {
+      const result = work(signal);
+      const running = { place: 0, result };
+      active.add(running);
+      const forget = () => active.delete(running);
+      result.then(forget, forget);
+      return result;
+    };
     try {
-      return await Promise.race([result, tooLong]);
+      return await withDeadline(patienceMs, begin, {
+        error: () => databaseAway(new Error(`No answer within ${patienceMs} ms.`)),
+      });
     } catch (error) {
       throw translateDatabaseError(error);
-    } finally {
-      end();
     }
   }
 
   async function finish(): Promise<void> {
     // Nothing that is still to come can last longer; a server that has gone silent is not waited for.
-    const patience = new AbortController();
-    const tooLong = sleep(DATABASE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined);
     const results: Promise<unknown>[] = [];
     active.visit(({ result }) => results.push(result));
-    await Promise.race([Promise.allSettled(results), tooLong]);
-    patience.abort();
+    await endsWithin(DATABASE_PATIENCE_MS, () => Promise.allSettled(results));
     await queries.destroy();
   }
 
@@ -298,6 +290,8 @@ function createDatabase(
         try {
           const result = await (later ? unsynced(queries, begin) : begin(queries));
           ending = signal.aborted ? 'late' : 'committed';
+          // The caller never takes for done what the listeners take for late.
+          signal.throwIfAborted();
           return result;
         } finally {
           listeners.tell(ending);

@@ -9,6 +9,7 @@ export {
 } from './database.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
+export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
 export { createGroupCommit, createLanes, type GroupCommit } from './group-commit.js';
 export {
   createBeats,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import { endsWithin, isGatewayError } from '../runtime/index.js';
 import { DATABASE_PATIENCE_MS, type Database } from './database.js';
 import type { Script } from './statements.js';
 
@@ -126,10 +126,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
   }
 
   async function flushInTime(): Promise<void> {
-    const patience = new AbortController();
-    const tooLong = sleep(DATABASE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([flush(), tooLong]);
-    patience.abort();
+    await endsWithin(DATABASE_PATIENCE_MS, flush);
   }
 
   async function finish(): Promise<void> {

@@ -11,7 +11,7 @@ import type {
 } from '../contracts/index.js';
 import { type JobRecord, type JobRun, type Jobs, type JobWorkers, queueFull } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
-import { GatewayError, isGatewayError, startLifetime } from '../runtime/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ExtractionJobSummary, ExtractionService, Item, Obtained } from './extraction.js';
 import type { Kept } from './result-cache.js';
 
@@ -176,13 +176,12 @@ export interface SubmissionsOptions {
   extraction: ExtractionService;
   /** Undefined where there is no background work: everything is extracted at once. */
   jobs: ExtractionJobs | undefined;
-  clock: Clock;
   logger: Logger;
 }
 
 type Settled = { obtained: Obtained } | { refusal: GatewayError } | AcceptedJob;
 
-export function createSubmissions({ extraction, jobs, clock, logger }: SubmissionsOptions): Submissions {
+export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptions): Submissions {
   async function settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
     if (!jobs || !item.extractor.contribution.background) {
       return { obtained: (await extraction.atHand(item)) ?? (await extraction.fetch(item, request.signal)) };
@@ -215,15 +214,20 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
 
   async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
     const { urls, signal, ...wishes } = request;
-    const late = () => new GatewayError('upstream_timeout', `No answer within the ${BATCH_MS / 1000} s of a batch.`);
-    const lifetime = startLifetime({ clock, timeoutMs: BATCH_MS, signals: [signal], late });
+    // Not `withDeadline`: a batch that is late still answers, each link of it with what it has.
+    const late = new AbortController();
+    const timer = setTimeout(() => {
+      const message = `No answer within the ${BATCH_MS / 1000} s of a batch.`;
+      late.abort(new GatewayError('upstream_timeout', message));
+    }, BATCH_MS);
+    const ending = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
     // Links to the same item share one piece of work, and one job even where that is done before the second is looked at.
     const settled = new Map<string, Promise<Settled>>();
 
     async function one(url: string): Promise<BatchItem> {
       try {
         signal?.throwIfAborted();
-        const single = { ...wishes, url, signal: lifetime.signal };
+        const single = { ...wishes, url, signal: ending };
         const item = await extraction.identify(single);
         const shared = settled.get(item.key) ?? settle(item, single);
         settled.set(item.key, shared);
@@ -243,7 +247,7 @@ export function createSubmissions({ extraction, jobs, clock, logger }: Submissio
       const limit = pLimit(CONCURRENCY);
       return await Promise.all(urls.map((url) => limit(one, url)));
     } finally {
-      lifetime.end();
+      clearTimeout(timer);
     }
   }
 

@@ -9,6 +9,7 @@ import {
   isGatewayError,
   isTransientCode,
   type TransientCode,
+  withDeadline,
 } from '../runtime/index.js';
 import { createCoolDown, decide } from './method-results.js';
 
@@ -299,30 +300,19 @@ async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Pro
   const { rung, call, signal, limitMs, clock, logger, platform } = options;
   const start = clock.monotonic();
   const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
-  const ending = new AbortController();
-  const timer = new AbortController();
-  let stop = () => {};
-  const ended = new Promise<never>((_resolve, reject) => {
-    stop = () => ending.abort(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    ending.signal.addEventListener('abort', () => reject(ending.signal.reason), { once: true });
-  });
-  // Rejects when the rung ends first, which is the usual case and not worth a word.
-  clock.sleep(limitMs, timer.signal).then(
-    () => ending.abort(late),
-    () => {},
-  );
+  let ending: AbortSignal | undefined;
+  const run = (rungSignal: AbortSignal) => {
+    ending = rungSignal;
+    return rung.run(call, rungSignal);
+  };
+  const isCut = () => ending?.aborted ?? true;
 
   let outcome: Outcome<Found>;
   try {
-    // A rung may throw before it returns a promise.
-    outcome = await Promise.race([ended, (async () => rung.run(call, ending.signal))()]);
+    outcome = await withDeadline(limitMs, run, { signals: [signal], clock, error: () => late });
   } catch (error) {
     if (!isOverdue(signal)) signal.throwIfAborted();
-    outcome = readFailure(ending.signal.aborted ? late : error);
-  } finally {
-    timer.abort();
-    signal.removeEventListener('abort', stop);
+    outcome = readFailure(isCut() ? late : error);
   }
   if (outcome.kind === 'transient' && outcome.retryAfterSeconds !== undefined) {
     outcome = { ...outcome, retryAfterSeconds: boundedWait(outcome.retryAfterSeconds) };
@@ -333,7 +323,7 @@ async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Pro
     if (outcome.code === 'upstream_changed') logger.warn('a rung could not be understood', fields);
     else logger.debug('a rung failed', fields);
   }
-  return { outcome, ms, cut: ending.signal.aborted };
+  return { outcome, ms, cut: isCut() };
 }
 
 /** Whether time is up for the caller, who then still wants to know what was had by now. */

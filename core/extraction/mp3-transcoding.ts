@@ -21,7 +21,7 @@ import {
   isDefinitiveCode,
   isGatewayError,
   isTransientCode,
-  startLifetime,
+  withDeadline,
 } from '../runtime/index.js';
 
 /** Sound of this length at most. */
@@ -199,32 +199,27 @@ export function createMakings(clock: Clock): Makings {
   function start(key: string, make: Make): Making {
     if (limit.pendingCount >= MAX_WAITING) throw new GatewayError('queue_full', 'Too many MP3 files are being made.');
     const begun = Promise.withResolvers<GrowingFile>();
-    const stored = Promise.withResolvers<void>();
-    const fail = (failure: unknown) => {
-      begun.reject(failure);
-      stored.reject(failure);
+    let over = Promise.resolve();
+    const run = (signal: AbortSignal) => {
+      const running = limit(async () => {
+        // It may have waited for a place until its time was over, which is not the source's doing.
+        signal.throwIfAborted();
+        try {
+          await make(signal, begun.resolve);
+        } catch (failure) {
+          if (isGatewayError(failure) && isRefusal(failure)) refusals.set(key, failure);
+          throw failure;
+        }
+      });
+      const forget = () => void makings.delete(key);
+      over = running.then(forget, forget);
+      return running;
     };
+    const stored = withDeadline(TIME_MS, run, { clock, signals: [closing.signal], error: tooSlow });
     // Nobody may be waiting for either of them.
     begun.promise.catch(() => undefined);
-    stored.promise.catch(() => undefined);
-    const lifetime = startLifetime({ clock, timeoutMs: TIME_MS, signals: [closing.signal], late: tooSlow });
-    lifetime.signal.addEventListener('abort', () => fail(lifetime.signal.reason), { once: true });
-
-    const over = limit(async () => {
-      // It may have waited for a place until its time was over, which is not the source's doing.
-      if (lifetime.signal.aborted) return;
-      try {
-        await make(lifetime.signal, begun.resolve);
-        stored.resolve();
-      } catch (failure) {
-        fail(failure);
-        if (isGatewayError(failure) && isRefusal(failure)) refusals.set(key, failure);
-      }
-    }).finally(() => {
-      lifetime.end();
-      makings.delete(key);
-    });
-    const making = { begun: begun.promise, stored: stored.promise, over };
+    stored.catch(begun.reject);
+    const making = { begun: begun.promise, stored, over };
     makings.set(key, making);
     return making;
   }

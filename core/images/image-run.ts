@@ -128,10 +128,9 @@ export interface ImageDownload {
 export async function downloadImage(download: ImageDownload): Promise<Uint8Array> {
   const { signal } = download;
   try {
-    return await withDeadline(
-      { timeoutMs: DEADLINE_MS, signals: [signal], message: 'It took too long.' },
-      async (deadline) => readBody(await walk({ ...download, signal: deadline })),
-    );
+    const work = async (deadline: AbortSignal) => readBody(await walk({ ...download, signal: deadline }));
+    const error = () => new GatewayError('upstream_timeout', 'It took too long.');
+    return await withDeadline(DEADLINE_MS, work, { signals: [signal], error });
   } catch (error) {
     signal.throwIfAborted();
     if (!isGatewayError(error) || !error.code.startsWith('upstream_')) throw error;

@@ -9,7 +9,7 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { endsWithin, GatewayError } from '../runtime/index.js';
 import type { AdmissionHooks, EndedJob } from './admission.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
@@ -254,13 +254,10 @@ export function createEndWaits({ findEnded, dispatcher, pollMs = LOOK_MS, report
       waiting.set(id, others.add(end));
       return {
         async over(timeoutMs, signal) {
-          const tooLong = setTimeout(resolve, timeoutMs);
-          const enough = () => resolve();
-          signal?.addEventListener('abort', enough);
-          if (!signal?.aborted) await over;
-          signal?.removeEventListener('abort', enough);
-          clearTimeout(tooLong);
-          if (!hasEnded) signal?.throwIfAborted();
+          if (hasEnded) return;
+          await endsWithin(timeoutMs, () => over, { signals: [signal] }).catch((error: unknown) => {
+            if (!hasEnded) throw error;
+          });
         },
         stop() {
           others.delete(end);

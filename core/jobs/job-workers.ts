@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
 import { type Database, nameRunner, play } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { Dispatcher, JobService, Served } from './dispatcher.js';
 import { createJobClaims, createLeaseWatch, type JobClaims } from './job-claims.js';
 import type { JobEnds } from './job-ends.js';
@@ -125,19 +125,13 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
 
   async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
     if (timeoutMs === undefined) return options.run(job, abort.signal);
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
-        // Not left to the run, which may ignore its signal.
-        reject(error);
-        abort.abort(error);
-      }, timeoutMs);
-    });
+    const late = () => new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
     try {
-      return await Promise.race([options.run(job, abort.signal), tooLong]);
-    } finally {
-      clearTimeout(timer);
+      // The run has the signal of its job, which a cancel aborts without leaving the run behind.
+      return await withDeadline(timeoutMs, () => options.run(job, abort.signal), { error: late });
+    } catch (error) {
+      if (isTimeout(error)) abort.abort(error);
+      throw error;
     }
   }
 
@@ -220,11 +214,11 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
 
   async function stop(): Promise<void> {
     const served = Promise.all([serving.stop(), claims.close()]);
-    if (graceMs > 0) await within(graceMs, async () => served.then(() => Promise.all(ending)));
+    if (graceMs > 0) await endsWithin(graceMs, async () => served.then(() => Promise.all(ending)));
     stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
     for (const { abort } of runs.values()) abort.abort(stopping.signal.reason);
     await served;
-    await within(STOP_MS, () => Promise.all(ending));
+    await endsWithin(STOP_MS, () => Promise.all(ending));
     await watching.stop();
     await watch.stop();
     if (runs.size > 0) logger.warn('background jobs ignored that they were to stop', { count: runs.size });
@@ -238,14 +232,6 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
       return stopped;
     },
   };
-}
-
-/** Waits for something, and no longer than `ms`. */
-async function within(ms: number, work: () => Promise<unknown>): Promise<void> {
-  const patience = new AbortController();
-  const tooLong = sleep(ms, undefined, { signal: patience.signal }).catch(() => undefined);
-  await Promise.race([work(), tooLong]);
-  patience.abort();
 }
 
 function isCancelled({ reason }: AbortSignal): boolean {

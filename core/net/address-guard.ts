@@ -73,10 +73,10 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
 
   async function resolveInTime(hostname: string, caller?: AbortSignal): Promise<readonly string[]> {
     try {
-      return await withDeadline(
-        { timeoutMs: resolveTimeoutMs, signals: caller && [caller], message: RESOLVE_TIMED_OUT },
-        (signal) => resolve(hostname, signal),
-      );
+      return await withDeadline(resolveTimeoutMs, (signal) => resolve(hostname, signal), {
+        signals: [caller],
+        error: () => new GatewayError('upstream_timeout', RESOLVE_TIMED_OUT),
+      });
     } catch (error) {
       if (caller?.aborted || isGatewayError(error)) throw error;
       if (isSystemError(error, 'ETIMEOUT'))

@@ -1,6 +1,6 @@
 import type { Clock, HttpStream, Logger } from '../contracts/index.js';
 import { currentScope } from '../observability/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-receiver.js';
 
@@ -147,26 +147,23 @@ export async function readRefusal(response: HttpStream, clock: Clock): Promise<U
 }
 
 async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<unknown> {
-  const done = new AbortController();
   const chunks = body[Symbol.asyncIterator]();
-  clock.sleep(PATIENCE_MS, done.signal).then(
-    () => chunks.return?.(),
-    () => {},
-  );
-  try {
-    const read: Uint8Array[] = [];
+  async function read(): Promise<unknown> {
+    const parts: Uint8Array[] = [];
     let length = 0;
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
       length += next.value.length;
       if (length > MAX_BYTES) return undefined;
-      read.push(next.value);
+      parts.push(next.value);
     }
-    return JSON.parse(Buffer.concat(read).toString('utf8'));
+    return JSON.parse(Buffer.concat(parts).toString('utf8'));
+  }
+  try {
+    return await withDeadline(PATIENCE_MS, read, { clock, error: () => new Error('The body is slow to come.') });
   } catch {
-    // No JSON, or it broke off.
+    // No JSON, or it broke off, or is slow to come.
     return undefined;
   } finally {
-    done.abort();
     await chunks.return?.();
   }
 }

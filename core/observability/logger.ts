@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { LogFields, Logger } from '../contracts/index.js';
-import { silentLogger, withDeadline } from '../runtime/index.js';
+import { endsWithin, silentLogger } from '../runtime/index.js';
 import { currentScope, type WorkScope } from './work-scope.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -126,17 +126,15 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
     flush();
     // pino has then taken the sink apart, and nothing would ever be heard of it again.
     if (readerGone) return;
-    try {
-      await withDeadline({ timeoutMs: CLOSE_MS, message: 'The log could not be written in time.' }, () => {
-        const closed = once(sink, 'close');
-        sink.end();
-        return closed;
-      });
-    } catch {
-      // What cannot be written now never will be, and a gateway that closes has nobody left to tell. Left as it is, the
-      // sink would try again when the process exits, and on a full disk without end.
-      sink.destroy();
-    }
+    const closeSink = () => {
+      const closed = once(sink, 'close');
+      sink.end();
+      return closed;
+    };
+    const isWritten = await endsWithin(CLOSE_MS, closeSink).catch(() => false);
+    // What cannot be written now never will be, and a gateway that closes has nobody left to tell. Left as it is, the
+    // sink would try again when the process exits, and on a full disk without end.
+    if (!isWritten) sink.destroy();
   }
 
   return {

@@ -122,10 +122,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       lifetime: loaded.lifetime.signal,
     });
     loaded.scope = scope;
-    const contributions = await withDeadline(
-      { timeoutMs: SETUP_MS, message: `setup did not finish within ${SETUP_MS / 1000} s` },
-      async () => plugin.setup(context),
-    );
+    const contributions = await withDeadline(SETUP_MS, () => plugin.setup(context), {
+      error: () => new GatewayError('upstream_timeout', `setup did not finish within ${SETUP_MS / 1000} s`),
+    });
     checkContributions(plugin, contributions);
     const served = namesServed(contributions);
     const missing = entry.serves?.find((name) => !served.includes(name));
@@ -236,11 +235,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
       const timeoutMs = loaded.entry.timeoutMs ?? DEFAULT_CALL_MS;
       try {
-        return await withDeadline(
-          { timeoutMs, signals, message: `No answer within ${timeoutMs / 1000} s.` },
-          // A plugin may throw before it returns a promise.
-          async (callSignal) => work(callSignal),
-        );
+        const error = () => new GatewayError('upstream_timeout', `No answer within ${timeoutMs / 1000} s.`);
+        return await withDeadline(timeoutMs, work, { signals, error });
       } catch (error) {
         if (signals.some((one) => one.aborted && one.reason === error)) throw error;
         throw failureOf(loaded, kind, error);
@@ -278,10 +274,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         try {
           const { contributions, scope } = loaded;
           try {
-            await withDeadline(
-              { timeoutMs: DISPOSE_MS, message: `dispose did not finish within ${DISPOSE_MS / 1000} s` },
-              async () => contributions?.dispose?.(),
-            );
+            await withDeadline(DISPOSE_MS, () => contributions?.dispose?.(), {
+              error: () => new GatewayError('upstream_timeout', `dispose did not finish within ${DISPOSE_MS / 1000} s`),
+            });
           } finally {
             await scope?.dispose();
           }

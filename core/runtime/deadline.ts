@@ -1,50 +1,108 @@
 import type { Clock } from './clock.js';
-import { GatewayError, isGatewayError } from './errors.js';
+import { isGatewayError } from './errors.js';
+
+/*
+ * The deadline of something awaited. `withDeadline` runs work and answers in time, even where the work ignores the signal that
+ * it is given: what such work does later is ignored. When time is up,
+ * 1. the event loop first reads what has come meanwhile: a process that was itself held up runs its timers before it reads the
+ *    answers that wait for it, and must not take them for late;
+ * 2. the signal of the work aborts with the error of the deadline;
+ * 3. one turn of the event loop later the caller receives that error, unless the work has ended by then. Work that ends at once
+ *    when its signal aborts has the last word: it knows what it had by then.
+ * Timers and listeners are gone when the work has ended or time is up. `endsWithin` is for callers that only wait.
+ *
+ * Something else is used where there is no promise to race: a timer that closes a socket, a stream or a thread; and the deadlines
+ * of HTTP requests (`net/request-life.ts`), which share one timer since every request has one.
+ */
 
 export interface DeadlineOptions {
-  /** Milliseconds. */
-  timeoutMs: number;
-  /** The work also ends when one of these aborts. */
-  signals?: readonly AbortSignal[];
-  /** What the caller is told when time is up. */
-  message: string;
+  /** Makes the error for the caller when time is up. */
+  error(): Error;
+  /**
+   * The work also ends when one of these aborts: the caller receives its reason at once. A list, since `AbortSignal.any` leaves
+   * something behind with each signal that lasts.
+   */
+  signals?: readonly (AbortSignal | undefined)[];
+  /** Default: the timers of Node, which cost less than the sleep of a clock. */
+  clock?: Clock;
 }
 
 /**
- * Runs work under a deadline. The answer comes in time even where the work ignores its signal; what such work does later
- * is nobody's concern any more. Work that ends at once when the deadline aborts its signal has the last word: it knows
- * what it had by then, or whom it asked.
- * @throws GatewayError that the work ended with, `upstream_timeout` at the deadline, or the reason of the signal that
- * aborted.
+ * @param ms Milliseconds.
+ * @throws what the work throws, the error of the deadline, or the reason of the signal that aborted. After the abort an error
+ * of the work counts only where it is a GatewayError.
  */
 export async function withDeadline<Result>(
-  options: DeadlineOptions,
-  work: (signal: AbortSignal) => Promise<Result>,
+  ms: number,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+  { error, signals = [], clock }: DeadlineOptions,
 ): Promise<Result> {
-  const controller = new AbortController();
-  const { signals = [] } = options;
-  for (const signal of signals) signal.throwIfAborted();
+  for (const signal of signals) signal?.throwIfAborted();
+  const ending = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  const timer = setTimeout(() => {
-    const late = new GatewayError('upstream_timeout', options.message);
-    controller.abort(late);
-    // Promises that the abort settles go before an immediate.
+  const stopTimer = startTimer(ms, clock, () => {
+    const late = error();
+    ending.abort(late);
     setImmediate(reject, late);
-  }, options.timeoutMs);
+  });
   const stop = ({ target }: Event) => {
     const { reason } = target as AbortSignal;
-    controller.abort(reason);
+    ending.abort(reason);
     reject(reason);
   };
-  for (const signal of signals) signal.addEventListener('abort', stop, { once: true });
+  for (const signal of signals) signal?.addEventListener('abort', stop, { once: true });
   try {
-    work(controller.signal).then(resolve, (error) =>
-      reject(controller.signal.aborted && !isGatewayError(error) ? controller.signal.reason : error),
+    Promise.resolve(work(ending.signal)).then(resolve, (thrown) =>
+      reject(ending.signal.aborted && !isGatewayError(thrown) ? ending.signal.reason : thrown),
     );
     return await promise;
   } finally {
-    clearTimeout(timer);
-    for (const signal of signals) signal.removeEventListener('abort', stop);
+    stopTimer();
+    for (const signal of signals) signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Given, since an abort without a reason makes an error, which costs more than the timer. */
+const DONE = new Error('The work is done.');
+
+function startTimer(ms: number, clock: Clock | undefined, isOver: () => void): () => void {
+  let heard: NodeJS.Immediate | undefined;
+  const ring = () => {
+    heard = setImmediate(isOver);
+  };
+  if (!clock) {
+    const timer = setTimeout(ring, ms);
+    return () => {
+      clearTimeout(timer);
+      clearImmediate(heard);
+    };
+  }
+  const done = new AbortController();
+  clock.sleep(ms, done.signal).then(ring, () => undefined);
+  return () => {
+    done.abort(DONE);
+    clearImmediate(heard);
+  };
+}
+
+const TIME_IS_UP = new Error('Time is up.');
+
+/**
+ * Waits for work, and no longer than `ms`. The work goes on where it ignores its signal.
+ * @returns whether it ended in time.
+ * @throws what the work throws, or the reason of the signal that aborted.
+ */
+export async function endsWithin(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  options?: Omit<DeadlineOptions, 'error'>,
+): Promise<boolean> {
+  try {
+    await withDeadline(ms, work, { ...options, error: () => TIME_IS_UP });
+    return true;
+  } catch (error) {
+    if (error === TIME_IS_UP) return false;
+    throw error;
   }
 }
 
@@ -60,69 +118,4 @@ export function unlessAborted<Result>(signal: AbortSignal | undefined, work: Pro
     signal.addEventListener('abort', leave, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
-}
-
-/** How long a piece of work may go on. */
-export interface Lifetime {
-  /** Aborts when time is up, or with the reason of the first signal that aborts. */
-  readonly signal: AbortSignal;
-  /** Rejects as soon as the lifetime is over, however long the work itself takes to notice. */
-  race<Result>(work: Promise<Result>): Promise<Result>;
-  /** The work is done. Idempotent. */
-  end(): void;
-}
-
-/** Given, since the one that is made otherwise costs more than the timer. */
-const ENDED = new Error('the work is done');
-
-export interface LifetimeOptions {
-  clock: Clock;
-  timeoutMs: number;
-  signals: readonly (AbortSignal | undefined)[];
-  /** The reason to abort with when time is up. */
-  late(): GatewayError;
-}
-
-export function startLifetime({ clock, timeoutMs, signals, late }: LifetimeOptions): Lifetime {
-  const controller = new AbortController();
-  const timer = new AbortController();
-  const watched = signals.filter((signal) => signal !== undefined);
-
-  const end = () => {
-    timer.abort(ENDED);
-    for (const signal of watched) signal.removeEventListener('abort', stop);
-  };
-  const stop = () => {
-    const aborted = watched.find((signal) => signal.aborted);
-    if (!aborted) return;
-    controller.abort(aborted.reason);
-    end();
-  };
-  const expire = () => {
-    controller.abort(late());
-    end();
-  };
-
-  for (const signal of watched) signal.addEventListener('abort', stop);
-  // It rejects when the work ends before its time.
-  clock.sleep(timeoutMs, timer.signal).then(expire, () => {});
-  stop();
-
-  return { signal: controller.signal, end, race: (work) => unlessAborted(controller.signal, work) };
-}
-
-/**
- * Calls back when so many milliseconds have gone by, and what came meanwhile has been heard: a process that was itself held
- * up runs its timers before it reads the answers that have been waiting for it.
- * @returns ends the wait.
- */
-export function startPatience(ms: number, isOver: () => void): () => void {
-  let heard: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    heard = setImmediate(isOver);
-  }, ms);
-  return () => {
-    clearTimeout(timer);
-    clearImmediate(heard);
-  };
 }

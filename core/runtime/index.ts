@@ -1,5 +1,5 @@
 export { type Clock, systemClock } from './clock.js';
-export { startLifetime, startPatience, unlessAborted, withDeadline } from './deadline.js';
+export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {
   type Attempt,
   boundedWait,

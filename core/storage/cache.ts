@@ -3,7 +3,7 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
-import { createRareWarning, GatewayError, startPatience, systemClock } from '../runtime/index.js';
+import { createRareWarning, GatewayError, systemClock, withDeadline } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;
@@ -62,18 +62,14 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     }
   }
 
-  async function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { promise: tooLong, reject } = Promise.withResolvers<never>();
-    const end = startPatience(PATIENCE_MS, () => {
-      restUntil = performance.now() + REST_MS;
-      store.giveUp?.();
-      reject(new Error(`The cache did not answer within ${PATIENCE_MS} ms.`));
-    });
-    try {
-      return await Promise.race([work(), tooLong]);
-    } finally {
-      end();
-    }
+  function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
+    return withDeadline(PATIENCE_MS, work, { error: giveUp });
+  }
+
+  function giveUp(): Error {
+    restUntil = performance.now() + REST_MS;
+    store.giveUp?.();
+    return new Error(`The cache did not answer within ${PATIENCE_MS} ms.`);
   }
 
   return {

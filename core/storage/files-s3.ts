@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { ByteRange, Clock, FileSource, FileStat, Logger, StoredBody } from '../contracts/index.js';
-import { GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
+import { endsWithin, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
 import type { Files } from './files.js';
 import { type DiskFiles, openDiskFiles } from './files-disk.js';
 import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
@@ -266,14 +266,8 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
     alone,
     async offer(name) {
       if (away || signal.aborted || limit.pendingCount >= MAX_WAITING) return;
-      const patience = new AbortController();
-      const tooLong = clock.sleep(patienceMs, patience.signal).then(
-        () => setAway(true, new GatewayError('upstream_unavailable', 'The object store is too slow.')),
-        // No longer needed.
-        () => undefined,
-      );
-      await Promise.race([start(name).catch(() => undefined), tooLong]);
-      patience.abort();
+      const isInTime = await endsWithin(patienceMs, () => start(name).catch(() => undefined), { clock });
+      if (!isInTime) setAway(true, new GatewayError('upstream_unavailable', 'The object store is too slow.'));
     },
     async settled(name) {
       await underWay.get(name)?.done.catch(() => undefined);

@@ -79,18 +79,19 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
 
   return {
     async call({ timeoutMs, file }, work) {
-      const deadline = { timeoutMs, signals: [signal], message: 'The object store is too slow.' };
-      try {
-        return await withDeadline(deadline, async (ended) => {
-          for (let tries = 1; ; tries += 1) {
-            try {
-              return await attempt(work, { ended, file });
-            } catch (error) {
-              if (ended.aborted || tries === TRIES || !mayPass(error)) throw error;
-              await clock.sleep(PAUSE_MS * tries ** 2, ended);
-            }
+      async function tryUntilDone(ended: AbortSignal) {
+        for (let tries = 1; ; tries += 1) {
+          try {
+            return await attempt(work, { ended, file });
+          } catch (error) {
+            if (ended.aborted || tries === TRIES || !mayPass(error)) throw error;
+            await clock.sleep(PAUSE_MS * tries ** 2, ended);
           }
-        });
+        }
+      }
+      const tooSlow = () => new GatewayError('upstream_timeout', 'The object store is too slow.');
+      try {
+        return await withDeadline(timeoutMs, tryUntilDone, { signals: [signal], error: tooSlow });
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (error instanceof S3ServiceError && isAbsence(error)) return undefined;

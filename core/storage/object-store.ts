@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ByteRange, Clock, FileSource, FileStat, StoredBody } from '../contracts/index.js';
-import { damagedFile, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
+import { damagedFile, GatewayError, isDamagedFile, isGatewayError, withDeadline } from '../runtime/index.js';
 import {
   connectToObjects,
   type ObjectClient,
@@ -211,7 +211,8 @@ async function* readBody(
   try {
     // Some send more than was asked for.
     while (received < length) {
-      const { done, value } = (await inTime(reader?.read(), clock)) ?? { done: true, value: undefined };
+      const next = await withDeadline(SILENCE_MS, () => reader?.read(), { clock, error: fellSilent });
+      const { done, value } = next ?? { done: true, value: undefined };
       if (done) throw new Error('The answer is shorter than it should be.');
       const wanted = value.subarray(0, length - received);
       received += wanted.byteLength;
@@ -226,18 +227,8 @@ async function* readBody(
   }
 }
 
-async function inTime<Result>(work: Promise<Result> | undefined, clock: Clock): Promise<Result | undefined> {
-  const done = new AbortController();
-  const tooLong = clock.sleep(SILENCE_MS, done.signal).then(() => {
-    throw new GatewayError('upstream_unavailable', 'The object store fell silent in the middle of a file.');
-  });
-  // It rejects as well when it is no longer needed.
-  tooLong.catch(() => undefined);
-  try {
-    return await Promise.race([work, tooLong]);
-  } finally {
-    done.abort();
-  }
+function fellSilent(): GatewayError {
+  return new GatewayError('upstream_unavailable', 'The object store fell silent in the middle of a file.');
 }
 
 /*

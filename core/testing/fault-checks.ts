@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import type { HttpClient } from '../contracts/index.js';
+import { withDeadline } from '../runtime/index.js';
 import { type Check, reportAll } from './check.js';
 import { gatewayErrorOf, leaks, outcomeOf, runSample } from './extraction-run.js';
 import type { ExtractorDefinition, FoundSample } from './extractor-definition.js';
@@ -69,12 +70,7 @@ export function faultChecks(definition: ExtractorDefinition, sample: FoundSample
 }
 
 async function endsWith(reason: Error, run: ReturnType<typeof runSample>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, AT_ONCE_MS, undefined);
-  });
-  const ended = await Promise.race([run, late]);
-  clearTimeout(timer);
-  assert(ended, `went on for more than ${AT_ONCE_MS} ms after the caller had left`);
+  const message = `went on for more than ${AT_ONCE_MS} ms after the caller had left`;
+  const ended = await withDeadline(AT_ONCE_MS, () => run, { error: () => new assert.AssertionError({ message }) });
   assert.equal(ended.error, reason, `expected the reason of the signal, got ${outcomeOf(ended)}`);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import { inspect } from 'node:util';
-import { type GatewayError, isGatewayError } from '../runtime/index.js';
+import { endsWithin, type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { FakeReply } from './fake-http.js';
 
 /** Milliseconds that "at once" may take on a busy machine. */
@@ -54,9 +54,8 @@ export function modelErrorOf({ error }: { error?: unknown }): GatewayError | und
 }
 
 /** What a run comes to; undefined where it does not end at once. */
-export function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, AT_ONCE_MS, undefined).unref());
-  return Promise.race([run, late]);
+export async function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
+  return (await endsWithin(AT_ONCE_MS, () => run)) ? run : undefined;
 }
 
 /** In the forms of several vendors at once. */

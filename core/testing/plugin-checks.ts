@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import path from 'node:path';
 import type { Plugin } from '../contracts/index.js';
 import { CONTRIBUTION_LISTS } from '../plugins/index.js';
-import { createValidator } from '../runtime/index.js';
+import { createValidator, withDeadline } from '../runtime/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import { pluginFolder } from './fixtures.js';
@@ -84,14 +84,8 @@ export function describePlugin(definition: PluginDefinition): void {
   describeChecks(`plugin ${definition.plugin.name}`, pluginChecks(definition));
 }
 
-async function inTime<Result>(work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`setup took longer than ${SETUP_MS / 1000} s`)), SETUP_MS);
+function inTime<Result>(work: Promise<Result>): Promise<Result> {
+  return withDeadline(SETUP_MS, () => work, {
+    error: () => new Error(`setup took longer than ${SETUP_MS / 1000} s`),
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

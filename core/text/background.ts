@@ -1,5 +1,6 @@
 import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
-import { createRareWarning, isGatewayError, type Rounds, startRounds } from '../runtime/index.js';
+import { type DueWork, startDueWork } from '../database/index.js';
+import { createRareWarning, isGatewayError } from '../runtime/index.js';
 import type { TextExchange, TextOutcome } from './requests.js';
 
 const ROUND_MS = 5_000;
@@ -19,29 +20,28 @@ export interface BackgroundLooksOptions {
 }
 
 /**
- * Asks again and again for responses that are made in the background, each by one process at a time and ever less often,
- * until the upstream tells what they used, or knows them no more, or a day has gone by.
+ * Polls responses that are made in the background, each by one process at a time (`database/due-rows.ts`) and ever less often,
+ * until the upstream reports what they used, or knows them no more, or a day has gone by.
  */
-export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Rounds, 'stop'> {
+export function startBackgroundLooks(options: BackgroundLooksOptions): DueWork {
   const { background, ask, logger, roundMs = ROUND_MS } = options;
-  const stopped = new AbortController();
 
-  async function look(response: BackgroundResponse): Promise<void> {
+  async function look(response: BackgroundResponse, signal: AbortSignal): Promise<void> {
     const { id: responseId, owner, model, upstream, ageMs } = response;
-    const isGone = await isUnknown(response);
-    if (stopped.signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
+    const isGone = await isUnknown(response, signal);
+    if (signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
     background.correct({ responseId, owner, upstream, final: true });
     const why = isGone ? 'is not there any more' : 'has not ended for a day';
     logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
   }
 
-  async function isUnknown(response: BackgroundResponse): Promise<boolean> {
+  async function isUnknown(response: BackgroundResponse, signal: AbortSignal): Promise<boolean> {
     const exchange = ask(response);
     if (!exchange) return false;
     const leave = () => exchange.leave();
-    // From then on others may ask for it.
+    // From then on others may ask for it. Not `withDeadline`: an exchange that was left still has to end.
     const tooLong = setTimeout(leave, response.waitMs);
-    stopped.signal.addEventListener('abort', leave);
+    signal.addEventListener('abort', leave);
     try {
       const { body } = await exchange.answer;
       if (!(body instanceof Uint8Array)) leave();
@@ -51,37 +51,17 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): Pick<Roun
       return isGatewayError(error) && error.code === 'response_not_found';
     } finally {
       clearTimeout(tooLong);
-      stopped.signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', leave);
     }
   }
 
-  const takeDue = (most: number) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS });
-
-  async function round(): Promise<void> {
-    const first = await takeDue(AT_ONCE);
-    const mayBeMore = first.length === AT_ONCE;
-    const lookOn = async (response: BackgroundResponse) => {
-      let next: BackgroundResponse | undefined = response;
-      while (next && !stopped.signal.aborted) {
-        await look(next);
-        next = mayBeMore ? (await takeDue(1))[0] : undefined;
-      }
-    };
-    await Promise.all(first.map(lookOn));
-  }
-
-  const rounds = startRounds({
+  return startDueWork<BackgroundResponse>({
     intervalMs: roundMs,
-    work: round,
+    atOnce: AT_ONCE,
+    take: ({ most }) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS }),
+    work: look,
     report: createRareWarning(logger, 'responses in the background wait for the database'),
   });
-
-  return {
-    stop() {
-      stopped.abort();
-      return rounds.stop();
-    },
-  };
 }
 
 /** What the end of an exchange tells of a response in the background. */

@@ -336,7 +336,7 @@ export function createTexts(parts: TextsParts): TextService {
         ...(backgroundMs !== undefined && { roundMs: backgroundMs }),
       });
     },
-    stop: async () => looks?.stop(),
+    stop: async () => looks?.close(),
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
   };
 }

@@ -2,6 +2,7 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { GatewayError } from 'mediagate';
+import { endsWithin } from '../../core/runtime/index.js';
 import type { HttpServer } from './http-server.js';
 
 const POLL_MS = 50;
@@ -33,26 +34,21 @@ export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }:
   // Connections that wait to be accepted are accepted before this goes on; closing would reset them.
   await eventsOfThisTurn();
   // Not the method of HTTP servers, which hangs up on whoever has connected and is about to send the first request.
-  const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)));
-  if ((await countConnections(server)) > 0) await Promise.race([closed, sleep(Math.min(FAREWELL_MS, timeoutMs))]);
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  if ((await countConnections(server)) > 0) await endsWithin(Math.min(FAREWELL_MS, timeoutMs), () => closed);
   // A connection that was busy when the server closed turns idle when its answer is out, and then nobody closes it.
   const closedAt = performance.now();
   const poll = setInterval(() => {
     server.closeIdleConnections();
     if (performance.now() - closedAt > FIRST_REQUEST_MS) server.closeUnasked();
   }, POLL_MS);
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
   server.closeIdleConnections();
-  const drained = await Promise.race([closed, tooLate]);
-  clearTimeout(timer);
+  const drained = await endsWithin(timeoutMs, () => closed);
   if (!drained) {
     cutOff();
-    await Promise.race([closed, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    await endsWithin(LAST_WORDS_MS, () => closed);
     server.refuseUnanswered(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
-    await Promise.race([closed, sleep(FAREWELL_MS, undefined, { ref: false })]);
+    await endsWithin(FAREWELL_MS, () => closed);
     server.closeAllConnections();
   }
   clearInterval(poll);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayError, Logger } from 'mediagate';
+import { endsWithin } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-format.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
@@ -113,39 +113,34 @@ async function endAfterDraining(context: RequestContext, body: string): Promise<
 
 async function drain(request: IncomingMessage, limits: DrainLimits): Promise<void> {
   let bytes = 0;
-  const timeout = new AbortController();
-  const enough = new Promise<void>((resolve) => {
-    const idle = setTimeout(resolve, DRAIN_IDLE_MS);
-    timeout.signal.addEventListener('abort', () => clearTimeout(idle));
-    let bytesOfTurn = 0;
-    let chunks = 0;
-    let isEnough = false;
-    const endTurn = () => {
-      bytesOfTurn = 0;
-      if (!isEnough) request.resume();
-    };
-    request.on('data', (chunk: Buffer<ArrayBuffer>) => {
-      idle.refresh();
-      bytes += chunk.length;
-      bytesOfTurn += chunk.length;
-      freeMemory(chunk);
-      chunks += 1;
-      isEnough = bytes > limits.bytes || areTooSmall(chunks, bytes);
-      if (!isEnough && bytesOfTurn < DRAIN_TURN_BYTES) return;
-      request.pause();
-      if (isEnough) resolve();
-      else setImmediate(endTurn);
-    });
-    request
-      .once('end', resolve)
-      .once('close', resolve)
-      .once('error', () => resolve());
-    request.resume();
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  const idle = setTimeout(resolve, DRAIN_IDLE_MS);
+  let bytesOfTurn = 0;
+  let chunks = 0;
+  let isEnough = false;
+  const endTurn = () => {
+    bytesOfTurn = 0;
+    if (!isEnough) request.resume();
+  };
+  request.on('data', (chunk: Buffer<ArrayBuffer>) => {
+    idle.refresh();
+    bytes += chunk.length;
+    bytesOfTurn += chunk.length;
+    freeMemory(chunk);
+    chunks += 1;
+    isEnough = bytes > limits.bytes || areTooSmall(chunks, bytes);
+    if (!isEnough && bytesOfTurn < DRAIN_TURN_BYTES) return;
+    request.pause();
+    if (isEnough) resolve();
+    else setImmediate(endTurn);
   });
-  // Aborting is the only way the sleep fails, and then nobody waits for it.
-  const tooLong = sleep(limits.ms, undefined, { signal: timeout.signal }).catch(() => undefined);
-  await Promise.race([enough, tooLong]);
-  timeout.abort();
+  request
+    .once('end', resolve)
+    .once('close', resolve)
+    .once('error', () => resolve());
+  request.resume();
+  await endsWithin(limits.ms, () => enough);
+  clearTimeout(idle);
 }
 
 function closeWhenSent(request: IncomingMessage, response: ServerResponse): void {

@@ -1,6 +1,6 @@
 import type { BackgroundResponses } from '../../core/contracts/index.js';
 import type { Database, JobClock } from '../../core/database/index.js';
-import { isKept, sql } from '../../core/database/index.js';
+import { dueRows, isKept, sql } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
 export interface BackgroundResponsesOptions {
@@ -13,7 +13,11 @@ export interface BackgroundResponsesOptions {
 /** Responses in the background, in SQL. */
 export function createBackgroundResponses(options: BackgroundResponsesOptions): BackgroundResponses {
   const { database, times, admissions } = options;
-  const lock = database.engine === 'postgres' ? sql`for update skip locked` : sql``;
+  const due = dueRows(database.engine, {
+    table: 'background_responses',
+    key: ['id', 'account_id'],
+    dueAt: 'due_at',
+  });
 
   return {
     async isOpen(responseId, owner) {
@@ -32,23 +36,13 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
     async takeDue(most, { firstMs, lastMs }) {
       return database.run(async (queries) => {
         const now = await times.read(queries);
-        const due = await queries
-          .selectFrom('background_responses')
-          .select('id')
-          .where('due_at', '<=', now)
-          .limit(1)
-          .executeTakeFirst();
-        // Mostly there is none: then nothing is written.
-        if (!due) return [];
+        if (!(await due.isAny(queries, now))) return [];
         const wait = sql<number>`case when wait_ms = 0 then cast(${firstMs} as bigint)
           when wait_ms * 2 > ${lastMs} then cast(${lastMs} as bigint) else wait_ms * 2 end`;
         const rows = await queries
           .updateTable('background_responses')
           .set({ wait_ms: wait, due_at: sql<number>`cast(${now} as bigint) + ${wait}` })
-          .where(
-            sql<boolean>`(id, account_id) in (select id, account_id from background_responses
-              where due_at <= ${now} order by due_at limit ${most} ${lock})`,
-          )
+          .where(due.first({ now, most }))
           .returningAll()
           .execute();
         return rows.map(({ id, account_id: owner, model, upstream, at, wait_ms: waitMs }) => ({

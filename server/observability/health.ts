@@ -9,6 +9,7 @@ import {
   type PlatformInfo,
   type TransientCode,
 } from 'mediagate';
+import { endsWithin } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { groupEntries } from '../entry-groups.js';
 import type { RequestContext, RequestState } from '../http/index.js';
@@ -69,16 +70,11 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
 
   async function check(run: () => Promise<unknown>): Promise<CheckResult> {
     const begun = clock.monotonic();
-    const patience = new AbortController();
-    const tooLong = clock.sleep(PATIENCE_MS, patience.signal).then(() => ({ ok: false }));
-    const answered = run().then(
-      () => ({ ok: true }),
-      (error: unknown) => ({ ok: false, ...(isGatewayError(error) && { message: error.message }) }),
-    );
-    // The sleep rejects when it is no longer needed, which is its only way to fail.
-    tooLong.catch(() => undefined);
-    const answer = await Promise.race([answered, tooLong]);
-    patience.abort();
+    const answered = async () => ({ ok: await endsWithin(PATIENCE_MS, run, { clock }) });
+    const answer = await answered().catch((error: unknown) => ({
+      ok: false,
+      ...(isGatewayError(error) && { message: error.message }),
+    }));
     return { ...answer, ms: Math.round(clock.monotonic() - begun) };
   }
 

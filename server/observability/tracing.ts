@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import {
   type Span as OtelSpan,
   ROOT_CONTEXT,
@@ -31,6 +30,7 @@ import {
   type SpanAttributes,
   type Tracer,
 } from 'mediagate';
+import { endsWithin } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { isTracing, type TracingSettings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
@@ -336,15 +336,11 @@ export function createBatchQueue<Item>({ most, batch, delayMs, send }: BatchQueu
 
   async function drain(patienceMs: number): Promise<void> {
     clearTimeout(timer);
-    const given = once(end.signal, 'abort');
-    const patience = setTimeout(() => end.abort(new Error('There is no time left.')), patienceMs);
-    const sent = (async () => {
+    await endsWithin(patienceMs, async () => {
       await sending;
       await flush(1);
-    })();
-    await Promise.race([sent, given]);
-    clearTimeout(patience);
-    end.abort();
+    });
+    end.abort(new Error('There is no time left.'));
     dropped += waiting.length;
     waiting = [];
   }

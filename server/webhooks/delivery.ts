@@ -1,13 +1,7 @@
 import { createHmac } from 'node:crypto';
-import {
-  type Clock,
-  type HttpClient,
-  type ImageJob,
-  type Images,
-  isGatewayError,
-  type Logger,
-  leaveScope,
-} from 'mediagate';
+import { type Clock, type HttpClient, type ImageJob, type Images, isGatewayError, type Logger } from 'mediagate';
+import { type DueWork, startDueWork } from '../../core/database/index.js';
+import { createRareWarning } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import { encodeImageJob, type JobAnswer } from '../images/index.js';
 import type { Webhooks, WebhookTry } from './webhook-events.js';
@@ -63,72 +57,26 @@ export interface WebhookDeliveryOptions {
   mostWaiting?: number;
 }
 
-export interface WebhookDelivery {
-  /** Begins no more tries, and gives back those that do not end within moments. Idempotent. */
-  close(): Promise<void>;
+export type WebhookDelivery = DueWork;
+
+interface WebhookPost {
+  job: ImageJob;
+  signing: readonly Uint8Array[];
+  signal: AbortSignal;
 }
 
-/** Delivers what is due, whoever wrote it down, each event by one process at a time. */
+/**
+ * Delivers the events that are due, each by one process at a time (`core/database/due-rows.ts`). Closing begins no more tries, and
+ * gives back those that do not end within moments.
+ */
 export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
   const { webhooks, images, secrets, client, baseUrl, clock, logger, tried } = options;
   const { pausesMs = PAUSES_MS, tryMs = TRY_MS, leaseMs = LEASE_MS, roundMs = ROUND_MS } = options;
   const { mostWaiting = MOST_WAITING } = options;
-  const underWay = new Set<Promise<void>>();
-  const ofAccount = new Map<string, number>();
-  const closing = new AbortController();
-  const aborting = new AbortController();
-  let isAway = false;
 
-  /** Begins all that may be begun now. */
-  async function takeDue(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const most = MOST_TRIES - underWay.size;
-      if (most === 0) return;
-      const except = [...ofAccount].filter(([, count]) => count >= MOST_OF_ACCOUNT).map(([accountId]) => accountId);
-      const due = await webhooks.takeDue({ most, except, leaseMs });
-      if (due.length === 0) return;
-      for (const one of due) begin(one);
-    }
-  }
-
-  let taking: Promise<void> | undefined;
-  /** Never rejects. */
-  function take(): Promise<void> {
-    taking ??= takeDue()
-      .then(() => {
-        isAway = false;
-      }, reportAway)
-      .finally(() => {
-        taking = undefined;
-      });
-    return taking;
-  }
-
-  function reportAway(error: unknown): void {
-    if (!isAway) logger.warn('webhooks wait for the database', { error });
-    isAway = true;
-  }
-
-  function begin(one: WebhookTry): void {
-    const { accountId } = one;
-    ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1);
-    const ended = deliver(one)
-      // Its lease brings it back.
-      .catch(reportAway)
-      .finally(() => {
-        const left = (ofAccount.get(accountId) ?? 1) - 1;
-        const makesRoom = left + 1 >= MOST_OF_ACCOUNT || underWay.size >= MOST_TRIES;
-        if (left > 0) ofAccount.set(accountId, left);
-        else ofAccount.delete(accountId);
-        underWay.delete(ended);
-        if (makesRoom) void take();
-      });
-    underWay.add(ended);
-  }
-
-  async function deliver(one: WebhookTry): Promise<void> {
+  async function deliver(one: WebhookTry, signal: AbortSignal): Promise<void> {
     const { jobId, number: attempt } = one;
-    const answer = await send(one);
+    const answer = await send(one, signal);
     if (!answer) return webhooks.giveBack(one);
     const outcome = await settle(one, answer);
     tried?.(outcome);
@@ -139,14 +87,14 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   }
 
   /** What came of it; undefined where this process cut it off. */
-  async function send(one: WebhookTry): Promise<Answer | undefined> {
+  async function send(one: WebhookTry, signal: AbortSignal): Promise<Answer | undefined> {
     let requestId: string | undefined;
     try {
       const [job, signing] = await Promise.all([images.find(one.jobId, one.accountId), secrets.signing(one.accountId)]);
       requestId = job.requestId ?? undefined;
-      return { status: await post(one.url, job, signing), requestId };
+      return { status: await post(one.url, { job, signing, signal }), requestId };
     } catch (error) {
-      if (aborting.signal.aborted) return undefined;
+      if (signal.aborted) return undefined;
       if (!isGatewayError(error)) {
         logger.error('a webhook could not be sent', { jobId: one.jobId, requestId, error });
         return { code: 'internal_error', requestId };
@@ -157,7 +105,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     }
   }
 
-  async function post(url: string, job: ImageJob, signing: readonly Uint8Array[]): Promise<number> {
+  async function post(url: string, { job, signing, signal }: WebhookPost): Promise<number> {
     const at = clock.now();
     const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
     const headers = {
@@ -165,7 +113,6 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
       'user-agent': 'mediagate',
       ...signatureFields({ id: webhookIdOf(job), at, body, secrets: signing }),
     };
-    const { signal } = aborting;
     const answer = await client.stream({ url, method: 'POST', headers, body, timeoutMs: tryMs, signal });
     // What it says beyond its status is of no interest.
     await answer.body[Symbol.asyncIterator]().return?.();
@@ -182,31 +129,16 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     return isGone ? 'gone' : 'given_up';
   }
 
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await take();
-      // Closing is the only way it fails.
-      await clock.sleep(roundMs, closing.signal).catch(() => undefined);
-    }
-  }
-
-  async function stop(): Promise<void> {
-    closing.abort();
-    await running;
-    const tooLong = setTimeout(() => aborting.abort(), STOP_MS);
-    await Promise.all(underWay);
-    clearTimeout(tooLong);
-  }
-
-  // No request has begun this, whoever's it is that a try is made during.
-  const running = leaveScope(run);
-  let stopped: Promise<void> | undefined;
-  return {
-    close() {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
+  const report = createRareWarning(logger, 'webhooks wait for the database');
+  return startDueWork<WebhookTry>({
+    intervalMs: roundMs,
+    atOnce: MOST_TRIES,
+    groups: { of: ({ accountId }) => accountId, atOnce: MOST_OF_ACCOUNT },
+    take: (request) => webhooks.takeDue({ ...request, leaseMs }),
+    work: deliver,
+    report,
+    stopMs: STOP_MS,
+  });
 }
 
 export interface Signed {

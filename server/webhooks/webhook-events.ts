@@ -1,5 +1,5 @@
-import type { JobClock } from '../../core/database/index.js';
-import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
+import type { JobClock, TakeRequest } from '../../core/database/index.js';
+import { type Database, dueRows, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import type { JobsTable } from '../../core/jobs/index.js';
 import type { WebhookSecretsTable } from './tables.js';
 
@@ -13,11 +13,8 @@ export interface WebhookTry {
   number: number;
 }
 
-export interface WebhookWish {
-  /** Tries at most; of each account one. */
-  most: number;
-  /** Accounts that are to have none. */
-  except: readonly string[];
+/** Of each account one try. */
+export interface WebhookWish extends TakeRequest {
   /** Milliseconds after which a try of which nothing was heard is followed by another. */
   leaseMs: number;
 }
@@ -63,7 +60,7 @@ const FIRST_VERSION = 1;
 
 /** Events about the ends of jobs, in the rows of the jobs themselves. */
 export function createWebhooks(database: Database, times: JobClock): Webhooks {
-  const lock = database.engine === 'postgres' ? sql`for no key update skip locked` : sql``;
+  const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhook_due_at' });
 
   /** Whatever a try changes, unless another has begun: then its lease was over. */
   function change(
@@ -97,26 +94,17 @@ export function createWebhooks(database: Database, times: JobClock): Webhooks {
     takeDue: ({ most, except, leaseMs }) =>
       database.run(async (queries) => {
         const now = await times.read(queries);
-        const due = await queries
-          .selectFrom('jobs')
-          .select('id')
-          .where('webhook_due_at', '<=', now)
-          .$if(except.length > 0, (query) => query.where('account_id', 'not in', except))
-          .limit(1)
-          .executeTakeFirst();
-        // Mostly there is none: then nothing is written.
-        if (!due) return [];
+        if (!(await due.isAny(queries, now))) return [];
         const others = except.length === 0 ? sql`` : sql`and account_id not in (${sql.join([...except])})`;
+        const firstOfEach = sql`id in (
+          select id from (
+            select id, webhook_due_at, row_number() over (partition by account_id order by webhook_due_at, id) as turn
+            from jobs where webhook_due_at <= ${now} ${others}
+          ) as ranked where turn = 1 order by webhook_due_at, id limit ${most})`;
         const rows = await queries
           .updateTable('jobs')
           .set(({ eb }) => ({ webhook_due_at: now + leaseMs, webhook_tries: eb('webhook_tries', '+', 1) }))
-          .where(
-            sql<boolean>`id in (select id from jobs where webhook_due_at <= ${now} and id in (
-              select id from (
-                select id, webhook_due_at, row_number() over (partition by account_id order by webhook_due_at, id) as turn
-                from jobs where webhook_due_at <= ${now} ${others}
-              ) as ranked where turn = 1 order by webhook_due_at, id limit ${most}) ${lock})`,
-          )
+          .where(due.first({ now, most, among: firstOfEach }))
           .returning(['id', 'account_id', 'webhook_url', 'webhook_tries'])
           .$narrowType<{ webhook_url: string }>()
           .execute();

@@ -1,0 +1,146 @@
+import { leaveScope } from '../observability/index.js';
+import { endsWithin, startRounds } from '../runtime/index.js';
+import type { Engine } from './database.js';
+import { type Kysely, type RawBuilder, sql } from './kysely.js';
+import type { Tables } from './tables.js';
+
+/*
+ * Due rows: work that is to be done at a time, kept in a row with that time, and done by one process at a time. Webhooks are
+ * delivered this way, and responses that a model makes in the background are polled.
+ *
+ * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement that finds
+ * it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over where this process has
+ * died. So a row is never lost, and its work may be done twice. The process that took the row finishes it or puts it off, unless
+ * another one has taken it since. An idle process costs one read of an index for each look.
+ */
+
+export interface DueColumns {
+  table: keyof Tables & string;
+  /** The columns that name a row. */
+  key: readonly string[];
+  /** Milliseconds since 1970; null where there is nothing to do. */
+  dueAt: string;
+}
+
+export interface DueRows {
+  /** Whether any row is due: mostly none is, and then nothing is written. */
+  isAny(queries: Kysely<Tables>, now: number): Promise<boolean>;
+  /**
+   * The condition of an UPDATE that takes rows which are due, the longest due first.
+   * @param among a condition on those that may be taken.
+   */
+  first(options: { now: number; most: number; among?: RawBuilder<unknown> }): RawBuilder<boolean>;
+}
+
+export function dueRows(engine: Engine, { table, key, dueAt }: DueColumns): DueRows {
+  const names = sql.join(key.map((name) => sql.ref(name)));
+  const from = sql.table(table);
+  const due = sql.ref(dueAt);
+  // What another process is taking now is left to it.
+  const lock = engine === 'postgres' ? sql`for no key update skip locked` : sql``;
+  return {
+    async isAny(queries, now) {
+      const { rows } = await sql`select 1 from ${from} where ${due} <= ${now} limit 1`.execute(queries);
+      return rows.length > 0;
+    },
+    first: ({ now, most, among = sql`true` }) =>
+      sql<boolean>`(${names}) in (select ${names} from ${from} where ${due} <= ${now} and ${among}
+        order by ${due} limit ${most} ${lock})`,
+  };
+}
+
+export interface TakeRequest {
+  /** Rows at most. */
+  most: number;
+  /** Groups that have as many rows under way as they may. */
+  except: readonly string[];
+}
+
+export interface DueWorkOptions<Row> {
+  /** Milliseconds from one look to the next. */
+  intervalMs: number;
+  /** Rows that are worked on at the same time. */
+  atOnce: number;
+  /** So that a group of rows whose work hangs holds up no other. Default: no groups. */
+  groups?: { of(row: Row): string; atOnce: number };
+  /** Takes rows that are due; none where nothing more is to be done. */
+  take(request: TakeRequest): Promise<readonly Row[]>;
+  /** Finishes the row or puts it off. The signal aborts when this process closes. */
+  work(row: Row, signal: AbortSignal): Promise<void>;
+  /** Receives what `take` and `work` threw: the row comes back when it is due again. */
+  report(error: unknown): void;
+  /** Milliseconds that work may still take when this process closes, before its signal aborts. Default 0. */
+  stopMs?: number;
+}
+
+export interface DueWork {
+  /** Takes no more rows, and waits for the work under way. Idempotent. */
+  close(): Promise<void>;
+}
+
+export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
+  const { intervalMs, atOnce, groups, take, work, report, stopMs = 0 } = options;
+  const running = new Set<Promise<void>>();
+  const counts = new Map<string, number>();
+  const closing = new AbortController();
+  const aborting = new AbortController();
+  /** Whether the last look left rows, since there was no room for them. */
+  let mayBeMore = false;
+
+  async function takeAll(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const most = atOnce - running.size;
+      const except = [...counts].filter(([, count]) => count >= (groups?.atOnce ?? atOnce)).map(([group]) => group);
+      mayBeMore = most === 0 || except.length > 0;
+      if (most === 0) return;
+      const rows = await take({ most, except });
+      if (rows.length === 0) return;
+      for (const row of rows) begin(row);
+    }
+  }
+
+  let taking: Promise<void> | undefined;
+  function look(): Promise<void> {
+    taking ??= takeAll()
+      .catch(report)
+      .finally(() => {
+        taking = undefined;
+      });
+    return taking;
+  }
+
+  function begin(row: Row): void {
+    const group = groups?.of(row) ?? '';
+    counts.set(group, (counts.get(group) ?? 0) + 1);
+    const ended = work(row, aborting.signal)
+      .catch(report)
+      .finally(() => {
+        const left = (counts.get(group) ?? 1) - 1;
+        if (left > 0) counts.set(group, left);
+        else counts.delete(group);
+        running.delete(ended);
+        if (mayBeMore) void look();
+      });
+    running.add(ended);
+  }
+
+  // Belongs to no request, also where a request starts it.
+  const looks = leaveScope(() => startRounds({ intervalMs, work: look, report }));
+
+  async function stop(): Promise<void> {
+    closing.abort();
+    await looks.stop();
+    await taking;
+    const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(running)));
+    if (!isDone) aborting.abort();
+    await Promise.all(running);
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    close() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
