@@ -1,4 +1,5 @@
 export { absentBrowser, absentSoundFilters, absentStorage, silentLogger } from './absent.js';
+export { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.js';
 export { systemClock } from './clock.js';
 export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {
