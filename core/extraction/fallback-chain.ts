@@ -116,7 +116,7 @@ export interface Tried<Found> {
 
 /**
  * Rungs are tried in the order given, neighbours of one group together, until `isEnough` or an authority's "no". A rung
- * that keeps failing rests; see `cool-down.ts`. Where nothing else helped, rungs that rest for being unreadable are
+ * that keeps failing rests; see `method-results.ts`. Where nothing else helped, rungs that rest for being unreadable are
  * tried all the same, one call at a time.
  */
 export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): Ladder<Found, Call> {

@@ -1,5 +1,11 @@
 import type { Clock } from '../contracts/index.js';
-import { type DefinitiveCode, GatewayError, type TransientCode } from '../runtime/index.js';
+import {
+  type CircuitBreaker,
+  createCircuitBreaker,
+  type DefinitiveCode,
+  GatewayError,
+  type TransientCode,
+} from '../runtime/index.js';
 import type { Outcome, Tried } from './fallback-chain.js';
 
 type Definitive = Extract<Outcome<unknown>, { kind: 'definitive' }>;
@@ -113,9 +119,9 @@ export interface Rest {
 }
 
 /**
- * Which rungs rest. A rate limit makes a rung rest at once, as long as the platform asks for or else 10 s and doubling,
- * with full jitter; five unreadable answers in a row make it rest 30 s and doubling; never longer than 10 minutes. Data
- * or a definitive answer clears all of it.
+ * Which rungs rest, by one circuit breaker each. A rate limit makes a rung rest at once, as long as the platform asks for or
+ * else 10 s and doubling, with full jitter; five unreadable answers in a row make it rest 30 s and doubling; never longer than
+ * 10 minutes. Data or a definitive answer clears all of it.
  */
 export interface CoolDown {
   report(rung: string, outcome: Outcome<unknown>): void;
@@ -126,63 +132,60 @@ export interface CoolDown {
   endProbe(rung: string): void;
 }
 
-interface Fatigue {
-  unreadable: number;
-  /** Rests since the last good answer. */
-  rests: number;
-  until: number;
+interface Circuit {
+  breaker: CircuitBreaker;
+  /** Why it was opened last. */
   code: TransientCode;
-  probing: boolean;
 }
 
 export function createCoolDown({ clock, random }: { clock: Clock; random: () => number }): CoolDown {
-  const fatigues = new Map<string, Fatigue>();
+  const circuits = new Map<string, Circuit>();
+  const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
 
-  function of(rung: string): Fatigue {
-    const known = fatigues.get(rung);
+  function of(rung: string): Circuit {
+    const known = circuits.get(rung);
     if (known) return known;
-    const fresh: Fatigue = { unreadable: 0, rests: 0, until: 0, code: 'upstream_error', probing: false };
-    fatigues.set(rung, fresh);
+    const breaker = createCircuitBreaker({ clock, maxFailures: PATIENCE, coolDownMs });
+    const fresh: Circuit = { breaker, code: 'upstream_error' };
+    circuits.set(rung, fresh);
     return fresh;
   }
 
   function rest(rung: string): Rest | undefined {
-    const fatigue = fatigues.get(rung);
-    const remainingMs = (fatigue?.until ?? 0) - clock.monotonic();
-    return fatigue && remainingMs > 0 ? { code: fatigue.code, remainingMs } : undefined;
+    const { breaker, code } = of(rung);
+    const { remainingMs } = breaker;
+    return remainingMs > 0 ? { code, remainingMs } : undefined;
   }
 
   return {
     report(rung, outcome) {
-      const fatigue = of(rung);
+      const circuit = of(rung);
+      const { breaker } = circuit;
       if (outcome.kind !== 'transient') {
-        Object.assign(fatigue, { unreadable: 0, rests: 0, until: 0 });
+        breaker.succeed();
         return;
       }
-      const limited = outcome.code === 'upstream_rate_limited';
-      fatigue.unreadable += limited ? 0 : 1;
-      if (!limited && fatigue.unreadable < PATIENCE) return;
-      // Calls that were under way together fail together: that is one reason to rest, not several.
-      const resting = rest(rung);
-      if (resting && !fatigue.probing && (resting.code === 'upstream_rate_limited' || !limited)) return;
-      const doubled = 2 ** Math.min(fatigue.rests, 10);
-      const wanted = limited
-        ? (outcome.retryAfterSeconds ?? 0) * 1000 || random() * LIMITED_FIRST_MS * doubled
-        : UNREADABLE_FIRST_MS * doubled;
-      fatigue.code = outcome.code;
-      fatigue.rests += 1;
-      fatigue.until = clock.monotonic() + Math.min(LONGEST_MS, Math.max(SHORTEST_MS, wanted));
+      if (outcome.code !== 'upstream_rate_limited') {
+        if (breaker.fail()) circuit.code = outcome.code;
+        return;
+      }
+      // Calls that were under way together are limited together.
+      if (rest(rung)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
+      const askedMs = (outcome.retryAfterSeconds ?? 0) * 1000;
+      breaker.open(bounded(askedMs || random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
+      circuit.code = outcome.code;
     },
     rest,
     rests: (rung) => rest(rung) !== undefined,
-    beginProbe(rung) {
-      const fatigue = fatigues.get(rung);
-      if (!fatigue || fatigue.probing || rest(rung)?.code === 'upstream_rate_limited') return false;
-      fatigue.probing = true;
-      return true;
-    },
-    endProbe(rung) {
-      of(rung).probing = false;
-    },
+    beginProbe: (rung) => rest(rung)?.code !== 'upstream_rate_limited' && of(rung).breaker.beginProbe(),
+    endProbe: (rung) => of(rung).breaker.endProbe(),
   };
+}
+
+function doublings(openings: number): number {
+  return 2 ** Math.min(openings, 10);
+}
+
+function bounded(ms: number): number {
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ms));
 }

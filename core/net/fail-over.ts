@@ -1,7 +1,12 @@
-import type { CircuitBreakerPolicy, ConsecutiveBreaker } from 'cockatiel';
 import type { Clock, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
-import { boundedWait, GatewayError, withBoundedWait } from '../runtime/index.js';
+import {
+  boundedWait,
+  type CircuitBreaker,
+  createCircuitBreaker,
+  GatewayError,
+  withBoundedWait,
+} from '../runtime/index.js';
 
 /** What follows from a try that failed. */
 export interface TryConsequence {
@@ -72,41 +77,27 @@ const FAILURES_BEFORE_REST = 10;
 const REST_MS = 10_000;
 const LONGEST_REST = 6;
 const LONGEST_LIMIT_MS = boundedWait(Number.POSITIVE_INFINITY) * 1000;
-const BACK_OFF = { initialDelay: 500, maxDelay: 8_000 };
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 8_000;
 
 interface Circuit<Upstream> {
   upstream: Upstream;
-  breaker: CircuitBreakerPolicy;
-  /** What the breaker goes by. */
-  inARow: ConsecutiveBreaker;
+  breaker: CircuitBreaker;
   /** Monotonic milliseconds; set where the upstream asked everybody to wait. */
   limitedUntil: number;
   tries: number;
   failures: number;
 }
 
-/** Loads cockatiel; the only place that does. */
-export async function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Promise<FailOver<Upstream>> {
+export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): FailOver<Upstream> {
   const { clock, restMs = REST_MS, weightOf, retryShare } = options;
   const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
   const turns = weightOf && createWeightedTurns<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
-  const cockatiel = await import('cockatiel');
-  const counted = cockatiel.handleWhen((error) => error instanceof TryFailure && error.consequence.counts);
-  const backOff = new cockatiel.ExponentialBackoff({ ...BACK_OFF, generator: cockatiel.fullJitterGenerator });
+  const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
-    const halfOpenAfter = new cockatiel.DelegateBackoff(({ attempt }: { attempt: number }) =>
-      Math.min(restMs * 2 ** (attempt - 1), restMs * LONGEST_REST),
-    );
-    const inARow = new cockatiel.ConsecutiveBreaker(FAILURES_BEFORE_REST);
-    const breaker = cockatiel.circuitBreaker(counted, { halfOpenAfter, breaker: inARow });
-    return { upstream, breaker, inARow, limitedUntil: 0, tries: 0, failures: 0 };
+    const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
+    return { upstream, breaker, limitedUntil: 0, tries: 0, failures: 0 };
   });
-  const isWell = ({ breaker }: Circuit<Upstream>) => breaker.state === cockatiel.CircuitState.Closed;
-
-  /** A breaker that was passed by is told of a failure. */
-  async function tell(circuit: Circuit<Upstream>, failure: unknown): Promise<void> {
-    if (isWell(circuit)) await circuit.breaker.execute(() => Promise.reject(failure)).catch(() => undefined);
-  }
 
   async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
     const { budgetMs, longestWaitMs = budgetMs, signal, suits, work } = call;
@@ -117,7 +108,7 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
       : circuits;
     const most = Math.max(MIN_TRIES, candidates.length);
     let notBefore: Map<Circuit<Upstream>, number> | undefined;
-    let delays: ReturnType<typeof backOff.next> | undefined;
+    let failed = 0;
     let last: GatewayError | undefined;
 
     for (let tries = 0; tries < most; ) {
@@ -133,29 +124,24 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
       }
       if (tries > 0 && retries?.spend() === false) break;
       if (waitMs > 0) await clock.sleep(waitMs, signal);
-      // While one call tries whether it works again, the others need not wait for what comes of it.
-      if (chosen.breaker.state === cockatiel.CircuitState.HalfOpen) {
+      const { breaker } = chosen;
+      const isProbe = breaker.state !== 'closed';
+      // While one call probes whether it works again, the others need not wait for what comes of it.
+      if (breaker.state === 'open' || (isProbe && !breaker.beginProbe())) {
         candidates = candidates.filter((circuit) => circuit !== chosen);
         continue;
       }
-      const passesBy = isWell(chosen);
       try {
         const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
-        const ask = () => {
-          chosen.tries += 1;
-          return inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
-        };
-        // Going through a breaker takes longer than all else here, and one that is closed lets everything through.
-        if (!passesBy) return await chosen.breaker.execute(ask);
-        const result = await ask();
-        chosen.inARow.success();
+        chosen.tries += 1;
+        const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
+        if (isProbe || breaker.state === 'closed') breaker.succeed();
         return result;
       } catch (error) {
-        if (passesBy) await tell(chosen, error);
-        if (cockatiel.isBrokenCircuitError(error)) {
-          candidates = candidates.filter((circuit) => circuit !== chosen);
-          continue;
-        }
+        const isCounted = error instanceof TryFailure && error.consequence.counts;
+        // What began before the circuit opened says nothing about it now.
+        if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
+        else if (isProbe) breaker.succeed();
         if (!(error instanceof TryFailure)) throw error;
         last = error.error;
         const { again, counts } = error.consequence;
@@ -166,13 +152,14 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
         if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
         if (again === 'here') candidates = [chosen];
         const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
-        delays ??= backOff.next();
         notBefore ??= new Map();
         // At least a millisecond, so that an upstream that has not failed this call goes first.
-        notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delays.duration));
+        notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delayMs(failed)));
+        failed += 1;
         // Other calls look again before long: an hour asked for by mistake shall not be an hour without images.
         chosen.limitedUntil = Math.max(chosen.limitedUntil, clock.monotonic() + Math.min(askedMs, LONGEST_LIMIT_MS));
-        delays = delays.next(undefined);
+      } finally {
+        if (isProbe) breaker.endProbe();
       }
     }
     throw last ? withBoundedWait(last) : resting(restMs);
@@ -182,13 +169,18 @@ export async function createFailOver<Upstream>(options: FailOverOptions<Upstream
     const now = clock.monotonic();
     return circuits.map(({ breaker, limitedUntil, tries, failures }, index) => ({
       name: `upstreams.${index}`,
-      resting: breaker.state === cockatiel.CircuitState.Open || limitedUntil > now,
+      resting: breaker.state !== 'closed' || limitedUntil > now,
       tries,
       failures,
     }));
   }
 
   return { run, states };
+}
+
+/** A random part of a delay that doubles with each failure of the call. */
+function delayMs(failed: number): number {
+  return Math.floor(Math.random() * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failed));
 }
 
 /** Those of the candidates that may be tried first, and when: monotonic milliseconds, `now` at the earliest. */

@@ -1,3 +1,4 @@
+export { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.js';
 export { type Clock, systemClock } from './clock.js';
 export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {

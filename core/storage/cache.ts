@@ -3,7 +3,7 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
-import { createRareWarning, GatewayError, systemClock, withDeadline } from '../runtime/index.js';
+import { createCircuitBreaker, createRareWarning, GatewayError, systemClock, withDeadline } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;
@@ -46,14 +46,18 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     deserialize: (text) => JSON.parse(text),
   });
   const report = createRareWarning(logger, 'the cache failed; the gateway goes on without', () => clock.monotonic());
-  let restUntil = Number.NEGATIVE_INFINITY;
+  const circuit = createCircuitBreaker({
+    clock: { monotonic: () => performance.now() },
+    maxFailures: 1,
+    coolDownMs: () => REST_MS,
+  });
   let closed = false;
 
   keyv.on('error', report);
   store.adapter.on('error', report);
 
   async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    if (closed || performance.now() < restUntil) return undefined;
+    if (closed || circuit.state === 'open') return undefined;
     try {
       return await inTime(work);
     } catch (error) {
@@ -67,7 +71,7 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
   }
 
   function giveUp(): Error {
-    restUntil = performance.now() + REST_MS;
+    circuit.fail();
     store.giveUp?.();
     return new Error(`The cache did not answer within ${PATIENCE_MS} ms.`);
   }

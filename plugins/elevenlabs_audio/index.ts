@@ -9,5 +9,5 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Speech, changed voices and sound effects from ElevenLabs.',
   provides: ['audio'],
   options: OptionsSchema,
-  setup: async (context) => ({ audioProviders: [await createElevenlabsAudioProvider(context)] }),
+  setup: (context) => ({ audioProviders: [createElevenlabsAudioProvider(context)] }),
 });

@@ -19,11 +19,11 @@ const MAX_SOUND_BYTES = 256 * 1024 * 1024;
 /** Clients know how to wait, and give up on who keeps them waiting. */
 const LONGEST_WAIT_MS = 5_000;
 
-export async function createElevenlabsAudioProvider(context: PluginContext<Options>): Promise<AudioProvider> {
+export function createElevenlabsAudioProvider(context: PluginContext<Options>): AudioProvider {
   const { options, http, clock, logger } = context;
   const { models, voices, budgetMs, idleMs, restMs, apiKey } = options;
   const url = options.url.replace(/\/+$/, '');
-  const failOver = await createFailOver({ upstreams: [url], clock, restMs });
+  const failOver = createFailOver({ upstreams: [url], clock, restMs });
 
   async function ask(
     { path, contentType, body, format, textParam, ignored }: WireRequest,

@@ -9,5 +9,5 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Transcription, translation and speech from servers of the OpenAI audio format, with fail-over.',
   provides: ['audio'],
   options: OptionsSchema,
-  setup: async (context) => ({ audioProviders: [await createOpenaiAudioProvider(context)] }),
+  setup: (context) => ({ audioProviders: [createOpenaiAudioProvider(context)] }),
 });

@@ -12,10 +12,10 @@ interface Call {
   signal: AbortSignal;
 }
 
-export async function createOpenaiAudioProvider(context: PluginContext<Options>): Promise<AudioProvider> {
+export function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvider {
   const { options, clock, logger } = context;
   const { upstreams, models, budgetMs, restMs } = options;
-  const failOver = await createFailOver({ upstreams, clock, restMs });
+  const failOver = createFailOver({ upstreams, clock, restMs });
   const transcription = createTranscription();
 
   function run<Result>(

@@ -9,5 +9,5 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Images from servers of the OpenAI images format: text to image, up to four references, fail-over.',
   provides: ['image'],
   options: OptionsSchema,
-  setup: async (context) => ({ imageProviders: [await createOpenaiImageProvider(context)] }),
+  setup: (context) => ({ imageProviders: [createOpenaiImageProvider(context)] }),
 });

@@ -23,10 +23,10 @@ import { encodeRequest } from './wire.js';
 /** Base64 of an image, and room for the JSON around it. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-export async function createOpenaiImageProvider(context: PluginContext<Options>): Promise<ImageProvider> {
+export function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvider {
   const { options, http, clock, logger } = context;
   const { upstreams, models, budgetMs, restMs } = options;
-  const failOver = await createFailOver({ upstreams, clock, restMs });
+  const failOver = createFailOver({ upstreams, clock, restMs });
 
   async function ask(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
     const end = clock.monotonic() + remainingMs;

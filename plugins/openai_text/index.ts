@@ -10,5 +10,5 @@ export default definePlugin<typeof OptionsSchema>({
     'Text from servers of the OpenAI chat-completions and responses formats: one model, shared weights, fail-over.',
   provides: ['text'],
   options: OptionsSchema,
-  setup: async (context) => ({ textProviders: [await createOpenaiTextProvider(context)] }),
+  setup: (context) => ({ textProviders: [createOpenaiTextProvider(context)] }),
 });

@@ -42,15 +42,15 @@ interface Asked {
   mayHaveNone?: boolean;
 }
 
-export async function createOpenaiTextProvider(context: PluginContext<Options>): Promise<TextProvider> {
+export function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider {
   const { options, http, clock, logger } = context;
   const { model, efforts, budgetMs, idleMs, restMs } = options;
   const upstreams = upstreamsOf(options);
   const weightOf = ({ weight }: Upstream) => weight;
   const rules = { upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE };
-  const answering = await createFailOver(rules);
+  const answering = createFailOver(rules);
   // What makes no answer fails, and is limited, by itself: an upstream whose responses cannot be looked at still makes them.
-  const looking = await createFailOver(rules);
+  const looking = createFailOver(rules);
 
   async function ask(asked: Asked, request: WireRequest, upstream: Upstream, remainingMs: number): Promise<TextReply> {
     const { signal, refuse, patienceMs, mayHaveNone = false } = asked;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { mock } from 'node:test';
 import { expect } from 'chai';
 import {
+  type Clock,
   createGateway,
   type Gateway,
   type GatewayError,
@@ -10,6 +10,7 @@ import {
   type ImageProvider,
   type LogFields,
   type Logger,
+  systemClock,
 } from 'mediagate';
 import openaiImage from 'mediagate/plugins/openai_image';
 import sharp from 'sharp';
@@ -42,7 +43,7 @@ describe('openai_image over sockets', () => {
     lines = [];
   });
   afterEach(async () => {
-    mock.timers.reset();
+    movedMs = 0;
     await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
   });
   after(() => Promise.all([first.close(), second.close()]));
@@ -55,6 +56,10 @@ describe('openai_image over sockets', () => {
   });
   const other = (more: UpstreamOptions = {}): UpstreamOptions => ({ url: second.baseUrl, ...more });
 
+  /** How far the clock of the gateway is ahead. */
+  let movedMs = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + movedMs };
+
   async function provider(upstreams: readonly UpstreamOptions[], more: object = {}): Promise<ImageProvider> {
     const write =
       (level: string) =>
@@ -63,7 +68,7 @@ describe('openai_image over sockets', () => {
     const logger: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
     const gateway = await createGateway({
       plugins: [{ use: openaiImage, options: { upstreams, ...more } }],
-      services: { logger },
+      services: { logger, clock },
     });
     gateways.push(gateway);
     const found = gateway.imageProvider('gen-img-2');
@@ -352,12 +357,10 @@ describe('openai_image over sockets', () => {
       first.behave(() => ({ does: 'error', status: 500 }));
       const restMs = 10_000;
       const images = await provider([one(), other()], { restMs });
-      // What rests goes by it.
-      mock.timers.enable({ apis: ['Date'], now: Date.now() });
       for (let count = 1; count <= 12; count++) await images.generate(call());
       expect([first.requests.length, second.requests.length]).to.deep.equal([10, 12]);
       first.behave([]);
-      mock.timers.tick(restMs);
+      movedMs = restMs;
       await images.generate(call());
       expect([first.requests.length, second.requests.length]).to.deep.equal([11, 12]);
     });

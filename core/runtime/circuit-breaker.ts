@@ -1,0 +1,85 @@
+import type { Clock } from '../contracts/index.js';
+
+/*
+ * The circuit breaker: whether something that keeps failing is asked again. Each upstream of a model has one (`net/fail-over.ts`),
+ * each method of a platform (`extraction/method-results.ts`), and the cache (`storage/cache.ts`). It is closed while all is well. It
+ * opens after so many failures in a row, or at once for as long as its owner says, and is then left alone until its cool-down is
+ * over. Then it is half-open: it may be tried again, and a success closes it. Each opening since the last success may last longer.
+ * Calls that were under way together fail together: that is one reason to open, not several, so a failure while it is open changes
+ * nothing, unless it is the failure of a probe. It is kept in memory and goes by a clock that never jumps.
+ */
+
+export interface CircuitBreakerOptions {
+  clock: Pick<Clock, 'monotonic'>;
+  /** Failures in a row that open it. */
+  maxFailures: number;
+  /** Milliseconds of the next cool-down, by how often it was opened since the last success. */
+  coolDownMs(openings: number): number;
+}
+
+export interface CircuitBreaker {
+  /** `half-open` from the end of the cool-down to the next success or opening. */
+  readonly state: 'closed' | 'open' | 'half-open';
+  /** Milliseconds until the cool-down is over; 0 where it is not open. */
+  readonly remainingMs: number;
+  /** Since the last success. */
+  readonly openings: number;
+  readonly isProbing: boolean;
+  /** Closes it, and forgets all failures. */
+  succeed(): void;
+  /** @returns whether that opened it. */
+  fail(): boolean;
+  open(ms: number): void;
+  /** False where another caller is probing. Else `endProbe` must follow. */
+  beginProbe(): boolean;
+  endProbe(): void;
+}
+
+export function createCircuitBreaker({ clock, maxFailures, coolDownMs }: CircuitBreakerOptions): CircuitBreaker {
+  let failures = 0;
+  let openings = 0;
+  let openUntil = 0;
+  let isProbing = false;
+
+  const remainingMs = () => Math.max(0, openUntil - clock.monotonic());
+  const open = (ms: number) => {
+    openings += 1;
+    openUntil = clock.monotonic() + ms;
+  };
+
+  return {
+    get state() {
+      if (openings === 0) return 'closed';
+      return remainingMs() > 0 ? 'open' : 'half-open';
+    },
+    get remainingMs() {
+      return remainingMs();
+    },
+    get openings() {
+      return openings;
+    },
+    get isProbing() {
+      return isProbing;
+    },
+    succeed() {
+      failures = 0;
+      openings = 0;
+      openUntil = 0;
+    },
+    fail() {
+      failures += 1;
+      if (failures < maxFailures || (remainingMs() > 0 && !isProbing)) return false;
+      open(coolDownMs(openings));
+      return true;
+    },
+    open,
+    beginProbe() {
+      if (isProbing) return false;
+      isProbing = true;
+      return true;
+    },
+    endProbe() {
+      isProbing = false;
+    },
+  };
+}
