@@ -3,6 +3,7 @@ import type { GatewayError, Logger } from 'mediagate';
 import { endsWithin } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-format.js';
+import { takeResponse } from './fast-path.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
 import { checkRawHeaders, isFramed } from './request.js';
 import { setPageHeaders } from './response-headers.js';
@@ -63,13 +64,13 @@ function writeHead(context: RequestContext, error: GatewayError, renderFailure?:
   const problem = !anthropic && !oauth && wantsProblem(context.req);
   const overWindow = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
   const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, overWindow };
-  for (const [name, value] of Object.entries(errorHeaders(error, details))) context.res.setHeader(name, value);
+  context.set(errorHeaders(error, details));
   if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);
-    context.res.setHeader('Content-Type', 'text/html; charset=utf-8');
+    context.set('Content-Type', 'text/html; charset=utf-8');
     return renderFailure(error, requestId);
   }
-  context.res.setHeader('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
+  context.set('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
   return problem ? encodeProblem(error, details) : encodeError(error, details);
 }
 
@@ -97,13 +98,12 @@ function hasUnreadBody(request: IncomingMessage): boolean {
  * most 64 KB more are read in at most a second (64 MiB in ten, of whoever has a key), and then the connection ends.
  */
 async function endAfterDraining(context: RequestContext, body: string): Promise<void> {
-  const { req: request, res: response } = context;
-  context.respond = false;
-  response.setHeader('Content-Length', Buffer.byteLength(body));
+  const { req: request } = context;
+  const response = takeResponse(context, context.status, { 'Content-Length': String(Buffer.byteLength(body)) });
   const unasked = request.headers.expect !== undefined || !isFramed(request);
   const limits = context.state.key ? KEY_DRAIN_LIMITS : DRAIN_LIMITS;
   const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > limits.bytes;
-  if (tooLong) response.setHeader('Connection', 'close');
+  if (tooLong) context.set('Connection', 'close');
   if (context.method !== 'HEAD') response.write(body);
   else response.flushHeaders();
   if (!unasked) await drain(request, limits);
@@ -164,7 +164,7 @@ export function markModel(context: RequestContext, next: Next): Promise<unknown>
 /** Errors of these routes have the shape that Anthropic's SDK knows, and every answer the header field that it reads. */
 export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
   context.state.anthropic = true;
-  context.res.setHeader('request-id', context.state.requestId);
+  context.set('request-id', context.state.requestId);
   return next();
 }
 

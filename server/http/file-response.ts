@@ -34,7 +34,7 @@ const WHOLE = 'bytes=0-';
  * another file than the client has a part of, 416 for a range that lies outside. Several ranges at once get the whole file.
  */
 export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileTerms): Promise<void> {
-  const { req: request, res: response, method } = context;
+  const { req: request, method } = context;
   const validators = { etag: file.etag, 'last-modified': file.modifiedAt.toUTCString() };
   if (isOfAnother(request.headers, validators)) {
     context.status = 412;
@@ -52,8 +52,7 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (range === 'outside') {
     context.status = 416;
     setSharing(context);
-    response.setHeader('Accept-Ranges', 'bytes');
-    response.setHeader('Content-Range', `bytes */${file.size}`);
+    context.set({ 'Accept-Ranges': 'bytes', 'Content-Range': `bytes */${file.size}` });
     context.body = '';
     return;
   }
@@ -67,9 +66,9 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   setFileHeaders(context, terms);
   setValidators(context, validators);
   context.status = range ? 206 : 200;
-  if (range) response.setHeader('Content-Range', `bytes ${start}-${end}/${file.size}`);
-  response.setHeader('Content-Type', file.contentType);
-  response.setHeader('Content-Length', end + 1 - start);
+  if (range) context.set('Content-Range', `bytes ${start}-${end}/${file.size}`);
+  context.set('Content-Type', file.contentType);
+  context.length = end + 1 - start;
   if (found) sendBytes(context, found.body);
 }
 
@@ -95,31 +94,32 @@ function conditionsOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 export function sendGrowing(context: RequestContext, contentType: string, body: Bytes, terms: FileTerms): void {
   setFileHeaders(context, terms);
   context.status = 200;
-  context.res.setHeader('Content-Type', contentType);
+  context.set('Content-Type', contentType);
   sendBytes(context, body);
 }
 
 /** What goes with a public file. Pages of other origins may use it; nothing in it can run. */
 function setFileHeaders(context: RequestContext, terms: FileTerms): void {
-  const { res: response } = context;
   const { downloadName, maxAgeSeconds, shown = false } = terms;
-  response.setHeader('Cache-Control', `public, max-age=${maxAgeSeconds}${shown ? ', immutable' : ''}`);
-  response.setHeader('Content-Disposition', `${shown ? 'inline' : 'attachment'}; filename="${downloadName}"`);
-  response.setHeader('Content-Security-Policy', "default-src 'none'; sandbox");
+  context.set({
+    'Cache-Control': `public, max-age=${maxAgeSeconds}${shown ? ', immutable' : ''}`,
+    'Content-Disposition': `${shown ? 'inline' : 'attachment'}; filename="${downloadName}"`,
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+  });
   setSharing(context);
 }
 
 /** Pages of other origins may read the answer. */
-function setSharing({ res: response }: RequestContext): void {
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag');
-  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+function setSharing(context: RequestContext): void {
+  context.set({
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Expose-Headers': 'Accept-Ranges, Content-Length, Content-Range, ETag',
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+  });
 }
 
-function setValidators({ res: response }: RequestContext, validators: Validators): void {
-  response.setHeader('Accept-Ranges', 'bytes');
-  response.setHeader('ETag', validators.etag);
-  response.setHeader('Last-Modified', validators['last-modified']);
+function setValidators(context: RequestContext, validators: Validators): void {
+  context.set({ 'Accept-Ranges': 'bytes', ETag: validators.etag, 'Last-Modified': validators['last-modified'] });
 }
 
 /** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */

@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from 'mediagate';
-import { AnswerResponse } from './answer-response.js';
 import { networkOf, plainAddress } from './client-address.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './error-format.js';
+import { AnswerResponse } from './fast-path.js';
 import { newRequestId } from './request.js';
 import { SECURITY_HEADERS } from './response-headers.js';
 

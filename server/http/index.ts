@@ -6,7 +6,6 @@ export {
   localAddress,
   type SiteAddress,
 } from './addresses.js';
-export { addField } from './answer-response.js';
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
 export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
 export {
@@ -19,7 +18,6 @@ export {
   matcherOf,
   networkOfProxies,
 } from './client-address.js';
-export { dispatch, type RoutedContext } from './dispatch.js';
 export { drain } from './drain.js';
 export {
   anthropicTypeOf,
@@ -35,12 +33,13 @@ export {
 } from './error-format.js';
 export { answerErrors, markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
 export { createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
+export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export { type FormFields, fieldOf, knownMembers, memberError, missing, nameIgnored, requiredField } from './fields.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
 export { type SoundForm, useSoundForm } from './form.js';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.js';
 export type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
-export { App, newRouter } from './koa-app.js';
+export { newRouter } from './koa-app.js';
 export {
   isOfPrograms,
   markPage,

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { addField } from './answer-response.js';
+import { addField } from './fast-path.js';
 
 /** On every answer, errors of the parser included. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from 'mediagate';
-import { addField } from './answer-response.js';
 import { sendEvents, sendWhole } from './event-stream.js';
+import { addField } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -41,15 +41,13 @@ export function sendTagged(
   text: string,
   { type, keeping }: { type: string; keeping: Keeping },
 ): void {
-  const { res: response } = context;
   const etag = `"${hash('sha256', text, 'base64url')}"`;
-  response.setHeader('ETag', etag);
-  response.setHeader('Cache-Control', CACHE_CONTROL[keeping]);
+  context.set({ ETag: etag, 'Cache-Control': CACHE_CONTROL[keeping] });
   if (keeping === 'private') context.vary(['Authorization', 'Cookie']);
   if (hasCurrentCopy(context, etag)) {
     context.status = 304;
     return;
   }
-  response.setHeader('Content-Type', type);
+  context.set('Content-Type', type);
   context.body = text;
 }

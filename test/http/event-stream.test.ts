@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { createRecordingLogger } from 'mediagate/testing';
 import { answerErrors } from '../../server/http/errors.js';
 import { sendEvents } from '../../server/http/event-stream.js';
+import { App } from '../../server/http/fast-path.js';
 import type { RequestContext } from '../../server/http/koa-app.js';
-import { App } from '../../server/http/koa-app.js';
 
 describe('a stream that fails in a way nobody foresaw', () => {
   it('is an error where nothing of it has gone out, and cut off where something has', async () => {

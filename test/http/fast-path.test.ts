@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { AnswerResponse, addField } from '../../server/http/answer-response.js';
+import { AnswerResponse, addField } from '../../server/http/fast-path.js';
 
 /** The head of what a server of such responses answers with, field by field. */
 async function fieldsOf(answer: (response: ServerResponse) => void): Promise<[string, string][]> {

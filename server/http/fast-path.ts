@@ -1,0 +1,278 @@
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
+import type Router from '@koa/router';
+import Koa from 'koa';
+import type { Next, RequestContext, RequestState } from './koa-app.js';
+
+/**
+ * Everything that bypasses the public interface of Koa, of its router or of Node's responses, to save CPU on each request.
+ * All other code uses Koa as its documentation describes it. Each part says what it bypasses, why, and what it gains;
+ * `npm run bench` has the rows "beside a no-op Koa route" for a measurement. A part without a gain has no place here.
+ */
+
+const { ServerResponse } = process.getBuiltinModule('node:http');
+
+type Run = (context: RequestContext) => Promise<unknown>;
+
+/** Koa's private method that runs the middleware and sends the body, which its types leave out. */
+const { handleRequest } = Koa.prototype as unknown as {
+  handleRequest(this: Koa<RequestState>, context: RequestContext, run: Run): Promise<void>;
+};
+
+/**
+ * Bypasses: `handleRequest`, a private method of Koa, for requests whose route writes the response itself.
+ * Why: Koa listens for the end of each response (on-finished), only to report errors that Node's server and the route's own
+ * code report as well. For a small answer this takes longer than everything else that Koa does.
+ * Gain: not measured.
+ */
+export class App extends Koa<RequestState> {
+  async handleRequest(context: RequestContext, run: Run): Promise<void> {
+    const { res: response } = context;
+    response.statusCode = 404;
+    try {
+      await run(context);
+    } catch (error) {
+      context.onerror(error as Error);
+      return;
+    }
+    if (context.respond === false) return;
+    const { statusCode } = response;
+    await handleRequest.call(this, context, async () => {
+      response.statusCode = statusCode;
+    });
+  }
+}
+
+/** `_matchedRoute`: the template of the route, for log lines and metrics. The router sets it, and so does {@link dispatch}. */
+export type RoutedContext = RequestContext & { _matchedRoute?: string | RegExp };
+
+type Step = (context: RequestContext, next: Next) => unknown;
+
+interface FixedRoute {
+  path: string;
+  steps: readonly Step[];
+}
+
+/**
+ * Bypasses: the middleware of @koa/router, for paths without parameters. It reads the routes from `router.stack`, and sets
+ * `_matchedRoute` as the router does.
+ * Why: the router tries the patterns of all routes, one after the other, which takes longer than most of the routes. A path
+ * without parameters is found in a map by method and URL. The router handles all other requests, those without a route
+ * included.
+ * Gain: not measured.
+ */
+export function dispatch(router: Router<RequestState>) {
+  const fixed = fixedRoutes(router);
+  const routed = router.routes() as Step;
+
+  const find = (context: RoutedContext, next: Next): unknown => {
+    const { method, url } = context.req;
+    const route = fixed.get(`${method} ${url}`);
+    if (!route) return routed(context, next);
+    context._matchedRoute = route.path;
+    return run(route.steps, 0, context, next);
+  };
+  // The router's own middleware has this property too: a caller with the app can list the routes.
+  return Object.assign(find, { router });
+}
+
+/** Makes no promise for each step, as asynchronous functions would. */
+function run(steps: readonly Step[], index: number, context: RequestContext, next: Next): Promise<unknown> {
+  const step = steps[index];
+  if (!step) return next();
+  const begun = step(context, () => run(steps, index + 1, context, next));
+  return begun instanceof Promise ? begun : Promise.resolve(begun);
+}
+
+/** By method and path: the routes whose path no other route of that method matches. */
+function fixedRoutes({ stack: routes }: Router<RequestState>): Map<string, FixedRoute> {
+  const fixed = new Map<string, FixedRoute>();
+  for (const { path, methods, paramNames, stack } of routes) {
+    if (typeof path !== 'string' || paramNames.length > 0) continue;
+    const sharing = routes.filter((route) => route.match(path));
+    // The router's context adds only the parameters to ours, and a fixed path has none.
+    const steps = stack as unknown as readonly Step[];
+    for (const method of methods) {
+      const alone =
+        sharing.filter((route) => route.methods.length === 0 || route.methods.includes(method)).length === 1;
+      if (alone) fixed.set(`${method} ${path}`, { path, steps });
+    }
+  }
+  return fixed;
+}
+
+/**
+ * Bypasses: the header table of Node's response, for headers that no code reads again. They are kept in a list and written
+ * with the head. As soon as code sets, reads or removes a header by the usual methods, the list is moved to the table.
+ * Why: Node checks, lowercases and stores each header that is set by itself, which takes several times as long as writing it.
+ * Gain: not measured.
+ */
+export class AnswerResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  /** Names and values in turn, which are not in the table. */
+  #fields: string[] = [];
+
+  /** Adds a header, or replaces an added one of that name. A header of that name that is set has precedence. */
+  addField(name: string, value: string): void {
+    const fields = this.#fields;
+    for (let index = 0; index < fields.length; index += 2) {
+      if (!isSameName(fields[index] ?? '', name)) continue;
+      fields[index + 1] = value;
+      return;
+    }
+    fields.push(name, value);
+  }
+
+  /** Node calls this for every response, also where the code does not. */
+  override writeHead(
+    status: number,
+    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+  ): this {
+    const isAlone = reason === undefined && headers === undefined && super.getHeaderNames().length === 0;
+    if (isAlone && !this.headersSent) {
+      const fields = this.#fields;
+      this.#fields = [];
+      return super.writeHead(status, fields);
+    }
+    this.#setFields();
+    if (typeof reason === 'string') return super.writeHead(status, reason, headers);
+    return super.writeHead(status, reason ?? headers);
+  }
+
+  override hasHeader(name: string): boolean {
+    this.#setFields();
+    return super.hasHeader(name);
+  }
+
+  override getHeader(name: string): number | string | string[] | undefined {
+    this.#setFields();
+    return super.getHeader(name);
+  }
+
+  override getHeaders(): OutgoingHttpHeaders {
+    this.#setFields();
+    return super.getHeaders();
+  }
+
+  override getHeaderNames(): string[] {
+    this.#setFields();
+    return super.getHeaderNames();
+  }
+
+  override removeHeader(name: string): void {
+    this.#setFields();
+    super.removeHeader(name);
+  }
+
+  #setFields(): void {
+    if (this.#fields.length === 0) return;
+    const fields = this.#fields;
+    this.#fields = [];
+    for (let index = 0; index < fields.length; index += 2) {
+      const name = fields[index] ?? '';
+      if (!super.hasHeader(name)) this.setHeader(name, fields[index + 1] ?? '');
+    }
+  }
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.length === other.length && (one === other || one.toLowerCase() === other.toLowerCase());
+}
+
+/** Adds a header to a response that has not begun. Use `context.set` for a name that other code sets as well. */
+export function addField(response: InstanceType<typeof ServerResponse>, name: string, value: string): void {
+  if (response instanceof AnswerResponse) response.addField(name, value);
+  else response.setHeader(name, value);
+}
+
+/**
+ * Bypasses: `context.status`, `context.set` and `context.body`. From here on the route writes the response.
+ * Why: for a stream, Koa would put two streams between the upstream and the client, and an upstream that fails before its
+ * first bytes could no longer be answered with an error. An error whose request has an unread body is written before that
+ * body is read. A whole answer skips the second half of Koa's `handleRequest`.
+ * Gain: not measured.
+ */
+export function takeResponse(
+  context: RequestContext,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): RequestContext['res'] {
+  context.respond = false;
+  const { res: response } = context;
+  response.statusCode = status;
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined) addField(response, name, value);
+  }
+  return response;
+}
+
+/** Shorter pieces are copied to the bytes around them and written with these, which is cheaper than a write for each. */
+const SHORT_BYTES = 8_192;
+
+/** Answers that were ready in this turn of the event loop, and in the latest one before it that had any. */
+let ready = 0;
+let readyBefore = 0;
+
+/** Whether several answers are ready in one turn. */
+function areMany(): boolean {
+  if (ready === 0) setImmediate(endTurn);
+  ready += 1;
+  return readyBefore > 1;
+}
+
+function endTurn(): void {
+  readyBefore = ready;
+  ready = 0;
+}
+
+/**
+ * Bypasses: `context.body` with a Buffer.
+ * Why: each answer that is sent by itself wakes its client, which takes the sender longer than the write. Where several answers
+ * are ready in one turn of the event loop they are sent at its end, one right after the other. A short answer is sent as
+ * text, since Node writes a text and the head at once.
+ * Gain: not measured.
+ */
+export function endWhole(response: RequestContext['res'], body: Uint8Array): void {
+  addField(response, 'Content-Length', String(body.length));
+  const end = body.length <= SHORT_BYTES ? endShort : endLong;
+  if (areMany()) setImmediate(end, response, body);
+  else end(response, body);
+}
+
+/** In this coding each character is a byte. */
+function endShort(response: RequestContext['res'], body: Uint8Array): void {
+  response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1'), 'latin1');
+}
+
+function endLong(response: RequestContext['res'], body: Uint8Array): void {
+  response.end(body);
+}
+
+/**
+ * Bypasses: the chunked coding of Node's response, whose property `chunkedEncoding` Node does not document.
+ * Why: Node writes a chunk in four parts: its length, itself and two line ends. For an event, which is short, that is the
+ * larger part of the cost.
+ * Gain: not measured.
+ * @returns Whether there is room for more.
+ */
+export function writePiece(response: RequestContext['res'], bytes: Uint8Array): boolean {
+  const isShort = bytes.length > 0 && bytes.length <= SHORT_BYTES;
+  // The first piece goes out with the head, which decides whether there are chunks.
+  if (!isShort || !response.headersSent || !response.chunkedEncoding) return response.write(bytes);
+  response.chunkedEncoding = false;
+  try {
+    return response.write(asChunk(bytes));
+  } finally {
+    response.chunkedEncoding = true;
+  }
+}
+
+/** In the chunked coding: RFC 9112, 7.1. */
+function asChunk(bytes: Uint8Array): Buffer {
+  const length = `${bytes.length.toString(16)}\r\n`;
+  const chunk = Buffer.allocUnsafe(length.length + bytes.length + 2);
+  chunk.write(length, 'latin1');
+  chunk.set(bytes, length.length);
+  chunk.write('\r\n', length.length + bytes.length, 'latin1');
+  return chunk;
+}
