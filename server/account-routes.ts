@@ -1,25 +1,28 @@
-import type Router from '@koa/router';
 import type { Clock, Gateway, Logger } from 'mediagate';
 import type { AccountDesks } from './account-services.js';
 import type { Identity } from './accounts/index.js';
 import {
-  addAgentRoutes,
-  addDeviceApiRoutes,
-  addSignInRoutes,
-  addSignOutRoutes,
-  addUserRoutes,
+  agentRoutes,
   createKeyDesk,
-  createLoginNotice,
   createOidcClient,
-  createSameOriginGuard,
+  deviceApiRoutes,
+  signInRoutes,
+  signOutRoutes,
+  userRoutes,
 } from './accounts/index.js';
-import type { AddressOf, PollGuard, RequestState, SiteAddress } from './http/index.js';
-import { type BodyBudget, createBodyBudget } from './http/index.js';
+import {
+  type AddressOf,
+  type BodyBudget,
+  createBodyBudget,
+  type PollGuard,
+  type Route,
+  type SiteAddress,
+} from './http/index.js';
 import type { KeyTable, Pepper } from './keys/index.js';
 import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
-import { addPaymentRoutes, addPaymentStatusRoute, addPaymentWebhookRoute } from './payments/index.js';
+import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
-import { addDevicePageRoutes } from './site/index.js';
+import { devicePageRoutes } from './site/index.js';
 import type { State } from './state.js';
 
 /** What the account half of the server is made of. */
@@ -38,6 +41,8 @@ export interface AccountDependencies {
 }
 
 export interface AccountRoutes {
+  /** All routes of the gateway, these among them. */
+  routes: readonly Route[];
   account: AccountDependencies;
   desks: AccountDesks;
   gateway: Gateway;
@@ -56,31 +61,36 @@ export interface AccountRoutes {
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
 /** Signing in and out, for browsers and for programs; what the service is, and what somebody has of it. */
-export function addAccountRoutes(router: Router<RequestState>, options: AccountRoutes): void {
-  const { account, desks, gateway, keys: table, bodies, polls, clock, logger, addressOf, drain, baseUrl } = options;
-  const { sessions, view } = desks;
-  const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
-  const { users, signIns, deviceGrants } = state;
-  const publicBodies = createBodyBudget(PUBLIC_BODIES);
-  const sameOrigin = createSameOriginGuard(site);
-  const oidc = createOidcClient({ identity, gateway, clock });
-  addSignInRoutes(router, { users, signIns, sessions, oidc, clock, addressOf, site });
-  addSignOutRoutes(router, { sessions, bodies: publicBodies, addressOf, sameOrigin, site });
-  addDeviceApiRoutes(router, { deviceGrants, sessions, bodies: publicBodies, clock, addressOf, site });
-  addDevicePageRoutes(router, { deviceGrants, sessions, bodies, clock, addressOf, sameOrigin, site });
-  const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
-  const notice = createLoginNotice(site);
-  addAgentRoutes(router, { gateway, identity, sessions, view, catalogue, clock, baseUrl, site });
-  addUserRoutes(router, { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin });
-  addPaymentRoutes(router, { payments, sessions, bodies, polls, clock, site, notice, sameOrigin });
-  addPaymentStatusRoute(router, { payments, clock, addressOf, drain });
-  addPaymentWebhookRoute(router, {
-    orders: state.orders,
+export function accountRoutes(options: AccountRoutes): Route[] {
+  const {
+    routes,
+    account,
+    desks,
+    gateway,
     keys: table,
-    secrets,
-    bodies: publicBodies,
+    bodies,
+    polls,
     clock,
     logger,
     addressOf,
-  });
+    drain,
+    baseUrl,
+  } = options;
+  const { sessions, view } = desks;
+  const { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets: secrets, site } = account;
+  const { users, signIns, deviceGrants, orders } = state;
+  const publicBodies = createBodyBudget(PUBLIC_BODIES);
+  const oidc = createOidcClient({ identity, gateway, clock });
+  const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
+  return [
+    ...signInRoutes({ users, signIns, sessions, oidc, clock, addressOf, site }),
+    ...signOutRoutes({ sessions, bodies: publicBodies, addressOf, site }),
+    ...deviceApiRoutes({ deviceGrants, sessions, bodies: publicBodies, clock, addressOf, site }),
+    ...devicePageRoutes({ deviceGrants, sessions, bodies, clock, addressOf, site }),
+    ...agentRoutes({ routes, gateway, identity, sessions, view, catalogue, clock, baseUrl, site }),
+    ...userRoutes({ sessions, view, keyDesk, bodies, polls, catalogue, clock, site }),
+    ...paymentRoutes({ payments, sessions, bodies, polls, clock, site }),
+    ...paymentStatusRoutes({ payments, clock, addressOf, drain }),
+    ...paymentWebhookRoutes({ orders, keys: table, secrets, bodies: publicBodies, clock, logger, addressOf }),
+  ];
 }

@@ -1,14 +1,14 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
 import { type Clock, type Gateway, GatewayError, type Logger, type Tracer } from 'mediagate';
-import { type AccountDependencies, addAccountRoutes } from './account-routes.js';
+import { type AccountDependencies, accountRoutes } from './account-routes.js';
 import { type AccountDesks, createAccountDesks } from './account-services.js';
-import { createPlay } from './accounts/index.js';
-import { addAudioRoutes, addSpeechRoutes, addTranscriptionRoutes } from './audio/index.js';
-import type { Next, RequestContext, RequestState } from './http/index.js';
+import { createPlay, createSessionGuard } from './accounts/index.js';
+import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import {
   App,
   addField,
+  addRoutes,
   answerErrors,
   createAddressOf,
   createAuthFailures,
@@ -17,28 +17,34 @@ import {
   createPollGuard,
   createWaitingRoom,
   dispatch,
+  type GuardOf,
   logRequest,
+  type Middleware,
   markVisits,
+  type Next,
   newRouter,
+  type RequestContext,
+  type RequestState,
+  type Route,
   type RoutedContext,
   requestIdOf,
   setSecurityHeaders,
 } from './http/index.js';
 import type { AnswerDesk } from './idempotency/index.js';
-import { addImageFileRoutes, addImageGenerationRoute, addImageRoutes, createImageSubmitter } from './images/index.js';
+import { createImageSubmitter, imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
 import type { KeyTable } from './keys/index.js';
 import { createAuth } from './keys/index.js';
 import type { Windows } from './limits/index.js';
-import { addExtractBatchRoute, addExtractRoutes } from './links/index.js';
-import { addMessageRoutes, addModelRoutes, addStoredResponseRoutes, addTextRoutes } from './models/index.js';
+import { extractBatchRoutes, extractRoutes } from './links/index.js';
+import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
 import type { Health, Metrics } from './observability/index.js';
-import { addHealthRoutes, addMetricsRoute, endRequestSpan, handleInSpan } from './observability/index.js';
-import { addOpenApiRoute } from './openapi/index.js';
-import { addSiteRoutes, renderFailure } from './site/index.js';
+import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
+import { openApiRoutes } from './openapi/index.js';
+import { renderFailure, siteRoutes } from './site/index.js';
 import type { Budgets, UsageDesk, UsageLedger } from './usage/index.js';
-import { addUsageRoute } from './usage/index.js';
+import { usageRoutes } from './usage/index.js';
 import type { WebhookDesk } from './webhooks/index.js';
-import { addWebhookRoutes } from './webhooks/index.js';
+import { IMAGE_WEBHOOKS, webhookRoutes } from './webhooks/index.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;
@@ -96,7 +102,17 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const { account, keys, clock } = dependencies;
   const desks = desksOf(dependencies);
   const before = account && desks ? [markVisits, createPlay({ account, desks, keys, clock })] : [];
-  return assemble(routerWith(dependencies, desks), dependencies, before);
+  const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
+  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl: dependencies.siteUrl });
+  const ofSession = account && desks && createSessionGuard(desks.sessions, account.site);
+  const guardOf: GuardOf = (route) => {
+    const { path, grant, apiKeyHeader } = route;
+    if (grant === 'none' || grant === 'signature') return undefined;
+    if (grant !== 'session') return auth({ grant, apiKeyHeader });
+    if (!ofSession) throw new Error(`${path} needs accounts, and there are none`);
+    return ofSession(route);
+  };
+  return assemble(routesWith(dependencies, desks), { ...dependencies, before, guardOf });
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
@@ -104,33 +120,30 @@ export function createMetricsApp({
   metrics,
   ...rest
 }: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl'>>): Koa<RequestState> {
-  const router = newRouter();
-  addMetricsRoute(router, metrics);
-  return assemble(router, rest, []);
+  return assemble(metricsRoutes(metrics), rest);
 }
 
 /** A node that only runs jobs: how it fares, and figures. */
 export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestState> {
   const { health, metrics } = dependencies;
-  const router = newRouter();
-  addHealthRoutes(router, health);
-  if (metrics) addMetricsRoute(router, metrics);
-  return assemble(router, dependencies, []);
+  return assemble([...healthRoutes(health), ...(metrics ? metricsRoutes(metrics) : [])], dependencies);
 }
 
-type Middleware = (context: RequestContext, next: Next) => Promise<unknown>;
+interface AssembleOptions extends ReceiveDependencies {
+  /** What stands between the answering of errors and the routes. Default: nothing. */
+  before?: readonly Middleware[];
+  /** Default: every route is for everybody. */
+  guardOf?: GuardOf;
+}
 
-/** @param before What stands between the answering of errors and the routes. */
-function assemble(
-  router: Router<RequestState>,
-  dependencies: ReceiveDependencies,
-  before: readonly Middleware[],
-): Koa<RequestState> {
-  const { logger } = dependencies;
+function assemble(routes: readonly Route[], options: AssembleOptions): Koa<RequestState> {
+  const { logger, before = [], guardOf = () => undefined } = options;
+  const router = newRouter();
+  addRoutes(router, routes, guardOf);
   const app = new App();
   // Connections that break while an answer is on its way; the request's own failures never come here.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
-  app.use(receive(dependencies));
+  app.use(receive(options));
   app.use(answerErrors(logger, renderFailure));
   for (const middleware of before) app.use(middleware);
   app.use(dispatch(router));
@@ -138,9 +151,9 @@ function assemble(
   return app;
 }
 
-/** Every route. README's table is held to it. */
-export function createRouter(dependencies: AppDependencies): Router<RequestState> {
-  return routerWith(dependencies, desksOf(dependencies));
+/** Every route, as it is declared. */
+export function createRoutes(dependencies: AppDependencies): Route[] {
+  return routesWith(dependencies, desksOf(dependencies));
 }
 
 function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | undefined {
@@ -149,65 +162,49 @@ function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | 
   return createAccountDesks({ account, budgets, ledger, windows, imageDailyLimit, clock });
 }
 
-function routerWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Router<RequestState> {
+function routesWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Route[] {
   const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
-  const { siteUrl, baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
-  const { messagesEnabled = false } = dependencies;
+  const { baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
+  const { audioMaxBytes = AUDIO_MAX_BYTES, messagesEnabled = false } = dependencies;
   const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
-  const router = newRouter();
-  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
   const refusals = createFixedWindow(clock, dependencies.refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
   const bodies = createBodyBudget({ refusals });
+  const uploads = createBodyBudget({ bigBodies: UPLOADS, refusals });
   metrics?.watch({ bodies });
   const polls = createPollGuard(clock);
-  addHealthRoutes(router, health);
-  if (metrics && publicMetrics) addMetricsRoute(router, metrics);
   const limits = { anySize: anyImageSize, dailyLimit: imageDailyLimit };
   const submit = createImageSubmitter({ gateway, bodies, ...limits, webhookTargets: webhooks?.targets });
   const { drain } = health;
-  const images = { gateway, auth, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
-  addImageRoutes(router, images);
-  addImageGenerationRoute(router, images);
-  addImageFileRoutes(router, { gateway, clock });
-  addWebhookRoutes(router, { auth, polls, secrets: webhooks?.secrets });
-  addExtractRoutes(router, { gateway, windows, auth, bodies, polls });
-  addExtractBatchRoute(router, { gateway, windows, answers, auth, bodies });
-  addAudioRoutes(router, { gateway, clock });
-  const { audioMaxBytes = AUDIO_MAX_BYTES } = dependencies;
-  const audio = {
-    gateway,
-    usage,
-    answers,
-    auth,
-    bodies,
-    uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
-    audioMaxBytes,
-  };
-  addTranscriptionRoutes(router, audio);
-  addSpeechRoutes(router, audio);
-  addTextRoutes(router, { gateway, auth, bodies, usage });
-  addStoredResponseRoutes(router, { gateway, auth, polls });
-  addModelRoutes(router, { gateway, auth, messagesEnabled });
-  addMessageRoutes(router, { gateway, auth, bodies, usage, clock, enabled: messagesEnabled });
-  addOpenApiRoute(router, { baseUrl });
-  addUsageRoute(router, { windows, budgets, ledger, auth, polls, clock });
+  const images = { gateway, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
+  const audio = { gateway, usage, answers, bodies, uploads, audioMaxBytes };
+  const routes: Route[] = [];
+  routes.push(
+    ...healthRoutes(health),
+    ...(metrics && publicMetrics ? metricsRoutes(metrics) : []),
+    ...imageRoutes(images),
+    ...imageGenerationRoutes(images),
+    ...imageFileRoutes({ gateway, clock }),
+    ...webhookRoutes({ polls, secrets: webhooks?.secrets }),
+    ...extractRoutes({ gateway, windows, bodies, polls }),
+    ...extractBatchRoutes({ gateway, windows, answers, bodies }),
+    ...audioFileRoutes({ gateway, clock }),
+    ...transcriptionRoutes(audio),
+    ...speechRoutes(audio),
+    ...textRoutes({ gateway, bodies, usage }),
+    ...storedResponseRoutes({ gateway, polls }),
+    ...modelRoutes({ gateway, messagesEnabled }),
+    ...messageRoutes({ gateway, bodies, usage, clock, messagesEnabled }),
+    ...openApiRoutes({ routes, webhooks: IMAGE_WEBHOOKS, baseUrl }),
+    ...usageRoutes({ windows, budgets, ledger, polls, clock }),
+  );
   if (account && desks) {
-    addAccountRoutes(router, {
-      account,
-      desks,
-      gateway,
-      keys,
-      bodies,
-      polls,
-      clock,
-      logger,
-      addressOf,
-      drain,
-      baseUrl,
-    });
-    addSiteRoutes(router, { account, desks, gateway, clock, baseUrl });
+    const shared = { account, desks, gateway, clock, baseUrl };
+    routes.push(
+      ...accountRoutes({ ...shared, routes, keys, bodies, polls, logger, addressOf, drain }),
+      ...siteRoutes(shared),
+    );
   }
-  return router;
+  return routes;
 }
 
 function receive({ clock, health, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {

@@ -10,16 +10,13 @@ export {
   createAccountView,
   createIdentity,
   createKeyDesk,
-  type Endpoint,
-  GATEWAY_ENDPOINTS,
   type Identity,
   type KeyDesk,
   type KeyDeskOptions,
   MAX_KEYS,
-  SITE_ENDPOINTS,
   type SignInStatus,
 } from './accounts/index.js';
-export { type AppDependencies, createApp, createMetricsApp, createRouter } from './app.js';
+export { type AppDependencies, createApp, createMetricsApp } from './app.js';
 export {
   createHttpServer,
   createSiteAddress,

@@ -1,19 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type Router from '@koa/router';
-import { type Clock, GatewayError } from 'mediagate';
-import type { AddressOf, RequestContext, RequestState, SiteAddress } from '../http/index.js';
+import { type Clock, GatewayError, Type } from 'mediagate';
 import {
+  type AddressOf,
   type BodyBudget,
   type BodyReaderOptions,
   createAddressLimit,
+  defineRoute,
   isForm,
-  markOauth,
   networkOwner,
+  type RequestContext,
+  type Route,
   readForm,
   readJsonBody,
+  type SiteAddress,
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
 import type { DeviceGrants, DevicePoll } from './device-grants.js';
+import { asItStands, Text } from './schemas.js';
 import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */
@@ -45,12 +48,12 @@ export interface DeviceApiRoutes {
  * The device flow for programs (RFC 8628): ask for a code, show it, poll until somebody let the program in. Takes forms, as
  * clients of OAuth send them, and JSON.
  */
-export function addDeviceApiRoutes(router: Router<RequestState>, options: DeviceApiRoutes): void {
+export function deviceApiRoutes(options: DeviceApiRoutes): Route[] {
   const { deviceGrants, sessions, bodies, clock, addressOf, site } = options;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many device codes' });
   const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many polls' });
 
-  router.post('/api/agent/device', markOauth, async (context: RequestContext) => {
+  async function begin(context: RequestContext): Promise<void> {
     const address = addressOf(context.req);
     starts.admit(address);
     const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
@@ -69,9 +72,9 @@ export function addDeviceApiRoutes(router: Router<RequestState>, options: Device
       expires_in: Math.round((expiresAt - createdAt) / 1_000),
       interval,
     };
-  });
+  }
 
-  router.post('/api/agent/device/token', markOauth, async (context: RequestContext) => {
+  async function sendToken(context: RequestContext): Promise<void> {
     const address = addressOf(context.req);
     polls.admit(address);
     const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
@@ -89,7 +92,39 @@ export function addDeviceApiRoutes(router: Router<RequestState>, options: Device
     }
     const { token, expiresIn } = await sessions.startDevice(poll.userId);
     context.body = { access_token: token, token_type: 'Bearer', expires_in: expiresIn };
-  });
+  }
+
+  const common = {
+    method: 'POST',
+    grant: 'none',
+    format: 'oauth',
+    tag: 'Account',
+    errors: ['rate_limit_exceeded'],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/agent/device',
+      endpoint: 'deviceAuthorization',
+      summary: 'Begins the device flow (RFC 8628)',
+      description: 'Begins the device flow (RFC 8628): codes for a program, and where a person enters them.',
+      body: { schema: Type.Object({ client_id: Text }), example: { client_id: 'Shipyard CLI' } },
+      answers: asItStands(
+        Type.Object({ device_code: Text, user_code: Text, verification_uri: Text, expires_in: Type.Integer() }),
+      ),
+      handler: begin,
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/agent/device/token',
+      endpoint: 'deviceToken',
+      summary: 'Asked until the person has answered',
+      description: 'Asked until the person has answered; then gives a bearer token for 12 hours.',
+      body: { schema: Type.Object({ grant_type: Text, client_id: Text, device_code: Text }) },
+      answers: asItStands(Type.Object({ access_token: Text, token_type: Text, expires_in: Type.Integer() })),
+      handler: sendToken,
+    }),
+  ];
 }
 
 function limitsOf(address: string, budget: BodyBudget): BodyReaderOptions {

@@ -1,9 +1,9 @@
-import type Router from '@koa/router';
-import { type Clock, type Gateway, MAX_REFERENCES } from 'mediagate';
+import { type Clock, type Gateway, MAX_REFERENCES, Type } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import {
+  defineRoute,
   type RequestContext,
-  type RequestState,
+  type Route,
   SIGN_IN_INSTRUCTION,
   type SiteAddress,
   sendJson,
@@ -15,6 +15,7 @@ import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { Identity, SignInStatus } from './oidc.js';
+import { asItStands, SessionSchema, Text } from './schemas.js';
 import type { SignedIn } from './session-store.js';
 import type { SessionDesk } from './sessions.js';
 import {
@@ -40,9 +41,11 @@ export interface ManifestParts {
   catalogue: Catalogue;
   models: ReturnType<Gateway['models']>;
   clients: readonly SetupClient[];
+  endpoints: readonly Endpoint[];
 }
 
-export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, clients }: ManifestParts) {
+export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, clients, endpoints }: ManifestParts) {
+  const addressOf = ({ path }: Endpoint) => (/^\/(v1|health)(\/|$)/.test(path) ? baseUrl : siteUrl) + path;
   const { version, ...plans } = encodePlans(catalogue);
   return {
     name: 'mediagate',
@@ -65,8 +68,8 @@ export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, cl
         verificationUrl: `${siteUrl}/device`,
       },
     },
-    endpoints: { ...addresses(baseUrl, GATEWAY_ENDPOINTS), ...addresses(siteUrl, SITE_ENDPOINTS) },
-    methods: methodsOf([...GATEWAY_ENDPOINTS, ...SITE_ENDPOINTS]),
+    endpoints: Object.fromEntries(endpoints.map((endpoint) => [endpoint.name, addressOf(endpoint)])),
+    methods: Object.fromEntries(endpoints.map(({ name, methods }) => [name, methods])),
     ...plans,
     models: encodeModels(models),
     clientSetup: {
@@ -98,14 +101,6 @@ export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, cl
   };
 }
 
-function addresses(origin: string, endpoints: readonly Endpoint[]): Record<string, string> {
-  return Object.fromEntries(endpoints.map(({ name, path }) => [name, origin + path]));
-}
-
-function methodsOf(endpoints: readonly Endpoint[]): Record<string, Endpoint['methods']> {
-  return Object.fromEntries(endpoints.map(({ name, methods }) => [name, methods]));
-}
-
 /** What the service document says of models, of those that are ready. Which of them a key may use, `GET /v1/models` says. */
 function encodeModels(models: ManifestParts['models']) {
   const ready = new Set(models.map(({ id }) => id));
@@ -125,73 +120,30 @@ function encodeModels(models: ManifestParts['models']) {
   };
 }
 
+const METHODS = ['GET', 'POST', 'DELETE'] as const satisfies readonly Route['method'][];
+
 /** One address of the service, as the manifest names it. */
 export interface Endpoint {
   name: string;
-  methods: readonly ('GET' | 'POST' | 'DELETE')[];
+  methods: readonly Route['method'][];
   /** Parts in braces stand for what they name. */
   path: string;
 }
 
-/** Of the gateway, at its own address. */
-export const GATEWAY_ENDPOINTS: readonly Endpoint[] = [
-  { name: 'health', methods: ['GET'], path: '/health' },
-  { name: 'healthLive', methods: ['GET'], path: '/health/live' },
-  { name: 'healthReady', methods: ['GET'], path: '/health/ready' },
-  { name: 'imageJobs', methods: ['POST'], path: '/v1/images/jobs' },
-  { name: 'imageJob', methods: ['GET', 'DELETE'], path: '/v1/images/jobs/{job_id}' },
-  { name: 'imageJobEvents', methods: ['GET'], path: '/v1/images/jobs/{job_id}/events' },
-  { name: 'imageJobCancel', methods: ['POST'], path: '/v1/images/jobs/{job_id}/cancel' },
-  { name: 'imageGenerations', methods: ['POST'], path: '/v1/images/generations' },
-  { name: 'webhookSecret', methods: ['GET'], path: '/v1/webhooks/secret' },
-  { name: 'webhookSecretRotation', methods: ['POST'], path: '/v1/webhooks/secret/rotate' },
-  { name: 'imageFile', methods: ['GET'], path: '/v1/images/files/{filename}' },
-  { name: 'capabilities', methods: ['GET'], path: '/v1/capabilities' },
-  { name: 'extract', methods: ['POST'], path: '/v1/extract' },
-  { name: 'extractJob', methods: ['GET', 'DELETE'], path: '/v1/extract/jobs/{job_id}' },
-  { name: 'extractBatch', methods: ['POST'], path: '/v1/extract/batch' },
-  { name: 'extractAudio', methods: ['GET'], path: '/v1/extract/audio/{name}.mp3' },
-  { name: 'responses', methods: ['POST'], path: '/v1/responses' },
-  { name: 'responsesCompact', methods: ['POST'], path: '/v1/responses/compact' },
-  { name: 'responsesInputTokens', methods: ['POST'], path: '/v1/responses/input_tokens' },
-  { name: 'response', methods: ['GET', 'DELETE'], path: '/v1/responses/{response_id}' },
-  { name: 'responseCancel', methods: ['POST'], path: '/v1/responses/{response_id}/cancel' },
-  { name: 'responseInputItems', methods: ['GET'], path: '/v1/responses/{response_id}/input_items' },
-  { name: 'chatCompletions', methods: ['POST'], path: '/v1/chat/completions' },
-  { name: 'models', methods: ['GET'], path: '/v1/models' },
-  { name: 'model', methods: ['GET'], path: '/v1/models/{model}' },
-  { name: 'messages', methods: ['POST'], path: '/v1/messages' },
-  { name: 'messagesCountTokens', methods: ['POST'], path: '/v1/messages/count_tokens' },
-  { name: 'audioTranscriptions', methods: ['POST'], path: '/v1/audio/transcriptions' },
-  { name: 'audioTranslations', methods: ['POST'], path: '/v1/audio/translations' },
-  { name: 'audioSpeech', methods: ['POST'], path: '/v1/audio/speech' },
-  { name: 'audioVoiceChanger', methods: ['POST'], path: '/v1/audio/voice-changer' },
-  { name: 'audioSoundEffects', methods: ['POST'], path: '/v1/audio/sound-effects' },
-  { name: 'usage', methods: ['GET'], path: '/v1/usage' },
-];
-
-/** Of the account site, at its address. */
-export const SITE_ENDPOINTS: readonly Endpoint[] = [
-  { name: 'manifest', methods: ['GET'], path: '/api/agent/manifest' },
-  { name: 'plans', methods: ['GET'], path: '/api/agent/plans' },
-  { name: 'session', methods: ['GET', 'POST', 'DELETE'], path: '/api/agent/session' },
-  { name: 'sessions', methods: ['DELETE'], path: '/api/agent/sessions' },
-  { name: 'setup', methods: ['GET'], path: '/api/agent/setup' },
-  { name: 'deviceAuthorization', methods: ['POST'], path: '/api/agent/device' },
-  { name: 'deviceToken', methods: ['POST'], path: '/api/agent/device/token' },
-  { name: 'user', methods: ['GET', 'POST', 'DELETE'], path: '/api/user' },
-  { name: 'userKeys', methods: ['POST'], path: '/api/user/keys' },
-  { name: 'userKeyRotate', methods: ['POST'], path: '/api/user/rotate' },
-  { name: 'userKeyRevoke', methods: ['POST'], path: '/api/user/keys/{key_id}/revoke' },
-  { name: 'payment', methods: ['GET', 'POST'], path: '/api/agent/payment' },
-  { name: 'paymentOrder', methods: ['GET'], path: '/api/agent/payment/{code}' },
-  { name: 'paymentCancel', methods: ['POST'], path: '/api/agent/payment/{code}/cancel' },
-  { name: 'paymentQrSvg', methods: ['GET'], path: '/api/agent/payment/{code}/qr.svg' },
-  { name: 'paymentQrPng', methods: ['GET'], path: '/api/agent/payment/{code}/qr.png' },
-  { name: 'paymentStatus', methods: ['GET'], path: '/api/payment/gateway' },
-  { name: 'login', methods: ['GET'], path: '/signin' },
-  { name: 'deviceVerification', methods: ['GET'], path: '/device' },
-];
+/** Addresses of the API, as the manifest names them: those of the routes that have a name there. */
+export function endpointsOf(routes: readonly Route[]): Endpoint[] {
+  const named = routes.filter(({ endpoint }) => endpoint !== undefined);
+  const byName = Map.groupBy(named, ({ endpoint = '' }) => endpoint);
+  return Array.from(byName, ([name, [route, ...others]]) => {
+    const { path = '', parameter, method } = route ?? {};
+    const methods = new Set([method, ...others.map((other) => other.method)]);
+    return {
+      name,
+      methods: METHODS.filter((one) => methods.has(one)),
+      path: path.replace(/:(\w+)/g, (_, own) => `{${parameter ?? own}}`),
+    };
+  });
+}
 
 export interface SessionParts extends SignedIn {
   account: AccountRecord;
@@ -231,6 +183,8 @@ export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible,
 const MARKDOWN = 'text/markdown';
 
 export interface AgentRoutes {
+  /** All routes of the gateway, these among them. */
+  routes: readonly Route[];
   gateway: Gateway;
   identity: Identity;
   sessions: SessionDesk;
@@ -242,28 +196,26 @@ export interface AgentRoutes {
 }
 
 /** What programs and pages read of the service and of who is signed in. Nobody has to be. */
-export function addAgentRoutes(router: Router<RequestState>, options: AgentRoutes): void {
-  const { gateway, identity, sessions, view, catalogue, clock, baseUrl, site } = options;
+export function agentRoutes(options: AgentRoutes): Route[] {
+  const { routes, gateway, identity, sessions, view, catalogue, clock, baseUrl, site } = options;
 
-  router.get('/api/agent/manifest', (context: RequestContext) => {
+  function sendManifest(context: RequestContext): void {
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(undefined) });
     const addresses = { baseUrl: baseUrl(), siteUrl: site().url };
     const signIn = identity.status();
-    const manifest = encodeManifest({ ...addresses, signIn, catalogue, models: gateway.models(), clients });
-    sendJson(context, manifest, 'public');
-  });
+    const [models, endpoints] = [gateway.models(), endpointsOf(routes)];
+    sendJson(context, encodeManifest({ ...addresses, signIn, catalogue, models, clients, endpoints }), 'public');
+  }
 
-  router.get('/api/agent/plans', (context: RequestContext) => sendJson(context, encodePlans(catalogue), 'public'));
-
-  router.get('/api/agent/session', async (context: RequestContext) => {
+  async function sendSession(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return sendJson(context, encodeSignedOut(site().url), 'private');
     const { user, session } = signedIn;
     const [account, keys] = await Promise.all([view.account(user), view.keys(user)]);
     sendJson(context, encodeSession({ user, session, account, keys }, { catalogue, now: clock.now() }), 'private');
-  });
+  }
 
-  router.get('/api/agent/setup', async (context: RequestContext) => {
+  async function sendSetup(context: RequestContext): Promise<void> {
     const wanted = readSetupClient(context.query.client);
     const signedIn = await sessions.find(context);
     const account = signedIn && (await setupAccountOf(signedIn.user));
@@ -275,7 +227,7 @@ export function addAgentRoutes(router: Router<RequestState>, options: AgentRoute
     context.vary('Accept');
     if (context.accepts('json', MARKDOWN) !== MARKDOWN) return sendJson(context, encodeSetup(guide), 'private');
     sendTagged(context, renderSetup(guide), { type: `${MARKDOWN}; charset=utf-8`, keeping: 'private' });
-  });
+  }
 
   async function setupAccountOf(user: UserRecord): Promise<SetupAccount> {
     const [{ plan }, keys] = await Promise.all([view.account(user), view.keys(user)]);
@@ -288,4 +240,51 @@ export function addAgentRoutes(router: Router<RequestState>, options: AgentRoute
       keys: countGoodKeys(keys, clock.now()),
     };
   }
+
+  const common = { method: 'GET', grant: 'none', tag: 'Account' } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/agent/manifest',
+      endpoint: 'manifest',
+      summary: 'What the service is: addresses, plans, models, clients',
+      description: 'What the service is: addresses, plans, models, client setup, rules.',
+      answers: asItStands(Type.Object({ name: Text, version: Text, baseUrl: Text, endpoints: Type.Object({}) })),
+      handler: sendManifest,
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/agent/plans',
+      endpoint: 'plans',
+      summary: 'The plans, the free tier, support',
+      description: 'The plans, the free tier, where terms are to be had.',
+      answers: asItStands(
+        Type.Object({
+          version: Text,
+          plans: Type.Array(Type.Object({ id: Text, name: Text })),
+          freeTier: Type.Object({}),
+        }),
+      ),
+      handler: (context) => sendJson(context, encodePlans(catalogue), 'public'),
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/agent/session',
+      endpoint: 'session',
+      summary: 'Who is signed in',
+      description: 'Who is signed in, and whether they have a plan and keys.',
+      answers: asItStands(SessionSchema),
+      handler: sendSession,
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/agent/setup',
+      endpoint: 'setup',
+      summary: 'How clients are set up; as Markdown on request',
+      description: 'How clients are set up, as JSON or Markdown; `?client=` for one of them.',
+      query: { client: { schema: Text, description: 'One kind of client alone.' } },
+      answers: asItStands(Type.Object({ baseUrl: Text })),
+      handler: sendSetup,
+    }),
+  ];
 }

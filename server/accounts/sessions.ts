@@ -3,8 +3,10 @@ import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
 import {
   isOfPrograms,
+  type Middleware,
   type Next,
   type RequestContext,
+  type Route,
   readCookie,
   removeCookie,
   type SiteAddress,
@@ -119,28 +121,27 @@ export function shownToken(context: RequestContext, site: SiteAddress): ShownTok
 }
 
 /**
- * Stands before routes that act for somebody. Before the guard of their origin too: a program without a session is told to
- * sign in, rather than that it is no page of the site.
+ * Checks requests of routes that act for the user who is signed in. The session is checked before the origin: a program
+ * without a session is told to sign in. Pages lead visitors without a session to the sign-in by themselves.
  */
-export function createSignedInGuard(sessions: SessionDesk) {
-  return async (context: RequestContext, next: Next): Promise<void> => {
-    await sessions.require(context);
-    await next();
-  };
+export function createSessionGuard(sessions: SessionDesk, site: () => SiteAddress) {
+  return ({ method, format, sessionOptional = format === 'page' }: Route): Middleware =>
+    async (context, next) => {
+      if (!sessionOptional) await sessions.require(context);
+      if (method !== 'GET') checkOrigin(context, site());
+      return next();
+    };
 }
 
 /**
- * Stands before every route that writes with a session: lets a browser's request through only from the site's own pages.
- * Requests with a bearer token pass: no page elsewhere can make a browser add one.
+ * Lets a browser's request through only from the site's own pages. Requests with a bearer token pass: no page elsewhere can
+ * make a browser add one.
+ * @throws GatewayError `cross_site_request`.
  */
-export function createSameOriginGuard(site: () => SiteAddress) {
-  return async (context: RequestContext, next: Next): Promise<void> => {
-    if (bearerOf(context) === undefined && !isFromOwnPage(context, site())) {
-      const message = `This must be sent from a page of ${site().origin}: Origin or Sec-Fetch-Site says otherwise, or both are missing.`;
-      throw new GatewayError('cross_site_request', message);
-    }
-    await next();
-  };
+function checkOrigin(context: RequestContext, site: SiteAddress): void {
+  if (bearerOf(context) !== undefined || isFromOwnPage(context, site)) return;
+  const message = `This must be sent from a page of ${site.origin}: Origin or Sec-Fetch-Site says otherwise, or both are missing.`;
+  throw new GatewayError('cross_site_request', message);
 }
 
 function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAddress): boolean {
@@ -165,8 +166,6 @@ export interface PlayOptions {
  * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page.
  */
 export function createPlay({ account: { state, site }, desks: { sessions }, keys, clock }: PlayOptions) {
-  const sameOrigin = createSameOriginGuard(site);
-
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
     const newest = await newestKey(state.keys, accountId, clock.now());
     if (newest) return keys.admit(newest);
@@ -179,12 +178,11 @@ export function createPlay({ account: { state, site }, desks: { sessions }, keys
       const message = `${PREFIX} is for pages of the site. Programs send their API key to the same path without it.`;
       throw new GatewayError('route_not_allowed', message);
     }
-    return sameOrigin(context, async () => {
-      const { user } = await sessions.require(context);
-      context.state.playedKey = await keyOfAccount(user.accountId);
-      context.path = context.path.slice(PREFIX.length);
-      return next();
-    });
+    checkOrigin(context, site());
+    const { user } = await sessions.require(context);
+    context.state.playedKey = await keyOfAccount(user.accountId);
+    context.path = context.path.slice(PREFIX.length);
+    return next();
   }
 
   return (context: RequestContext, next: Next): Promise<unknown> =>

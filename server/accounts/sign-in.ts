@@ -1,14 +1,12 @@
-import type Router from '@koa/router';
-import { type Clock, GatewayError, isLoopbackHost } from 'mediagate';
+import { type Clock, GatewayError, isLoopbackHost, Type } from 'mediagate';
 import {
   type AddressOf,
   type BodyBudget,
   createAddressLimit,
-  markPage,
-  type Next,
+  defineRoute,
   networkOwner,
   type RequestContext,
-  type RequestState,
+  type Route,
   readCookie,
   readJsonBody,
   readReturnPath,
@@ -19,6 +17,7 @@ import {
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
 import type { OidcClient } from './oidc.js';
+import { asItStands, SessionSchema } from './schemas.js';
 import type { SessionDesk } from './sessions.js';
 import type { SignIns } from './sign-ins.js';
 import type { Users } from './users.js';
@@ -39,13 +38,13 @@ export interface SignInRoutes {
 }
 
 /** The way to the identity provider, and back. */
-export function addSignInRoutes(router: Router<RequestState>, options: SignInRoutes): void {
+export function signInRoutes(options: SignInRoutes): Route[] {
   const { users, signIns, sessions, oidc, clock, addressOf, site } = options;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
   const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
   const redirectUri = () => `${site().url}/signin/callback`;
 
-  router.get('/signin', markPage, async (context: RequestContext) => {
+  async function begin(context: RequestContext): Promise<void> {
     const otherName = sameGatewayElsewhere(context, site());
     if (otherName) return seeOther(context, otherName);
     starts.admit(addressOf(context.req));
@@ -56,9 +55,9 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
     await signIns.begin({ ...hashes, nonce, codeVerifier, returnTo });
     setCookie(context, site(), { name: site().cookies.attempt, value: browser, maxAgeSeconds: ATTEMPT_SECONDS });
     seeOther(context, target.href);
-  });
+  }
 
-  router.get('/signin/callback', markPage, async (context: RequestContext) => {
+  async function finish(context: RequestContext): Promise<void> {
     returns.admit(addressOf(context.req));
     const { state } = context.query;
     const browser = readCookie(context, site().cookies.attempt);
@@ -77,7 +76,33 @@ export function addSignInRoutes(router: Router<RequestState>, options: SignInRou
     const user = await users.signIn(await oidc.finish({ state, nonce, codeVerifier }, callback));
     await sessions.startBrowser(context, user.id);
     seeOther(context, site().url + returnTo);
-  });
+  }
+
+  const common = {
+    method: 'GET',
+    grant: 'none',
+    format: 'page',
+    tag: 'Pages',
+    answers: { 303: { description: 'To the next step.' } },
+    errors: ['sign_in_failed', 'sign_in_unavailable'],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/signin',
+      endpoint: 'login',
+      summary: 'Leads to the identity provider',
+      description: 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.',
+      handler: begin,
+    }),
+    defineRoute({
+      ...common,
+      path: '/signin/callback',
+      summary: 'Where the identity provider sends people back to',
+      description: 'Where the identity provider sends people back to.',
+      handler: finish,
+    }),
+  ];
 }
 
 /**
@@ -98,52 +123,87 @@ export interface SignOutRoutes {
   sessions: SessionDesk;
   bodies: BodyBudget;
   addressOf: AddressOf;
-  /** Lets through what the site's own pages send. */
-  sameOrigin(context: RequestContext, next: Next): Promise<void>;
   site(): SiteAddress;
 }
 
 /** Ends the session that a request is made with, or all of its user. Whoever has none is as signed out as can be. */
-export function addSignOutRoutes(router: Router<RequestState>, options: SignOutRoutes): void {
-  const { sessions, bodies, addressOf, sameOrigin, site } = options;
+export function signOutRoutes({ sessions, bodies, addressOf, site }: SignOutRoutes): Route[] {
+  const signedOut = () => ({ authenticated: false, loginUrl: `${site().url}/signin` });
 
-  router.post('/signout', markPage, sameOrigin, async (context: RequestContext) => {
-    await sessions.end(context);
-    seeOther(context, `${site().url}/`);
-  });
-
-  router.post('/signout/everywhere', markPage, sameOrigin, async (context: RequestContext) => {
-    await sessions.endAll(context);
-    seeOther(context, `${site().url}/`);
-  });
-
-  router.delete('/api/agent/sessions', sameOrigin, async (context: RequestContext) => {
-    await sessions.endAll(context);
-    context.body = signedOut();
-  });
-
-  router.delete('/api/agent/session', sameOrigin, async (context: RequestContext) => {
-    await sessions.end(context);
-    context.body = signedOut();
-  });
-
-  router.post('/api/agent/session', sameOrigin, async (context: RequestContext) => {
-    // A form of another page cannot have this type, whatever the browser tells of its origin.
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(addressOf(context.req)) };
-    await readJsonBody(context.req, context.res, limits);
-    await sessions.end(context);
-    context.body = signedOut();
-  });
-
-  function signedOut() {
-    return { authenticated: false, loginUrl: `${site().url}/signin` };
-  }
-}
-
-/** Stands before routes of accounts: their 401 says where to sign in. */
-export function createLoginNotice(site: () => SiteAddress) {
-  return (context: RequestContext, next: Next): Promise<unknown> => {
-    context.state.loginUrl = `${site().url}/signin`;
-    return next();
-  };
+  const form = {
+    method: 'POST',
+    grant: 'session',
+    format: 'page',
+    tag: 'Pages',
+    body: { type: 'application/x-www-form-urlencoded', schema: Type.Object({}) },
+    answers: { 200: { description: 'A page that says so.', type: 'text/html' }, 303: { description: 'Done.' } },
+  } as const;
+  const common = {
+    grant: 'session',
+    sessionOptional: true,
+    tag: 'Account',
+    answers: asItStands(SessionSchema),
+  } as const;
+  return [
+    defineRoute({
+      ...form,
+      path: '/signout',
+      summary: 'Ends the session',
+      description: 'Ends the session; for forms of the site.',
+      async handler(context) {
+        await sessions.end(context);
+        seeOther(context, `${site().url}/`);
+      },
+    }),
+    defineRoute({
+      ...form,
+      path: '/signout/everywhere',
+      summary: 'Ends all sessions of the user',
+      description: 'Ends all sessions of the user; for forms of the site.',
+      async handler(context) {
+        await sessions.endAll(context);
+        seeOther(context, `${site().url}/`);
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/api/agent/sessions',
+      endpoint: 'sessions',
+      summary: 'Ends all sessions of the user',
+      description: 'Ends all sessions of the user; API keys go on.',
+      async handler(context) {
+        await sessions.endAll(context);
+        context.body = signedOut();
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/api/agent/session',
+      endpoint: 'session',
+      summary: 'Ends the session',
+      description: 'Ends the session.',
+      async handler(context) {
+        await sessions.end(context);
+        context.body = signedOut();
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/agent/session',
+      endpoint: 'session',
+      summary: 'The same for clients that cannot send DELETE',
+      description: 'The same for clients that cannot send DELETE; a JSON body.',
+      body: { schema: Type.Object({}) },
+      async handler(context) {
+        // A form of another page cannot have this type, whatever the browser tells of its origin.
+        const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(addressOf(context.req)) };
+        await readJsonBody(context.req, context.res, limits);
+        await sessions.end(context);
+        context.body = signedOut();
+      },
+    }),
+  ];
 }

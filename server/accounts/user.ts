@@ -1,19 +1,17 @@
-import type Router from '@koa/router';
 import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { isoTime, isVisible } from '../format/index.js';
 import {
   type BodyBudget,
   createAddressLimit,
-  type Next,
-  type ParamsContext,
+  defineRoute,
   type PollGuard,
   type RequestContext,
-  type RequestState,
+  type Route,
   readJsonBody,
   type SiteAddress,
   sendJson,
 } from '../http/index.js';
-import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
 import {
   type ApiKeyRecord,
   type ApiKeys,
@@ -40,7 +38,8 @@ import {
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
 import type { KeyDesk, MadeKey, Repeat } from './key-service.js';
-import { createSignedInGuard, type SessionDesk, shownToken } from './sessions.js';
+import { asItStands, KeySchema, Nullable, Text } from './schemas.js';
+import { type SessionDesk, shownToken } from './sessions.js';
 import type { UserRecord } from './users.js';
 
 export interface UserRoutes extends Pick<AccountAnswer, 'catalogue'> {
@@ -51,58 +50,30 @@ export interface UserRoutes extends Pick<AccountAnswer, 'catalogue'> {
   polls: PollGuard;
   clock: Clock;
   site(): SiteAddress;
-  /** Says in refusals where to sign in. */
-  notice(context: RequestContext, next: Next): Promise<unknown>;
-  /** Lets through what the site's own pages send. */
-  sameOrigin(context: RequestContext, next: Next): Promise<void>;
 }
 
 /** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
 const KEYS_PER_MINUTE = 20;
 
-/** The account of whoever is signed in, and its API keys. */
-export function addUserRoutes(router: Router<RequestState>, options: UserRoutes): void {
-  const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site, notice, sameOrigin } = options;
-  const signedIn = createSignedInGuard(sessions);
+const KEY_ERRORS = [
+  'idempotency_key_reused',
+  'invalid_idempotency_key',
+  'account_suspended',
+  'rate_limit_exceeded',
+] as const;
+const MadeKeySchema = Type.Object({ apiKey: Text, key: KeySchema });
+
+/** What the routes that make a key declare. */
+const MAKES_KEY = {
+  method: 'POST',
+  headers: IDEMPOTENCY_HEADER,
+  answers: { 201: { description: 'Made. The key is shown this once.', schema: MadeKeySchema } },
+} as const;
+
+/** The account of the user who is signed in, and its API keys. */
+export function userRoutes(options: UserRoutes): Route[] {
+  const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site } = options;
   const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
-
-  router.get('/api/user', notice, async (context: RequestContext) => {
-    const { user } = await sessions.require(context);
-    polls.admit(user.id);
-    const now = clock.now();
-    const overview = await view.overview(user, readRangeQuery(context.query, now));
-    sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
-  });
-
-  router.post('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await beginKey(context);
-    sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
-  });
-
-  router.post('/api/user/keys', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await beginKey(context);
-    sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
-  });
-
-  router.post('/api/user/rotate', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { accountId, body, repeat } = await beginKey(context);
-    const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
-    sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
-  });
-
-  router.post('/api/user/keys/:id/revoke', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
-    const { accountId, body } = await begin(context);
-    refuseMembers(body);
-    const record = await keyDesk.revoke(accountId, context.params.id ?? '');
-    context.body = { key: encodeAccountKey(record, clock.now()) };
-  });
-
-  router.delete('/api/user', notice, signedIn, sameOrigin, async (context: RequestContext) => {
-    const { user } = await sessions.require(context);
-    polls.admit(user.id);
-    const revoked = await keyDesk.revokeAll(user.accountId);
-    context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
-  });
 
   async function beginKey(context: RequestContext) {
     const { user } = await sessions.require(context);
@@ -127,6 +98,109 @@ export function addUserRoutes(router: Router<RequestState>, options: UserRoutes)
   }
 
   const encodeMade = (record: ApiKeyRecord) => encodeAccountKey(record, clock.now());
+
+  const common = { grant: 'session', tag: 'Account' } as const;
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/user',
+      endpoint: 'user',
+      summary: 'Profile, plan, keys and usage',
+      description: 'Profile, plan, what is left of it, keys (masked) and usage; `?from=&to=` name days.',
+      query: { from: { schema: Text, description: 'First day.' }, to: { schema: Text, description: 'Last day.' } },
+      answers: asItStands(
+        Type.Object({
+          user: Type.Object({ id: Text }),
+          plan: Nullable(Type.Object({})),
+          keys: Type.Array(KeySchema),
+        }),
+      ),
+      async handler(context) {
+        const { user } = await sessions.require(context);
+        polls.admit(user.id);
+        const now = clock.now();
+        const overview = await view.overview(user, readRangeQuery(context.query, now));
+        sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
+      },
+    }),
+    defineRoute({
+      ...common,
+      ...MAKES_KEY,
+      path: '/api/user',
+      endpoint: 'user',
+      summary: 'Makes the first key',
+      description: 'Makes the first key and shows it, this once; 409 where there is a good one.',
+      body: { schema: KeyBodySchema, example: { name: 'laptop' } },
+      errors: [...KEY_ERRORS, 'key_exists'],
+      async handler(context) {
+        const { accountId, body, repeat } = await beginKey(context);
+        sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
+      },
+    }),
+    defineRoute({
+      ...common,
+      ...MAKES_KEY,
+      path: '/api/user/keys',
+      endpoint: 'userKeys',
+      summary: 'Makes one more key',
+      description: 'Makes one more key, ten at the most.',
+      body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
+      errors: [...KEY_ERRORS, 'too_many_keys'],
+      async handler(context) {
+        const { accountId, body, repeat } = await beginKey(context);
+        sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
+      },
+    }),
+    defineRoute({
+      ...common,
+      ...MAKES_KEY,
+      path: '/api/user/rotate',
+      endpoint: 'userKeyRotate',
+      summary: 'Replaces a key',
+      description: 'Replaces a key; the old one goes on for `overlapHours` (24).',
+      body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
+      errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
+      async handler(context) {
+        const { accountId, body, repeat } = await beginKey(context);
+        const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
+        sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/user/keys/:id/revoke',
+      endpoint: 'userKeyRevoke',
+      parameter: 'key_id',
+      summary: 'Revokes a key',
+      description: 'Revokes a key.',
+      body: { schema: Type.Object({}, { additionalProperties: false }) },
+      answers: asItStands(Type.Object({ key: KeySchema })),
+      errors: ['key_not_found'],
+      async handler(context) {
+        const { accountId, body } = await begin(context);
+        refuseMembers(body);
+        const record = await keyDesk.revoke(accountId, context.params.id ?? '');
+        context.body = { key: encodeAccountKey(record, clock.now()) };
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/api/user',
+      endpoint: 'user',
+      summary: 'Revokes every key',
+      description: 'Revokes every key of the account.',
+      answers: asItStands(Type.Object({ revoked: Type.Array(KeySchema) })),
+      async handler(context) {
+        const { user } = await sessions.require(context);
+        polls.admit(user.id);
+        const revoked = await keyDesk.revokeAll(user.accountId);
+        context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
+      },
+    }),
+  ];
 }
 
 /** A request is the same one again where session and Idempotency-Key are. */

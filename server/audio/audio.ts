@@ -1,4 +1,3 @@
-import type Router from '@koa/router';
 import {
   type AudioExchange,
   type AudioOperation,
@@ -15,21 +14,28 @@ import {
 import {
   type BodyBudget,
   clientSignal,
+  defineRoute,
   knownMembers,
-  markLinkData,
   memberError,
   missing,
   nameIgnored,
-  type ParamsContext,
   type RequestContext,
-  type RequestState,
+  type Route,
   type SoundForm,
   sendFile,
   sendGrowing,
   useSoundForm,
 } from '../http/index.js';
-import { type AnswerDesk, type KeyedRequest, type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
-import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import {
+  type AnswerDesk,
+  IDEMPOTENCY_ERRORS,
+  IDEMPOTENCY_HEADER,
+  type KeyedRequest,
+  type OutgoingAnswer,
+  readIdempotencyKey,
+} from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
+import { MODEL_ERRORS, ModelId } from '../models/index.js';
 import type { UsageDesk } from '../usage/index.js';
 
 export interface AudioRoutes {
@@ -45,29 +51,63 @@ const AUDIO_TYPE = 'audio/mpeg';
  * Hosted MP3 files: public by their unguessable names, and free. The first GET makes the file and gets it while it is
  * being made; a range has to wait for the whole; HEAD makes nothing.
  */
-export function addAudioRoutes(router: Router<RequestState>, { gateway, clock }: AudioRoutes): void {
-  router.get('/v1/extract/audio/:name.mp3', markLinkData, async (context: ParamsContext) => {
-    const { req: request, res: response, params, method } = context;
-    const { range = WHOLE } = request.headers;
-    const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
-    const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
+export function audioFileRoutes({ gateway, clock }: AudioRoutes): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/v1/extract/audio/:name.mp3',
+      grant: 'none',
+      format: 'link',
+      endpoint: 'extractAudio',
+      tag: 'Link data',
+      summary: 'The MP3 of a video; made at the first request',
+      description: 'The MP3 behind a link of an extraction; made at the first request.',
+      headers: { Range: 'Bytes of it; waits for the whole file.' },
+      answers: {
+        200: { description: 'The file.', type: AUDIO_TYPE },
+        206: { description: 'A part of it.', type: AUDIO_TYPE },
+      },
+      errors: ['file_not_found', 'link_expired', 'audio_unavailable', 'audio_timeout'],
+      async handler(context) {
+        const { req: request, res: response, params, method } = context;
+        const { range = WHOLE } = request.headers;
+        const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
+        const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
 
-    const { downloadName, expiresAt } = audio;
-    const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };
-    if (audio.kind === 'stored') return sendFile(context, audio, terms);
-    if (audio.kind === 'growing') return sendGrowing(context, AUDIO_TYPE, audio.body, terms);
-    // HEAD of what is not made: its length is not known.
-    context.status = 200;
-    response.setHeader('Content-Type', AUDIO_TYPE);
-  });
+        const { downloadName, expiresAt } = audio;
+        const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };
+        if (audio.kind === 'stored') return sendFile(context, audio, terms);
+        if (audio.kind === 'growing') return sendGrowing(context, AUDIO_TYPE, audio.body, terms);
+        // HEAD of what is not made: its length is not known.
+        context.status = 200;
+        response.setHeader('Content-Type', AUDIO_TYPE);
+      },
+    }),
+  ];
 }
+
+/** What all routes of audio models declare. */
+export const AUDIO_ROUTE = {
+  method: 'POST',
+  grant: 'audio',
+  format: 'model',
+  tag: 'Models',
+  headers: IDEMPOTENCY_HEADER,
+  errors: [...MODEL_ERRORS, 'unsupported_value', ...IDEMPOTENCY_ERRORS],
+} as const;
+export const AUDIO_ANSWERS = { 200: { description: 'The sound, while it is made.', type: 'audio/*' } };
+
+/** Fields of the forms, as the API reference describes them. */
+export const FORM_FIELDS = {
+  file: Type.String({ contentMediaType: 'application/octet-stream', description: 'A sound.' }),
+  model: ModelId,
+};
 
 /** What the routes of audio models share. */
 export interface AudioRouteOptions {
   gateway: Gateway;
   usage: UsageDesk;
   answers: AnswerDesk;
-  auth: ReturnType<typeof createAuth>;
   /** Of JSON. */
   bodies: BodyBudget;
   /** Of forms, whose sounds are on the disk. */

@@ -1,4 +1,3 @@
-export { addAudioRoutes, SPEECH_FORMATS } from './audio.js';
-export { SoundBodySchema } from './sound-request.js';
-export { addSpeechRoutes, SpeechBodySchema } from './speech.js';
-export { addTranscriptionRoutes, TRANSCRIPTION_FORMATS } from './transcriptions.js';
+export { audioFileRoutes } from './audio.js';
+export { speechRoutes } from './speech.js';
+export { transcriptionRoutes } from './transcriptions.js';

@@ -1,36 +1,37 @@
-import type Router from '@koa/router';
 import { type Sounding, type SoundingEnd, type SpeakCall, Type, type Usage } from 'mediagate';
 import {
+  defineRoute,
   type ErrorContext,
   EVENTS,
   encodeError,
-  markModel,
   type RequestContext,
-  type RequestState,
+  type Route,
   readJson,
   toGatewayError,
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import {
+  AUDIO_ANSWERS,
+  AUDIO_ROUTE,
   type AudioRouteOptions,
   createMemberCheck,
+  FORM_FIELDS,
   format,
   MAX_TEXT_LENGTH,
   name,
   useUpload,
   workOnAudio,
 } from './audio.js';
-import { decodeSound, decodeVoiceChange } from './sound-request.js';
+import { decodeSound, decodeVoiceChange, SoundBodySchema } from './sound-request.js';
 
 const SPEECH = '/v1/audio/speech';
 const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
 /** Sounds that models make: speech, a voice in the place of another, effects. */
-export function addSpeechRoutes(router: Router<RequestState>, options: AudioRouteOptions): void {
-  const { gateway, auth, bodies } = options;
-  const authenticate = auth({ grant: 'audio' });
+export function speechRoutes(options: AudioRouteOptions): Route[] {
+  const { gateway, bodies } = options;
   const readBody = (context: RequestContext, key: string | undefined) =>
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
@@ -39,7 +40,7 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
       fingerprinted: key !== undefined,
     });
 
-  router.post(SPEECH, markModel, authenticate, async (context: RequestContext) => {
+  async function speak(context: RequestContext): Promise<void> {
     const key = readIdempotencyKey(context.req.headers);
     const { value, fingerprint } = await readBody(context, key);
     const { call, events, ignored } = decodeSpeech(value);
@@ -54,9 +55,9 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
       ask: (signal) => gateway.audio.speak({ ...call, signal }),
       encode: events ? (sounding) => encodeEvents(context, sounding) : encodeSound,
     });
-  });
+  }
 
-  router.post(EFFECTS, markModel, authenticate, async (context: RequestContext) => {
+  async function generateSound(context: RequestContext): Promise<void> {
     const key = readIdempotencyKey(context.req.headers);
     const { value, fingerprint } = await readBody(context, key);
     const call = decodeSound(value);
@@ -69,9 +70,9 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
       ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
       encode: encodeSound,
     });
-  });
+  }
 
-  router.post(CHANGER, markModel, authenticate, async (context: RequestContext) => {
+  async function changeVoice(context: RequestContext): Promise<void> {
     await useUpload(context, options, ['audio', 'file'], async ({ fields, sound, ...keyed }) => {
       const call = decodeVoiceChange(fields);
       await workOnAudio(context, options, {
@@ -83,7 +84,48 @@ export function addSpeechRoutes(router: Router<RequestState>, options: AudioRout
         encode: encodeSound,
       });
     });
-  });
+  }
+
+  return [
+    defineRoute({
+      ...AUDIO_ROUTE,
+      path: SPEECH,
+      endpoint: 'audioSpeech',
+      summary: 'A text in, speech out',
+      description: 'A text in, speech out, while it is made.',
+      body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
+      answers: AUDIO_ANSWERS,
+      handler: speak,
+    }),
+    defineRoute({
+      ...AUDIO_ROUTE,
+      path: EFFECTS,
+      endpoint: 'audioSoundEffects',
+      summary: 'A description in, a sound out',
+      description: 'A description in, a sound out.',
+      body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
+      answers: AUDIO_ANSWERS,
+      handler: generateSound,
+    }),
+    defineRoute({
+      ...AUDIO_ROUTE,
+      path: CHANGER,
+      endpoint: 'audioVoiceChanger',
+      summary: 'A sound in, the same in another voice out',
+      description: 'A sound in, the same in another voice out.',
+      body: {
+        type: 'multipart/form-data',
+        schema: Type.Object({
+          audio: FORM_FIELDS.file,
+          model: FORM_FIELDS.model,
+          voice: Type.String(),
+          response_format: Type.Optional(format()),
+        }),
+      },
+      answers: AUDIO_ANSWERS,
+      handler: changeVoice,
+    }),
+  ];
 }
 
 function encodeSound({ contentType, body }: Sounding): OutgoingAnswer {

@@ -1,43 +1,84 @@
-import type Router from '@koa/router';
-import { GatewayError, type Heard, type TranscribeCall, type Transcript, type TranscriptSegment } from 'mediagate';
 import {
-  type FormFields,
-  fieldOf,
-  markModel,
-  type RequestContext,
-  type RequestState,
-  requiredField,
-} from '../http/index.js';
-import { type AudioRouteOptions, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
+  GatewayError,
+  type Heard,
+  type TranscribeCall,
+  type Transcript,
+  type TranscriptSegment,
+  Type,
+} from 'mediagate';
+import { defineRoute, type FormFields, fieldOf, type Route, requiredField } from '../http/index.js';
+import { answerSchema } from '../openapi/index.js';
+import {
+  AUDIO_ROUTE,
+  type AudioRouteOptions,
+  FORM_FIELDS,
+  MAX_NAME_LENGTH,
+  MAX_TEXT_LENGTH,
+  useUpload,
+  workOnAudio,
+} from './audio.js';
 
 const ROUTES = [
-  { path: '/v1/audio/transcriptions', operation: 'transcribe' },
-  { path: '/v1/audio/translations', operation: 'translate' },
+  {
+    path: '/v1/audio/transcriptions',
+    operation: 'transcribe',
+    endpoint: 'audioTranscriptions',
+    summary: 'A sound in, what is said in it out',
+    description: 'A sound in, what is said in it out: JSON, text or subtitles.',
+  },
+  {
+    path: '/v1/audio/translations',
+    operation: 'translate',
+    endpoint: 'audioTranslations',
+    summary: 'The same in English, whatever is spoken',
+    description: 'The same in English, whatever is spoken.',
+  },
 ] as const;
 
 /** What is said in a sound, in its language or in English. */
-export function addTranscriptionRoutes(router: Router<RequestState>, options: AudioRouteOptions): void {
-  const { gateway, auth } = options;
+export function transcriptionRoutes(options: AudioRouteOptions): Route[] {
+  const { gateway } = options;
+  const body = {
+    type: 'multipart/form-data',
+    schema: Type.Object({
+      ...FORM_FIELDS,
+      language: Type.Optional(Type.String({ description: 'ISO 639-1' })),
+      prompt: Type.Optional(Type.String()),
+      response_format: Type.Optional(Type.Union(TRANSCRIPTION_FORMATS.map((one) => Type.Literal(one)))),
+      temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+      stream: Type.Optional(Type.Boolean()),
+    }),
+  } as const;
+  const answers = {
+    200: { description: 'What is said; text or subtitles on request.', schema: answerSchema('Transcript') },
+  };
 
-  for (const { path, operation } of ROUTES) {
-    router.post(path, markModel, auth({ grant: 'audio' }), async (context: RequestContext) => {
-      await useUpload(context, options, ['file'], async ({ fields, sound, ...keyed }) => {
-        const wish = decodeTranscription(fields, operation);
-        await workOnAudio(context, options, {
-          ...keyed,
-          route: path,
-          model: wish.call.model,
-          operation,
-          ignored: wish.ignored,
-          ask: (signal) => gateway.audio[operation]({ ...wish.call, sound, signal }),
-          encode(heard) {
-            const { contentType, text } = encodeTranscript(heard, wish, operation);
-            return { contentType, body: Buffer.from(text) };
-          },
+  return ROUTES.map(({ operation, ...route }) => {
+    const { path } = route;
+    return defineRoute({
+      ...AUDIO_ROUTE,
+      ...route,
+      body,
+      answers,
+      async handler(context) {
+        await useUpload(context, options, ['file'], async ({ fields, sound, ...keyed }) => {
+          const wish = decodeTranscription(fields, operation);
+          await workOnAudio(context, options, {
+            ...keyed,
+            route: path,
+            model: wish.call.model,
+            operation,
+            ignored: wish.ignored,
+            ask: (signal) => gateway.audio[operation]({ ...wish.call, sound, signal }),
+            encode(heard) {
+              const { contentType, text } = encodeTranscript(heard, wish, operation);
+              return { contentType, body: Buffer.from(text) };
+            },
+          });
         });
-      });
+      },
     });
-  }
+  });
 }
 
 export interface EncodedTranscript {

@@ -163,6 +163,7 @@ export function markModel(context: RequestContext, next: Next): Promise<unknown>
 
 /** Errors of these routes have the shape that Anthropic's SDK knows, and every answer the header field that it reads. */
 export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.model = true;
   context.state.anthropic = true;
   context.set('request-id', context.state.requestId);
   return next();

@@ -31,7 +31,7 @@ export {
   SIGN_IN_INSTRUCTION,
   toGatewayError,
 } from './error-format.js';
-export { answerErrors, markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
+export { answerErrors } from './errors.js';
 export { createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export { type FormFields, fieldOf, knownMembers, memberError, missing, nameIgnored, requiredField } from './fields.js';
@@ -42,7 +42,6 @@ export type { Next, ParamsContext, RequestContext, RequestState } from './koa-ap
 export { newRouter } from './koa-app.js';
 export {
   isOfPrograms,
-  markPage,
   markVisits,
   readCookie,
   readReturnPath,
@@ -53,6 +52,17 @@ export {
 export { clientSignal, logRequest, newRequestId, readPreferences, requestIdOf } from './request.js';
 export { leaveWithClient, sendJson, sendTagged, sendText } from './response.js';
 export { setPageHeaders, setSecurityHeaders } from './response-headers.js';
+export {
+  addRoutes,
+  defineRoute,
+  type ErrorFormat,
+  type GuardOf,
+  type Middleware,
+  type Route,
+  type RouteAnswer,
+  type RouteBody,
+  type RouteGrant,
+} from './route.js';
 export {
   createPollGuard,
   createWaitingRoom,

@@ -1,8 +1,20 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { GatewayError, type StoredBody } from 'mediagate';
+import { type ErrorCode, GatewayError, type StoredBody } from 'mediagate';
 
 const MAX_LENGTH = 255;
 const RETRY_SECONDS = 5;
+
+/** The header of routes that take a key, as they declare it. */
+export const IDEMPOTENCY_HEADER = {
+  'Idempotency-Key': 'The same key with the same body is answered as the first request was, for 24 hours.',
+} as const;
+
+/** Errors of a key on routes whose clients wait for the answer itself. */
+export const IDEMPOTENCY_ERRORS = [
+  'invalid_idempotency_key',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+] as const satisfies readonly ErrorCode[];
 
 /**
  * The caller's Idempotency-Key: 1 to 255 visible ASCII characters, bare or in quotes; undefined where none was sent.

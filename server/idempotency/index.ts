@@ -2,6 +2,8 @@ export type { OutgoingAnswer } from './idempotency.js';
 export { type AnswerDesk, type AnswerDeskOptions, createAnswerDesk, type KeyedRequest } from './idempotency.js';
 export {
   encodeAround,
+  IDEMPOTENCY_ERRORS,
+  IDEMPOTENCY_HEADER,
   inProgress,
   type LongBody,
   markReplayed,

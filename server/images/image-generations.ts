@@ -1,11 +1,10 @@
-import type Router from '@koa/router';
 import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import {
   type BodyBudget,
   clientSignal,
-  type ParamsContext,
+  defineRoute,
   type RequestContext,
-  type RequestState,
+  type Route,
   readPreferences,
   sendBytes,
   sendFile,
@@ -13,6 +12,7 @@ import {
 } from '../http/index.js';
 import {
   encodeAround,
+  IDEMPOTENCY_HEADER,
   type Idempotency,
   inProgress,
   markReplayed,
@@ -21,9 +21,20 @@ import {
 } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { toJobTerms } from '../usage/index.js';
 import type { WebhookTargets } from '../webhooks/index.js';
-import { decodeImage, IMAGE_FIELDS, MAX_IMAGE_BODY_BYTES, type SizeRule } from './image-request.js';
+import {
+  decodeImage,
+  IMAGE_EXAMPLE,
+  IMAGE_FIELDS,
+  IMAGE_ROUTE,
+  ImageBodySchema,
+  MAX_IMAGE_BODY_BYTES,
+  type SizeRule,
+  SUBMISSION_ERRORS,
+  SUBMITTED_ANSWER,
+} from './image-request.js';
 import {
   encodeFirstSubmitted,
   encodeImageResult,
@@ -39,11 +50,11 @@ const MAX_WAIT_MS = 300_000;
 const RETRY_MS = 600_000;
 
 /** The blocking call: a job, and waiting for it. */
-export function addImageGenerationRoute(router: Router<RequestState>, options: Omit<ImageRoutes, 'polls'>): void {
-  const { gateway, auth, submit, waiting, drain, clock, baseUrl } = options;
+export function imageGenerationRoutes(options: Omit<ImageRoutes, 'polls'>): Route[] {
+  const { gateway, submit, waiting, drain, clock, baseUrl } = options;
   const waiters = new Map<string, number>();
 
-  router.post(ROUTE, auth({ grant: 'images' }), async (context: RequestContext) => {
+  async function generate(context: RequestContext): Promise<void> {
     const { req: request, res: response } = context;
     const caller = keyOf(context);
     const { id: keyId, accountId } = caller;
@@ -84,7 +95,7 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
     } finally {
       leave();
     }
-  });
+  }
 
   interface Wait {
     accountId: string;
@@ -132,6 +143,31 @@ export function addImageGenerationRoute(router: Router<RequestState>, options: O
     response.setHeader('Content-Length', length);
     sendBytes(context, bytes);
   }
+
+  return [
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'POST',
+      path: ROUTE,
+      endpoint: 'imageGenerations',
+      summary: 'One image; answers when it is ready',
+      description: 'One image; answers when it is ready, as OpenAI clients expect.',
+      headers: { ...IDEMPOTENCY_HEADER, Prefer: '`respond-async` or `wait=<seconds>`: a job where it takes longer.' },
+      body: { schema: ImageBodySchema, example: IMAGE_EXAMPLE },
+      answers: { 200: { description: 'The image.', schema: answerSchema('ImageResult') }, 202: SUBMITTED_ANSWER },
+      errors: [
+        ...SUBMISSION_ERRORS,
+        'moderation_blocked',
+        'failed_to_download_image',
+        'upstream_error',
+        'upstream_timeout',
+        'upstream_unavailable',
+        'job_timeout',
+        'idempotency_in_progress',
+      ],
+      handler: generate,
+    }),
+  ];
 }
 
 /** What is still queued is for nobody; what was sent to the model is most likely billed, and kept for a retry. */
@@ -218,12 +254,30 @@ export interface ImageFileRoutes {
 }
 
 /** Finished images: public by their unguessable names, and free. */
-export function addImageFileRoutes(router: Router<RequestState>, { gateway, clock }: ImageFileRoutes): void {
-  router.get('/v1/images/files/:name', async (context: ParamsContext) => {
-    const { name = '' } = context.params;
-    const image = await gateway.images.file(name);
-    const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
-    const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
-    await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
-  });
+export function imageFileRoutes({ gateway, clock }: ImageFileRoutes): Route[] {
+  return [
+    defineRoute({
+      ...IMAGE_ROUTE,
+      grant: 'none',
+      method: 'GET',
+      path: '/v1/images/files/:name',
+      endpoint: 'imageFile',
+      parameter: 'filename',
+      summary: 'The file of a finished image',
+      description: 'The file of a finished image.',
+      headers: { Range: 'Bytes of it.' },
+      answers: {
+        200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },
+        206: { description: 'A part of it.', type: 'image/*' },
+      },
+      errors: ['file_not_found', 'file_expired'],
+      async handler(context) {
+        const { name = '' } = context.params;
+        const image = await gateway.images.file(name);
+        const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
+        const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
+        await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
+      },
+    }),
+  ];
 }

@@ -9,6 +9,7 @@ import {
   Type,
 } from 'mediagate';
 import { knownMembers, memberError } from '../http/index.js';
+import { answerSchema } from '../openapi/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -107,6 +108,42 @@ type Item = Static<typeof ItemSchema>;
 
 const bodyValidator = createValidator(ImageBodySchema);
 const itemValidator = createValidator(ItemSchema);
+
+/** What all routes of images declare. */
+export const IMAGE_ROUTE = { grant: 'images', tag: 'Images' } as const;
+export const IMAGE_EXAMPLE = { model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size: '1024x1024' };
+
+/** Errors of a request for an image. */
+export const SUBMISSION_ERRORS = [
+  'unsupported_parameter',
+  'too_many_images',
+  'invalid_image_url',
+  'invalid_base64_image',
+  'unsupported_image_media_type',
+  'image_file_too_large',
+  'image_too_large',
+  'model_not_supported',
+  'invalid_idempotency_key',
+  'idempotency_key_reused',
+  'rate_limit_exceeded',
+  'daily_image_limit_reached',
+  'queue_full',
+] as const;
+
+export const SUBMITTED_ANSWER = {
+  description: 'Accepted: poll `status_url`.',
+  schema: answerSchema('ImageSubmission'),
+  example: {
+    id: 'imgjob_0123456789abcdef',
+    status: 'queued',
+    status_url: '/v1/images/jobs/imgjob_0123456789abcdef',
+    poll_after_seconds: 5,
+    requested: 1,
+    succeeded: 0,
+    failed: 0,
+    pending: 1,
+  },
+};
 
 export interface SizeRule {
   /** Whether canvases beside the named ones are accepted. */

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type Router from '@koa/router';
 import {
   type Clock,
   type FinishedImage,
@@ -8,33 +7,43 @@ import {
   type ImageJob,
   isGatewayError,
   type JobState,
+  Type,
   type Usage,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,
+  defineRoute,
   describeFailure,
   type ErrorContext,
   EVENTS,
   encodeError,
   hasCurrentCopy,
+  MAX_WAIT_SECONDS,
   type ParamsContext,
   type PollGuard,
   type RequestContext,
-  type RequestState,
+  type Route,
   readWait,
   sendBytes,
   sendEvents,
   type WaitingRoom,
 } from '../http/index.js';
-import { encodeAround, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
-import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import type { ImageSubmitter } from './image-generations.js';
+import {
+  IMAGE_EXAMPLE,
+  IMAGE_ROUTE,
+  ImageJobBodySchema,
+  SUBMISSION_ERRORS,
+  SUBMITTED_ANSWER,
+} from './image-request.js';
 
 export interface ImageRoutes {
   gateway: Gateway;
-  auth: ReturnType<typeof createAuth>;
   submit: ImageSubmitter;
   polls: PollGuard;
   waiting: WaitingRoom;
@@ -47,12 +56,13 @@ export interface ImageRoutes {
 
 const ROUTE = '/v1/images/jobs';
 
-/** Images as jobs: submitted, looked at, listened to, cancelled. */
-export function addImageRoutes(router: Router<RequestState>, options: ImageRoutes): void {
-  const { gateway, auth, submit, polls, waiting, drain, clock, baseUrl } = options;
-  const authenticate = auth({ grant: 'images' });
+const JOB_ANSWER = { description: 'The job as it stands.', schema: answerSchema('ImageJob') };
 
-  router.post(ROUTE, authenticate, async (context: RequestContext) => {
+/** Images as jobs: submitted, looked at, listened to, cancelled. */
+export function imageRoutes(options: ImageRoutes): Route[] {
+  const { gateway, submit, polls, waiting, drain, clock, baseUrl } = options;
+
+  async function submitJob(context: RequestContext): Promise<void> {
     const { id } = keyOf(context);
     const key = readIdempotencyKey(context.req.headers);
     const { job, replayed } = await submit(context, {
@@ -61,14 +71,9 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
       takesWebhook: true,
     });
     sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
-  });
+  }
 
-  router.get(`${ROUTE}/:id`, authenticate, async (context: ParamsContext) => {
-    polls.admit(keyOf(context).id);
-    await sendJob(context, await look(context, readWait(context) * 1000));
-  });
-
-  router.get(`${ROUTE}/:id/events`, authenticate, async (context: ParamsContext) => {
+  async function sendJobEvents(context: ParamsContext): Promise<void> {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);
     const { images } = gateway;
@@ -98,15 +103,13 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     } finally {
       leave();
     }
-  });
+  }
 
-  const cancel = async (context: ParamsContext) => {
+  async function cancel(context: ParamsContext): Promise<void> {
     const { id, accountId } = keyOf(context);
     polls.admit(id);
     await sendJob(context, await gateway.images.cancel(context.params.id ?? '', accountId));
-  };
-  router.post(`${ROUTE}/:id/cancel`, authenticate, cancel);
-  router.delete(`${ROUTE}/:id`, authenticate, cancel);
+  }
 
   /** At once where there is no room to wait, or the gateway is about to end. */
   async function look(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
@@ -170,6 +173,87 @@ export function addImageRoutes(router: Router<RequestState>, options: ImageRoute
     response.setHeader('Content-Length', form.length);
     sendBytes(context, form.bytes);
   }
+
+  return [
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'POST',
+      path: ROUTE,
+      endpoint: 'imageJobs',
+      summary: 'One image as a durable job',
+      description: 'One image as a durable job; answers 202 at once.',
+      headers: IDEMPOTENCY_HEADER,
+      body: { schema: ImageJobBodySchema, example: IMAGE_EXAMPLE },
+      answers: { 202: SUBMITTED_ANSWER },
+      errors: SUBMISSION_ERRORS,
+      handler: submitJob,
+    }),
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'GET',
+      path: `${ROUTE}/:id`,
+      endpoint: 'imageJob',
+      parameter: 'job_id',
+      summary: 'How an image job is doing',
+      description: 'How an image job is doing, and its image once there is one; `?wait=` holds on.',
+      query: {
+        wait: {
+          schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
+          description: 'Seconds to hold on while it is open.',
+        },
+      },
+      headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where nothing changed.' },
+      answers: { 200: JOB_ANSWER, 304: { description: 'Nothing changed.' } },
+      errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],
+      async handler(context) {
+        polls.admit(keyOf(context).id);
+        await sendJob(context, await look(context, readWait(context) * 1000));
+      },
+    }),
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'GET',
+      path: `${ROUTE}/:id/events`,
+      endpoint: 'imageJobEvents',
+      parameter: 'job_id',
+      summary: 'An image job as it goes on',
+      description: 'The same as server-sent events, until it has ended.',
+      headers: { 'Last-Event-ID': 'The latest event that was heard: 204 where it told how the job ended.' },
+      answers: {
+        200: {
+          description: 'Server-sent events; the data of each is the job as it stands.',
+          type: 'text/event-stream',
+        },
+        204: { description: 'There is nothing more to hear.' },
+      },
+      errors: ['job_not_found', 'queue_full'],
+      handler: sendJobEvents,
+    }),
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'POST',
+      path: `${ROUTE}/:id/cancel`,
+      endpoint: 'imageJobCancel',
+      parameter: 'job_id',
+      summary: 'The same for clients that cannot send DELETE',
+      description: 'The same for clients that cannot send DELETE.',
+      answers: { 200: JOB_ANSWER },
+      errors: ['job_not_found', 'job_already_terminal'],
+      handler: cancel,
+    }),
+    defineRoute({
+      ...IMAGE_ROUTE,
+      method: 'DELETE',
+      path: `${ROUTE}/:id`,
+      endpoint: 'imageJob',
+      parameter: 'job_id',
+      summary: 'Cancels an image job that has not ended',
+      description: 'Cancels an image job that has not ended.',
+      answers: { 200: JOB_ANSWER },
+      errors: ['job_not_found', 'job_already_terminal'],
+      handler: cancel,
+    }),
+  ];
 }
 
 /** 202 with a job's submit form. */

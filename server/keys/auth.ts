@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from 'mediagate';
-import type { AddressOf, AuthFailures, Next, RequestContext } from '../http/index.js';
+import type { AddressOf, AuthFailures, Middleware, Next, RequestContext } from '../http/index.js';
 import type { ApiKeyRecord, Grant } from './api-keys.js';
 import type { KeyTable } from './key-table.js';
 import { isDeviceToken } from './keys.js';
@@ -14,13 +14,13 @@ export interface AuthOptions {
 }
 
 export interface RouteAuth {
-  /** Any of several will do. Default: any good key will. */
-  grant?: Grant | readonly Grant[];
-  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
-  allowApiKeyHeader?: boolean;
+  /** One of several is enough. */
+  grant: Grant | readonly Grant[] | 'any';
+  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`; in Anthropic's format it always is. Default false. */
+  apiKeyHeader?: boolean;
 }
 
-/** Checks the key and its grant. Stands before anything that reads the body. */
+/** Checks the key and its grant, before anything reads the body. */
 export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) {
   const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
 
@@ -38,8 +38,8 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     throw error;
   }
 
-  return ({ grant, allowApiKeyHeader = false }: RouteAuth) => {
-    const wanted = typeof grant === 'string' ? [grant] : grant;
+  return ({ grant, apiKeyHeader = false }: RouteAuth): Middleware => {
+    const wanted = grant === 'any' ? undefined : typeof grant === 'string' ? [grant] : grant;
     return (context: RequestContext, next: Next): Promise<unknown> => {
       const { playedKey } = context.state;
       const verified = playedKey ?? verify(context);
@@ -61,9 +61,10 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 
     function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
       try {
-        const shown = shownKey(context.req, allowApiKeyHeader);
+        const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
+        const shown = shownKey(context.req, isHeaderAllowed);
         if (shown === undefined) {
-          const accepted = allowApiKeyHeader
+          const accepted = isHeaderAllowed
             ? 'Authorization: Bearer <key> or X-API-Key: <key>'
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);

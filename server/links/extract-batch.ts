@@ -1,17 +1,20 @@
 import { Readable } from 'node:stream';
-import type Router from '@koa/router';
 import type { BatchItem } from 'mediagate';
-import { describeFailure, markLinkData, type RequestContext, type RequestState, readJson } from '../http/index.js';
-import { type AnswerDesk, readIdempotencyKey } from '../idempotency/index.js';
+import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
+import { type AnswerDesk, IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { takeSlot } from '../limits/index.js';
+import { answerSchema } from '../openapi/index.js';
 import type { ExtractRoutes } from './extract.js';
 import {
+  BatchBodySchema,
   checkBatchBody,
   decodeOptions,
+  EXAMPLE_LINK,
   encodeExtraction,
   encodeJob,
   ignoredOptions,
+  LINK_ROUTE,
   MAX_BATCH_BYTES,
 } from './extract.js';
 
@@ -23,30 +26,46 @@ export interface ExtractBatchRoute extends Omit<ExtractRoutes, 'polls'> {
 }
 
 /** Several links at once. A link that is no good is told where it stands, and costs its slot like any other. */
-export function addExtractBatchRoute(router: Router<RequestState>, options: ExtractBatchRoute): void {
-  const { gateway, windows, answers, auth, bodies } = options;
-  const authenticate = auth({ grant: 'extract', allowApiKeyHeader: true });
-
-  router.post(ROUTE, markLinkData, authenticate, async (context: RequestContext) => {
-    const { req: request, res: response, state } = context;
-    const apiKey = keyOf(context);
-    const key = readIdempotencyKey(request.headers);
-    const owner = holderOf(apiKey);
-    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
-    const { value, fingerprint } = await readJson(request, response, limits);
-    const body = checkBatchBody(value);
-    const { urls, force_async: refresh } = body;
-    const { accountId } = apiKey;
-    const { requestId } = state;
-    await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-      const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
-      await gateway.checkQueue(batch);
-      await takeSlot(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
-      const items = await gateway.extractBatch(batch);
-      const notesFor = (platform: string) => ignoredOptions(body, gateway, platform);
-      await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
-    });
-  });
+export function extractBatchRoutes({ gateway, windows, answers, bodies }: ExtractBatchRoute): Route[] {
+  return [
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'POST',
+      path: ROUTE,
+      endpoint: 'extractBatch',
+      summary: 'Up to 50 links at once',
+      description: 'Up to 50 links at once: a document, a job or an error for each.',
+      headers: IDEMPOTENCY_HEADER,
+      body: { schema: BatchBodySchema, example: { urls: [EXAMPLE_LINK] } },
+      answers: {
+        200: {
+          description: 'In the order of the links: a document, a job or an error.',
+          schema: answerSchema('Batch'),
+        },
+      },
+      errors: ['rate_limit_exceeded', 'queue_full', ...IDEMPOTENCY_ERRORS],
+      async handler(context) {
+        const { req: request, res: response, state } = context;
+        const apiKey = keyOf(context);
+        const key = readIdempotencyKey(request.headers);
+        const owner = holderOf(apiKey);
+        const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
+        const { value, fingerprint } = await readJson(request, response, limits);
+        const body = checkBatchBody(value);
+        const { urls, force_async: refresh } = body;
+        const { accountId } = apiKey;
+        const { requestId } = state;
+        await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
+          const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
+          await gateway.checkQueue(batch);
+          await takeSlot(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
+          const items = await gateway.extractBatch(batch);
+          const notesFor = (platform: string) => ignoredOptions(body, gateway, platform);
+          await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
+        });
+      },
+    }),
+  ];
 }
 
 /** What is to be said about the options of a batch, platform by platform. */

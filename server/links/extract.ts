@@ -1,7 +1,7 @@
-import type Router from '@koa/router';
 import {
   type AudioLink,
   createValidator,
+  DEFINITIVE_CODES,
   EXTRACT_DEFAULTS,
   type ExtractionData,
   type ExtractionJob,
@@ -12,6 +12,7 @@ import {
   type Issue,
   type JobState,
   type Static,
+  TRANSIENT_CODES,
   Type,
   type Validator,
 } from 'mediagate';
@@ -19,18 +20,18 @@ import { isoTime } from '../format/index.js';
 import {
   type BodyBudget,
   clientSignal,
+  defineRoute,
   describeFailure,
   knownMembers,
-  markLinkData,
   memberError,
-  type ParamsContext,
   type PollGuard,
   type RequestContext,
-  type RequestState,
+  type Route,
   readJsonBody,
 } from '../http/index.js';
-import { type ApiKeyRecord, type createAuth, holderOf, keyOf } from '../keys/index.js';
+import { type ApiKeyRecord, holderOf, keyOf } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest, takeSlot, type Windows } from '../limits/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { frameDocument } from './document-frame.js';
@@ -38,25 +39,30 @@ import { frameDocument } from './document-frame.js';
 export interface ExtractRoutes {
   gateway: Gateway;
   windows: Windows;
-  auth: ReturnType<typeof createAuth>;
   bodies: BodyBudget;
   polls: PollGuard;
 }
 
 const FAMILY = 'link_data';
 
+const REFUSALS = [
+  'invalid_url',
+  'unsupported_platform',
+  'unsupported_link',
+  ...DEFINITIVE_CODES,
+  ...TRANSIENT_CODES,
+  'plugin_unavailable',
+  'queue_full',
+  'rate_limit_exceeded',
+] as const;
+
+/** What all routes of link data declare. */
+export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link', tag: 'Link data' } as const;
+export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
+
 /** Link data: what can be extracted, extracting it, and what became of it in the background. */
-export function addExtractRoutes(
-  router: Router<RequestState>,
-  { gateway, windows, auth, bodies, polls }: ExtractRoutes,
-): void {
-  const authenticate = auth({ grant: 'extract', allowApiKeyHeader: true });
-
-  router.get('/v1/capabilities', markLinkData, authenticate, async (context: RequestContext) => {
-    context.body = encodeCapabilities(gateway, keyOf(context));
-  });
-
-  router.post('/v1/extract', markLinkData, authenticate, async (context: RequestContext) => {
+export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes): Route[] {
+  async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = holderOf(keyOf(context));
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
@@ -67,7 +73,7 @@ export function addExtractRoutes(
     match(context, body);
     await takeSlot(windows, response, { key: keyOf(context), family: FAMILY });
     sendResult(context, body, await gateway.extract(wanted));
-  });
+  }
 
   /** Whatever is refused from here on names the platform. */
   function match({ state }: RequestContext, { url }: ExtractBody) {
@@ -116,17 +122,74 @@ export function addExtractRoutes(
     context.body = encodeJob(job, asked);
   }
 
-  router.get('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: ParamsContext) => {
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
-    sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
-  });
-
-  router.delete('/v1/extract/jobs/:id', markLinkData, authenticate, async (context: ParamsContext) => {
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
-    sendJob(context, await gateway.cancelExtractionJob(context.params.id ?? '', accountId));
-  });
+  return [
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'GET',
+      path: '/v1/capabilities',
+      endpoint: 'capabilities',
+      summary: 'What can be extracted, and the limits of the key',
+      description: 'Platforms, their link forms and features, limits.',
+      answers: { 200: { description: 'Platforms and limits.', schema: answerSchema('Capabilities') } },
+      handler(context) {
+        context.body = encodeCapabilities(gateway, keyOf(context));
+      },
+    }),
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'POST',
+      path: '/v1/extract',
+      endpoint: 'extract',
+      summary: 'A public link in, a structured document out',
+      description: 'A public link in, a structured document out; of shop links also as a job.',
+      body: { schema: ExtractBodySchema, example: { url: EXAMPLE_LINK } },
+      answers: {
+        200: { description: 'The document, or with `async_mode` a job.', schema: answerSchema('Extraction') },
+      },
+      errors: REFUSALS,
+      handler: extract,
+    }),
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'GET',
+      path: '/v1/extract/jobs/:id',
+      endpoint: 'extractJob',
+      parameter: 'job_id',
+      summary: 'How a background job is doing',
+      description: 'How a background job is doing, and its document once there is one.',
+      answers: {
+        200: { description: 'The job, with its document once there is one.', schema: answerSchema('Extraction') },
+      },
+      errors: ['job_not_found', 'rate_limit_exceeded'],
+      async handler(context) {
+        const { id, accountId } = keyOf(context);
+        polls.admit(id);
+        sendJob(context, await gateway.extractionJob(context.params.id ?? '', accountId));
+      },
+    }),
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'DELETE',
+      path: '/v1/extract/jobs/:id',
+      endpoint: 'extractJob',
+      parameter: 'job_id',
+      summary: 'Cancels a background job that has not ended',
+      description: 'Cancels a background job that has not ended, for the account that asks.',
+      answers: {
+        200: {
+          description:
+            'The job, cancelled. Where other accounts wait for it, it goes on for them, and is 404 for this one.',
+          schema: answerSchema('Extraction'),
+        },
+      },
+      errors: ['job_not_found', 'job_already_terminal', 'rate_limit_exceeded'],
+      async handler(context) {
+        const { id, accountId } = keyOf(context);
+        polls.admit(id);
+        sendJob(context, await gateway.cancelExtractionJob(context.params.id ?? '', accountId));
+      },
+    }),
+  ];
 }
 
 export const MAX_URL_LENGTH = 2048;

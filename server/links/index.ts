@@ -1,11 +1,9 @@
 export {
-  addExtractRoutes,
-  BatchBodySchema,
   checkExtractBody,
   decodeExtract,
   type ExtractBody,
-  ExtractBodySchema,
   encodeExtraction,
+  extractRoutes,
   ignoredOptions,
 } from './extract.js';
-export { addExtractBatchRoute } from './extract-batch.js';
+export { extractBatchRoutes } from './extract-batch.js';

@@ -1,6 +1,6 @@
 export { createBackgroundResponses } from './background-responses.js';
-export { addMessageRoutes } from './messages.js';
+export { messageRoutes } from './messages.js';
 export { encodeModelList } from './model-list.js';
-export { addModelRoutes, addStoredResponseRoutes } from './models.js';
+export { modelRoutes, storedResponseRoutes } from './models.js';
 export { createStoredResponses } from './response-store.js';
-export { addTextRoutes } from './text.js';
+export { MODEL_ERRORS, ModelId, textRoutes } from './text.js';

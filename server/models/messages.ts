@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import type Router from '@koa/router';
 import {
   type Clock,
   type Gateway,
@@ -8,34 +7,36 @@ import {
   type PreparedText,
   type TextAnswer,
   type TextRoute,
+  Type,
 } from 'mediagate';
-import type { RequestContext, RequestState } from '../http/index.js';
 import {
   BIG_BYTES,
   type BodyBudget,
+  defineRoute,
   leaveWithClient,
-  markAnthropic,
-  markModel,
   nameIgnored,
+  type RequestContext,
+  type Route,
   sendText,
   takeJsonBody,
 } from '../http/index.js';
-import { type createAuth, GRANTS, holderOf, keyOf } from '../keys/index.js';
+import { GRANTS, holderOf, keyOf } from '../keys/index.js';
+import { answerSchema } from '../openapi/index.js';
 import type { UsageDesk } from '../usage/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { readInputTokens } from './messages/counted-tokens.js';
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
+import { MODEL_ERRORS, ModelId, Stream } from './text.js';
 
 export interface MessageRoutes {
   gateway: Gateway;
-  auth: ReturnType<typeof createAuth>;
   bodies: BodyBudget;
   usage: UsageDesk;
   clock: Clock;
   /** Whether they do anything. */
-  enabled: boolean;
+  messagesEnabled: boolean;
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -46,27 +47,71 @@ const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
 /** Counting uses none; but a budget that is used up is used up. */
 const LEAST_TOKENS = 1;
 
+/** Fields that the gateway reads of a message; the documentation says what becomes of the others. */
+const MessageBody = {
+  model: ModelId,
+  messages: Type.Array(Type.Object({}), { minItems: 1 }),
+  system: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}))])),
+  tools: Type.Optional(Type.Array(Type.Object({}))),
+};
+
+const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
+
 /** The text models for clients of Anthropic's format: each request is put into a format of the models, and its answer back. */
-export function addMessageRoutes(router: Router<RequestState>, options: MessageRoutes): void {
-  if (!options.enabled) {
-    addDisabledRoutes(router, options);
-    return;
-  }
-  const { auth, bodies } = options;
-  const authenticate = auth({ grant: 'text', allowApiKeyHeader: true });
-  const works = { [MESSAGES]: readyToAnswer, [COUNT_TOKENS]: readyToCount };
-  for (const [path, ready] of Object.entries(works)) {
-    router.post(path, markAnthropic, markModel, authenticate, async (context: RequestContext) => {
-      const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
-      const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
-      try {
-        const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
-        await work(release);
-      } finally {
-        release();
-      }
-    });
-  }
+export function messageRoutes(options: MessageRoutes): Route[] {
+  const { bodies, messagesEnabled } = options;
+
+  const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
+    const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
+    const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
+    try {
+      const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
+      await work(release);
+    } finally {
+      release();
+    }
+  };
+
+  const common = {
+    method: 'POST',
+    // Where the routes are disabled, clients with any key are told which routes to use.
+    grant: messagesEnabled ? 'text' : GRANTS,
+    apiKeyHeader: true,
+    format: 'anthropic',
+    tag: 'Models',
+    errors: [...MODEL_ERRORS, 'unsupported_value', 'context_length_exceeded'],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: MESSAGES,
+      endpoint: 'messages',
+      summary: "A message, whole or streamed, in Anthropic's format; 403 where the operator has not enabled it",
+      description:
+        "A message, whole or streamed, in Anthropic's format; 403 unless `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
+      body: {
+        schema: Type.Object({ ...MessageBody, max_tokens: Type.Integer({ minimum: 1 }), stream: Stream }),
+        example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
+      },
+      answers: { 200: { description: 'The message, or with `stream` its events.', schema: answerSchema('Message') } },
+      handler: messagesEnabled ? handle(readyToAnswer) : refuseDisabled,
+    }),
+    defineRoute({
+      ...common,
+      path: COUNT_TOKENS,
+      endpoint: 'messagesCountTokens',
+      summary: 'How many tokens such a request would have; 403 likewise',
+      description: 'How many tokens such a request would have; likewise.',
+      body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
+      answers: { 200: { description: 'Its tokens.', schema: Type.Object({ input_tokens: Type.Integer() }) } },
+      handler: messagesEnabled ? handle(readyToCount) : refuseDisabled,
+    }),
+  ];
+}
+
+function refuseDisabled(): never {
+  const message = 'The messages route is disabled. Use /v1/responses or /v1/chat/completions.';
+  throw new GatewayError('route_not_allowed', message);
 }
 
 /**
@@ -83,17 +128,6 @@ interface Sent {
   members: Members;
   /** Gives all others a turn between two steps over a body that is long. */
   pause(): Promise<unknown>;
-}
-
-/** Routes that are there and disabled: who has a key is told where to turn, in the shape that these routes have. */
-function addDisabledRoutes(router: Router<RequestState>, { auth }: MessageRoutes): void {
-  const authenticate = auth({ grant: GRANTS, allowApiKeyHeader: true });
-  for (const path of [MESSAGES, COUNT_TOKENS]) {
-    router.post(path, markAnthropic, authenticate, () => {
-      const message = 'The messages route is disabled. Use /v1/responses or /v1/chat/completions.';
-      throw new GatewayError('route_not_allowed', message);
-    });
-  }
 }
 
 async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Sent): Promise<Work> {

@@ -1,77 +1,96 @@
-import type Router from '@koa/router';
-import { type Gateway, GatewayError, type StoredResponseAction } from 'mediagate';
+import { type Gateway, GatewayError, type StoredResponseAction, type TSchema, Type } from 'mediagate';
 import {
+  defineRoute,
   leaveWithClient,
-  markAnthropic,
-  markModel,
-  type Next,
   type ParamsContext,
   type PollGuard,
   type RequestContext,
-  type RequestState,
+  type Route,
   sendText,
 } from '../http/index.js';
-import { type createAuth, keyOf } from '../keys/index.js';
+import { keyOf } from '../keys/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
+import { TEXT_ROUTE } from './text.js';
 
 export interface ModelRoutes {
   gateway: Gateway;
-  auth: ReturnType<typeof createAuth>;
   /** Whether the text models are to be had in Anthropic's format. */
   messagesEnabled: boolean;
 }
 
-const GRANT = ['text', 'audio'] as const;
+const FOR_ANTHROPIC = {
+  'anthropic-version':
+    "With any version, the answer has Anthropic's form, of text models alone, where the operator has enabled messages; the key may then be in X-API-Key.",
+} as const;
 
 /**
  * Models of all kinds that are ready and that the plan of the key allows; which routes it is granted is another matter. Clients of
  * Anthropic's format, who name its version, are told of those that it is for, and in it.
  */
-export function addModelRoutes(router: Router<RequestState>, { gateway, auth, messagesEnabled }: ModelRoutes): void {
-  const byBearer = auth({ grant: GRANT });
-  const byEither = auth({ grant: GRANT, allowApiKeyHeader: true });
-
-  function authenticate(context: RequestContext, next: Next): Promise<unknown> {
-    const isAnthropic = messagesEnabled && context.req.headers['anthropic-version'] !== undefined;
-    return isAnthropic ? markAnthropic(context, () => byEither(context, next)) : byBearer(context, next);
-  }
+export function modelRoutes({ gateway, messagesEnabled }: ModelRoutes): Route[] {
+  const common = {
+    method: 'GET',
+    grant: ['text', 'audio'],
+    format: ({ req }: RequestContext) =>
+      messagesEnabled && req.headers['anthropic-version'] !== undefined ? 'anthropic' : undefined,
+    tag: 'Models',
+    headers: FOR_ANTHROPIC,
+  } as const;
 
   function modelsFor({ state: { anthropic } }: RequestContext): string[] {
     return (anthropic ? gateway.text.models() : gateway.models()).map(({ id }) => id);
   }
 
-  router.get('/v1/models', authenticate, async (context: RequestContext) => {
-    const key = keyOf(context);
-    const ids = modelsFor(context).filter((id) => isModelAllowed(key, id));
-    context.body = context.state.anthropic ? encodeModelPage(orderModels(ids), context.query) : encodeModelList(ids);
-  });
-
-  router.get('/v1/models/:id', authenticate, async (context: ParamsContext) => {
-    const { id = '' } = context.params;
-    if (!modelsFor(context).includes(id)) {
-      const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;
-      throw new GatewayError('model_not_found', message, { param: 'model' });
-    }
-    checkModel(keyOf(context), id);
-    context.body = context.state.anthropic ? describeModel(id) : encodeModel(id);
-  });
+  return [
+    defineRoute({
+      ...common,
+      path: '/v1/models',
+      endpoint: 'models',
+      summary: 'Models that are ready and that the plan of the key allows',
+      description:
+        "Models that are ready and that the plan of the key allows; see also [Anthropic's format](#anthropics-format).",
+      answers: { 200: { description: 'The list.', schema: answerSchema('ModelList') } },
+      async handler(context) {
+        const key = keyOf(context);
+        const ids = modelsFor(context).filter((id) => isModelAllowed(key, id));
+        const { anthropic } = context.state;
+        context.body = anthropic ? encodeModelPage(orderModels(ids), context.query) : encodeModelList(ids);
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/v1/models/:id',
+      endpoint: 'model',
+      parameter: 'model',
+      summary: 'One of them',
+      description: 'One of them.',
+      answers: { 200: { description: 'The model.', schema: answerSchema('Model') } },
+      errors: ['model_not_found'],
+      async handler(context) {
+        const { id = '' } = context.params;
+        if (!modelsFor(context).includes(id)) {
+          const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;
+          throw new GatewayError('model_not_found', message, { param: 'model' });
+        }
+        checkModel(keyOf(context), id);
+        context.body = context.state.anthropic ? describeModel(id) : encodeModel(id);
+      },
+    }),
+  ];
 }
 
 export interface StoredResponseRoutes {
   gateway: Gateway;
-  auth: ReturnType<typeof createAuth>;
   polls: PollGuard;
 }
 
 const ROUTE = '/v1/responses/:id';
 
 /** What became of a response: asked for where it was made. It costs no slot and no tokens. */
-export function addStoredResponseRoutes(router: Router<RequestState>, options: StoredResponseRoutes): void {
-  const { gateway, auth, polls } = options;
-  const authenticate = auth({ grant: 'text' });
-
+export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);
@@ -85,8 +104,51 @@ export function addStoredResponseRoutes(router: Router<RequestState>, options: S
     leaveWithClient(context.res, exchange);
     await sendText(context, await exchange.answer);
   };
-  router.get(ROUTE, markModel, authenticate, ask('retrieve'));
-  router.delete(ROUTE, markModel, authenticate, ask('delete'));
-  router.post(`${ROUTE}/cancel`, markModel, authenticate, ask('cancel'));
-  router.get(`${ROUTE}/input_items`, markModel, authenticate, ask('input_items'));
+
+  const response = answerSchema('Response');
+  const stored = (schema: TSchema) =>
+    ({
+      ...TEXT_ROUTE,
+      parameter: 'response_id',
+      answers: { 200: { description: 'As it was made.', schema } },
+      errors: ['response_not_found'],
+    }) as const;
+  return [
+    defineRoute({
+      ...stored(response),
+      method: 'GET',
+      path: ROUTE,
+      endpoint: 'response',
+      summary: 'A stored response',
+      description: 'A response that was stored where it was made.',
+      handler: ask('retrieve'),
+    }),
+    defineRoute({
+      ...stored(Type.Object({})),
+      method: 'DELETE',
+      path: ROUTE,
+      endpoint: 'response',
+      summary: 'Deletes a stored response',
+      description: 'Deletes it there.',
+      handler: ask('delete'),
+    }),
+    defineRoute({
+      ...stored(response),
+      method: 'POST',
+      path: `${ROUTE}/cancel`,
+      endpoint: 'responseCancel',
+      summary: 'Ends a response that is made in the background',
+      description: 'Ends one that is made in the background.',
+      handler: ask('cancel'),
+    }),
+    defineRoute({
+      ...stored(Type.Object({})),
+      method: 'GET',
+      path: `${ROUTE}/input_items`,
+      endpoint: 'responseInputItems',
+      summary: 'What a stored response answers',
+      description: 'What a stored response answers.',
+      handler: ask('input_items'),
+    }),
+  ];
 }

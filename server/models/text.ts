@@ -1,48 +1,132 @@
-import type Router from '@koa/router';
-import type { Gateway, PreparedText, TextRequest } from 'mediagate';
-import type { BodyBudget, RequestContext, RequestState } from '../http/index.js';
-import { leaveWithClient, markModel, sendText, takeJsonBody } from '../http/index.js';
-import { type createAuth, holderOf, keyOf } from '../keys/index.js';
+import { type Gateway, type PreparedText, type TextRequest, Type } from 'mediagate';
+import {
+  type BodyBudget,
+  defineRoute,
+  leaveWithClient,
+  type RequestContext,
+  type Route,
+  sendText,
+  takeJsonBody,
+} from '../http/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
+import { answerSchema } from '../openapi/index.js';
 import type { AdmittedWork, UsageDesk } from '../usage/index.js';
 
 export interface TextRoutes {
   gateway: Gateway;
-  auth: ReturnType<typeof createAuth>;
   bodies: BodyBudget;
   usage: UsageDesk;
 }
 
 /** Lists of tokens and long conversations with tools have many values. */
 const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
-const ROUTES: readonly (readonly [path: string, work: Pick<TextRequest, 'route' | 'task'>])[] = [
-  ['/v1/chat/completions', { route: 'chat_completions' }],
-  ['/v1/responses', { route: 'responses' }],
-  ['/v1/responses/compact', { route: 'responses', task: 'compact' }],
-  ['/v1/responses/input_tokens', { route: 'responses', task: 'input_tokens' }],
-];
+
+/** Errors of every request to a model. */
+export const MODEL_ERRORS = [
+  'model_not_found',
+  'model_not_supported',
+  'model_not_allowed',
+  'insufficient_quota',
+  'rate_limit_exceeded',
+  'upstream_rate_limited',
+  'upstream_error',
+  'upstream_timeout',
+  'upstream_unavailable',
+  'plugin_unavailable',
+] as const;
+
+/** What all routes of text models declare. */
+export const TEXT_ROUTE = { grant: 'text', format: 'model', tag: 'Models' } as const;
+
+export const ModelId = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
+export const Stream = Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' }));
+const Input = Type.Union([Type.String(), Type.Array(Type.Object({}))]);
+/** The gateway reads these fields of a chat and of a response; every other field goes to the model as it is. */
+const ChatBody = Type.Object({ model: ModelId, stream: Stream, messages: Type.Array(Type.Object({})) });
+const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
+const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
+
+const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Chats and responses, whole or streamed, and what is done with long ones. */
-export function addTextRoutes(router: Router<RequestState>, { gateway, auth, bodies, usage }: TextRoutes): void {
-  const authenticate = auth({ grant: 'text' });
+export function textRoutes({ gateway, bodies, usage }: TextRoutes): Route[] {
+  const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
+    const key = keyOf(context);
+    const { accountId } = key;
+    const limits = { ...LIMITS, budget: bodies, owner: holderOf(key) };
+    const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
+    try {
+      const { requestId } = context.state;
+      const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
+      const { model, mostTokens: tokens } = prepared;
+      await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
+        answer(context, prepared, release, admitted),
+      );
+    } finally {
+      release();
+    }
+  };
 
-  for (const [path, work] of ROUTES) {
-    router.post(path, markModel, authenticate, async (context: RequestContext) => {
-      const key = keyOf(context);
-      const { accountId } = key;
-      const limits = { ...LIMITS, budget: bodies, owner: holderOf(key) };
-      const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
-      try {
-        const { requestId } = context.state;
-        const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
-        const { model, mostTokens: tokens } = prepared;
-        await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
-          answer(context, prepared, release, admitted),
-        );
-      } finally {
-        release();
-      }
-    });
-  }
+  return [
+    defineRoute({
+      ...TEXT_ROUTE,
+      method: 'POST',
+      path: '/v1/chat/completions',
+      endpoint: 'chatCompletions',
+      summary: "A chat, whole or streamed, in OpenAI's format",
+      description: 'A chat, whole or streamed, in the format of the OpenAI SDKs.',
+      body: {
+        schema: ChatBody,
+        example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
+      },
+      answers: {
+        200: { description: 'The answer, or with `stream` its events.', schema: answerSchema('ChatCompletion') },
+      },
+      errors: [...MODEL_ERRORS, 'invalid_prompt', 'content_filter', 'context_length_exceeded'],
+      handler: handle('/v1/chat/completions', { route: 'chat_completions' }),
+    }),
+    defineRoute({
+      ...TEXT_ROUTE,
+      method: 'POST',
+      path: '/v1/responses',
+      endpoint: 'responses',
+      summary: "A response, whole or streamed, in OpenAI's format",
+      description: 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.',
+      body: { schema: ResponseBody, example: INPUT_EXAMPLE },
+      answers: { 200: { description: 'The response, or with `stream` its events.', schema: answerSchema('Response') } },
+      errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
+      handler: handle('/v1/responses', { route: 'responses' }),
+    }),
+    defineRoute({
+      ...TEXT_ROUTE,
+      method: 'POST',
+      path: '/v1/responses/compact',
+      endpoint: 'responsesCompact',
+      summary: 'A long conversation made shorter',
+      description: 'A long conversation made shorter, where the upstream does that.',
+      body: { schema: TaskBody },
+      answers: { 200: { description: 'What the conversation goes on from.', schema: Type.Object({}) } },
+      errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
+      handler: handle('/v1/responses/compact', { route: 'responses', task: 'compact' }),
+    }),
+    defineRoute({
+      ...TEXT_ROUTE,
+      method: 'POST',
+      path: '/v1/responses/input_tokens',
+      endpoint: 'responsesInputTokens',
+      summary: 'How many tokens a request would have',
+      description: 'How many tokens a request would have.',
+      body: { schema: TaskBody, example: INPUT_EXAMPLE },
+      answers: {
+        200: {
+          description: 'Its tokens.',
+          schema: Type.Object({ object: Type.String(), input_tokens: Type.Integer() }),
+        },
+      },
+      errors: [...MODEL_ERRORS, 'previous_response_not_found'],
+      handler: handle('/v1/responses/input_tokens', { route: 'responses', task: 'input_tokens' }),
+    }),
+  ];
 }
 
 /** @param release Gives the body's place in the budget back. */

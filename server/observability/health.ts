@@ -1,5 +1,4 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type Router from '@koa/router';
 import {
   type Clock,
   type Gateway,
@@ -12,7 +11,8 @@ import {
 import { endsWithin } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { groupEntries } from '../entry-groups.js';
-import type { RequestContext, RequestState } from '../http/index.js';
+import { defineRoute, type Route } from '../http/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 
 const FRESH_MS = 1_000;
@@ -153,21 +153,53 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
 }
 
 /** How the process is doing. No key needed; nothing secret in them. */
-export function addHealthRoutes(router: Router<RequestState>, health: Health): void {
-  router.get('/health', async (context: RequestContext) => {
-    context.body = await health.report();
-  });
-
-  router.get('/health/live', (context: RequestContext) => {
-    context.body = { ok: true, status: 'live' };
-  });
-
-  router.get('/health/ready', async (context: RequestContext) => {
-    const readiness = await health.readiness();
-    context.status = readiness.ok ? 200 : 503;
-    if (!readiness.ok) context.set('Retry-After', '1');
-    context.body = readiness;
-  });
+export function healthRoutes(health: Health): Route[] {
+  const schema = answerSchema('Health');
+  const common = {
+    method: 'GET',
+    grant: 'none',
+    tag: 'Process',
+    answers: { 200: { description: 'As it is.', schema } },
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/health',
+      endpoint: 'health',
+      summary: 'How the process and each platform are',
+      description: 'How the process and each platform are; see Health. Always 200 while it serves.',
+      async handler(context) {
+        context.body = await health.report();
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/health/live',
+      endpoint: 'healthLive',
+      summary: 'The process answers',
+      description: 'The process answers.',
+      handler(context) {
+        context.body = { ok: true, status: 'live' };
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/health/ready',
+      endpoint: 'healthReady',
+      summary: 'Whether requests may be sent here',
+      description: '200 where requests may be sent here; 503 while it ends or the database is away.',
+      answers: {
+        200: { description: 'They may.', schema },
+        503: { description: 'They may not: it ends, or the database is away.', schema },
+      },
+      async handler(context) {
+        const readiness = await health.readiness();
+        context.status = readiness.ok ? 200 : 503;
+        if (!readiness.ok) context.set('Retry-After', '1');
+        context.body = readiness;
+      },
+    }),
+  ];
 }
 
 export interface PlatformsCheck {

@@ -1,10 +1,10 @@
-export { addHealthRoutes, checkPlatforms, createHealth, type Health, type HealthOptions } from './health.js';
+export { checkPlatforms, createHealth, type Health, type HealthOptions, healthRoutes } from './health.js';
 export {
-  addMetricsRoute,
   createMetrics,
   type FinishedRequest,
   type MetricSources,
   type Metrics,
   type MetricsOptions,
+  metricsRoutes,
 } from './metrics.js';
 export { endRequestSpan, handleInSpan, openTracing } from './tracing.js';

@@ -1,7 +1,6 @@
-import type Router from '@koa/router';
 import type { Clock, Gateway, Jobs, Meter } from 'mediagate';
 import type { Registry } from 'prom-client';
-import type { BodyBudget, RequestContext, RequestState } from '../http/index.js';
+import { type BodyBudget, defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import type { Webhooks } from '../webhooks/index.js';
@@ -182,9 +181,20 @@ export function addNodeFigures(add: AddLookedUp, sources: MetricSources): void {
 }
 
 /** Figures for Prometheus. No key needed; no key, account or link is named in them. */
-export function addMetricsRoute(router: Router<RequestState>, metrics: Metrics): void {
-  router.get('/metrics', async (context: RequestContext) => {
-    context.body = await metrics.render();
-    context.set('Content-Type', metrics.contentType);
-  });
+export function metricsRoutes(metrics: Metrics): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/metrics',
+      grant: 'none',
+      tag: 'Process',
+      summary: 'Figures for Prometheus',
+      description: 'Figures for Prometheus. On a listener of their own unless `METRICS_PUBLIC` is on.',
+      answers: { 200: { description: 'In its text format.', type: 'text/plain' } },
+      async handler(context) {
+        context.body = await metrics.render();
+        context.set('Content-Type', metrics.contentType);
+      },
+    }),
+  ];
 }

@@ -1,17 +1,12 @@
 import type { ErrorCode } from 'mediagate';
-import { errorClassOf } from '../http/index.js';
+import { errorClassOf, type Route, type RouteAnswer } from '../http/index.js';
 import { API_VERSION } from '../version.js';
-import { ACCOUNTS, PAYMENTS, SITE } from './accounts.js';
 import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
-import { IMAGE_WEBHOOKS, IMAGES } from './images.js';
-import { LINK_DATA } from './link-data.js';
-import { MODELS } from './models.js';
-import type { Access, Answer, Operation, Operations } from './operation.js';
 
-/** All that are described; a test holds them to the routes there are. */
-export const OPERATIONS: Operations = { ...LINK_DATA, ...IMAGES, ...MODELS, ...ACCOUNTS, ...PAYMENTS, ...SITE };
+/** How a request shows who sends it. `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
+type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
 
-const TAGS: Readonly<Record<Operation['tag'], string>> = {
+const TAGS: Readonly<Record<Route['tag'], string>> = {
   'Link data': 'Public links into structured documents.',
   Images: 'Images as durable jobs, or at once.',
   Models: 'Text and sound, as the SDKs of OpenAI expect them.',
@@ -53,21 +48,19 @@ const BODY_ERRORS = [
 ] as const;
 
 export interface DocumentOptions {
-  /** Method and path of each route, as the router has them, with a space between. */
-  routes: readonly string[];
+  routes: readonly Route[];
+  /** Requests that the gateway sends by itself, as the document describes them. */
+  webhooks: object;
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
 }
 
 /** The routes there are as an OpenAPI 3.1 document; what checks requests describes them as well. */
-export function describeRoutes({ routes, baseUrl }: DocumentOptions) {
+export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
-    const operation = OPERATIONS[route];
-    if (!operation) continue;
-    const [method = '', path = ''] = route.split(' ');
-    const name = path.replace(/:(\w+)/g, '{$1}');
-    paths[name] = { ...paths[name], [method.toLowerCase()]: describe(operation, method, path) };
+    const name = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[name] = { ...paths[name], [route.method.toLowerCase()]: describe(route) };
   }
   return {
     openapi: '3.1.0',
@@ -81,7 +74,7 @@ export function describeRoutes({ routes, baseUrl }: DocumentOptions) {
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
-    webhooks: IMAGE_WEBHOOKS,
+    webhooks,
     components: { schemas: ANSWER_SCHEMAS, securitySchemes: SECURITY_SCHEMES },
   };
 }
@@ -117,14 +110,14 @@ const SECURITY_SCHEMES = {
   },
 } as const;
 
-function describe(operation: Operation, method: string, path: string) {
-  const { tag, summary, access, body } = operation;
+function describe(route: Route) {
+  const { method, path, tag, summary, body } = route;
   return {
     tags: [tag],
     summary,
     operationId: operationIdOf(method, path),
-    security: SECURITY[access],
-    parameters: [...pathParameters(path), ...queryParameters(operation), ...headerParameters(operation)],
+    security: SECURITY[accessOf(route)],
+    parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],
     ...(body && {
       requestBody: {
         required: true,
@@ -132,13 +125,18 @@ function describe(operation: Operation, method: string, path: string) {
       },
     }),
     responses: {
-      ...Object.fromEntries(
-        Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(answer)]),
-      ),
-      ...describeErrors(operation),
-      default: problem('Anything else that went wrong.', operation),
+      ...Object.fromEntries(Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
+      ...describeErrors(route),
+      default: problem('Anything else that went wrong.', route),
     },
   };
+}
+
+function accessOf({ method, grant, apiKeyHeader, format }: Route): Access {
+  // A browser without a session is led to the sign-in.
+  if (method === 'GET' && format === 'page') return 'none';
+  if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
+  return apiKeyHeader ? 'linkKey' : 'key';
 }
 
 /** `POST /v1/images/jobs/:id/cancel` → `postV1ImagesJobsIdCancel`. */
@@ -156,7 +154,7 @@ function pathParameters(path: string) {
   }));
 }
 
-function queryParameters({ query = {} }: Operation) {
+function queryParameters({ query = {} }: Route) {
   return Object.entries(query).map(([name, { schema, description, required = false }]) => ({
     name,
     in: 'query',
@@ -166,7 +164,7 @@ function queryParameters({ query = {} }: Operation) {
   }));
 }
 
-function headerParameters({ headers = {} }: Operation) {
+function headerParameters({ headers = {} }: Route) {
   return Object.entries(headers).map(([name, description]) => ({
     name,
     in: 'header',
@@ -175,27 +173,28 @@ function headerParameters({ headers = {} }: Operation) {
   }));
 }
 
-function describeAnswer({ description, type = 'application/json', ...shown }: Answer) {
+function describeAnswer({ description, type = 'application/json', ...shown }: RouteAnswer) {
   const { schema } = shown;
   if (!schema && type === 'application/json') return { description };
   return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(shown) } } };
 }
 
-function exampleOf({ example }: Pick<Answer, 'example'>) {
+function exampleOf({ example }: Pick<RouteAnswer, 'example'>) {
   return example === undefined ? {} : { example };
 }
 
 /** By status: which codes it may have. */
-function describeErrors(operation: Operation) {
-  const { tag, access, body, errors = [], errorSchema } = operation;
-  const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[access], ...(body ? BODY_ERRORS : []), ...errors])];
-  const format = { model: tag === 'Models', anthropic: errorSchema === 'MessageError' };
+function describeErrors(route: Route) {
+  const { body, errors = [], format: name } = route;
+  const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[accessOf(route)], ...(body ? BODY_ERRORS : []), ...errors])];
+  const format = { model: name === 'model' || name === 'anthropic', anthropic: name === 'anthropic' };
   const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, format).status);
   return Object.fromEntries(
-    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), operation)]),
+    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), route)]),
   );
 }
 
-function problem(description: string, { errorSchema = 'Error' }: Operation) {
-  return { description, content: { 'application/json': { schema: answerSchema(errorSchema) } } };
+function problem(description: string, { format }: Route) {
+  const schema = answerSchema(format === 'anthropic' ? 'MessageError' : 'Error');
+  return { description, content: { 'application/json': { schema } } };
 }

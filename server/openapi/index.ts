@@ -1,1 +1,2 @@
-export { addOpenApiRoute } from './openapi.js';
+export { answerSchema } from './answer-schemas.js';
+export { openApiRoutes } from './openapi.js';

@@ -1,25 +1,37 @@
-import type Router from '@koa/router';
-import type { RequestContext, RequestState } from '../http/index.js';
+import { Type } from 'mediagate';
+import { defineRoute, type Route } from '../http/index.js';
 import { describeRoutes } from './document.js';
 
-/** The API reference for programs: of all routes that the router has, those added later too. */
-export function addOpenApiRoute(router: Router<RequestState>, { baseUrl }: { baseUrl(): string }): void {
-  let known: { for: string; text: string } | undefined;
-
-  router.get('/openapi.json', (context: RequestContext) => {
-    const url = baseUrl();
-    if (known?.for !== url) {
-      known = { for: url, text: JSON.stringify(describeRoutes({ routes: routesOf(router), baseUrl: url })) };
-    }
-    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
-    context.res.setHeader('Access-Control-Allow-Origin', '*');
-    context.body = known.text;
-  });
+export interface OpenApiRoutes {
+  /** All routes of the gateway, this one among them. */
+  routes: readonly Route[];
+  /** Requests that the gateway sends by itself, as the document describes them. */
+  webhooks: object;
+  baseUrl(): string;
 }
 
-/** Where GET is, HEAD is as well, and goes without saying. */
-function routesOf(router: Router<RequestState>): string[] {
-  return router.stack.flatMap(({ methods, path }) =>
-    methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${path}`),
-  );
+/** The API reference for programs. */
+export function openApiRoutes({ routes, webhooks, baseUrl }: OpenApiRoutes): Route[] {
+  let known: { for: string; text: string } | undefined;
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/openapi.json',
+      grant: 'none',
+      tag: 'Process',
+      summary: 'This document',
+      description: 'The API reference for programs: OpenAPI 3.1.',
+      answers: { 200: { description: 'OpenAPI 3.1.', schema: Type.Object({ openapi: Type.String() }) } },
+      handler(context) {
+        const url = baseUrl();
+        if (known?.for !== url) {
+          known = { for: url, text: JSON.stringify(describeRoutes({ routes, webhooks, baseUrl: url })) };
+        }
+        context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+        context.res.setHeader('Access-Control-Allow-Origin', '*');
+        context.body = known.text;
+      },
+    }),
+  ];
 }

@@ -1,8 +1,8 @@
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording, ReviewReason } from './orders.js';
 export { createOrders } from './orders.js';
-export { PaymentBodySchema, paymentPath } from './payment.js';
-export { addPaymentRoutes, addPaymentStatusRoute, addPaymentWebhookRoute } from './payment-routes.js';
+export { paymentPath } from './payment.js';
+export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
 export { type PaymentSecrets, readPaymentSecrets } from './payment-secrets.js';
 export {
   createPaymentDesk,

@@ -1,6 +1,5 @@
-import type Router from '@koa/router';
-import { type Clock, GatewayError, isGatewayError, type Logger } from 'mediagate';
-import { createSignedInGuard, type SessionDesk } from '../accounts/index.js';
+import { type Clock, GatewayError, isGatewayError, type Logger, Type } from 'mediagate';
+import { asItStands, Nullable, type SessionDesk, Text } from '../accounts/index.js';
 import {
   type AddressOf,
   type BodyBudget,
@@ -8,12 +7,13 @@ import {
   createAddressLimit,
   createAuthFailures,
   createWaitingRoom,
-  type Next,
+  defineRoute,
+  MAX_WAIT_SECONDS,
   networkOwner,
   type ParamsContext,
   type PollGuard,
   type RequestContext,
-  type RequestState,
+  type Route,
   readJsonBody,
   readWait,
   type SiteAddress,
@@ -21,7 +21,7 @@ import {
   takeJsonBody,
   useJsonBody,
 } from '../http/index.js';
-import { markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
 import type { KeyTable } from '../keys/index.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './bank-webhooks.js';
 import { readGenericNotice, readPayosNotice, readSepayNotice } from './bank-webhooks.js';
@@ -32,6 +32,7 @@ import {
   encodePaymentStatus,
   isOrderCode,
   MAX_PAYMENT_BODY_BYTES,
+  PaymentBodySchema,
 } from './payment.js';
 import type { PaymentProvider, PaymentSecrets } from './payment-secrets.js';
 import { isOpen, type PaymentDesk } from './payment-service.js';
@@ -44,23 +45,29 @@ export interface PaymentRoutes {
   polls: PollGuard;
   clock: Clock;
   site(): SiteAddress;
-  /** Says in refusals where to sign in. */
-  notice(context: RequestContext, next: Next): Promise<unknown>;
-  /** Lets through what the site's own pages send. */
-  sameOrigin(context: RequestContext, next: Next): Promise<void>;
 }
 
 /** Of one person: orders are kept for months, also those that were cancelled. */
 const ORDERS_PER_MINUTE = 20;
 
-/** Orders of whoever is signed in. */
-export function addPaymentRoutes(router: Router<RequestState>, options: PaymentRoutes): void {
-  const { payments, sessions, bodies, polls, clock, site, notice, sameOrigin } = options;
+const Payment = Type.Object({
+  code: Text,
+  status: Text,
+  amount: Type.Integer({ description: 'In the minor unit of its currency.' }),
+  currency: Type.String({ description: 'ISO 4217' }),
+  expiresAt: Text,
+  paidAt: Nullable(Text),
+  paidAmount: Type.Integer(),
+});
+const One = Type.Object({ payment: Payment });
+
+/** Orders of the user who is signed in. */
+export function paymentRoutes(options: PaymentRoutes): Route[] {
+  const { payments, sessions, bodies, polls, clock, site } = options;
   const { support } = payments;
-  const signedIn = createSignedInGuard(sessions);
   const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
 
-  router.post('/api/agent/payment', notice, signedIn, sameOrigin, async (context: RequestContext) => {
+  async function order(context: RequestContext): Promise<void> {
     const { req: request, res: response } = context;
     const user = await begin(context);
     made.admit(user.id);
@@ -75,36 +82,7 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     context.status = 201;
     context.set('Location', payment.statusUrl);
     context.body = { payment };
-  });
-
-  router.get('/api/agent/payment', notice, async (context: RequestContext) => {
-    const user = await begin(context);
-    sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
-  });
-
-  router.get('/api/agent/payment/:code', notice, async (context: ParamsContext) => {
-    sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
-  });
-
-  router.post('/api/agent/payment/:code/cancel', notice, signedIn, sameOrigin, async (context: ParamsContext) => {
-    const user = await begin(context);
-    // A form of another page cannot have this type, whatever the browser tells of its origin.
-    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
-    await readJsonBody(context.req, context.res, limits);
-    context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
-  });
-
-  router.get('/api/agent/payment/:code/qr.svg', notice, async (context: ParamsContext) => {
-    const payload = await payloadOf(context);
-    setPicture(context, 'image/svg+xml');
-    context.body = await drawSvg(payload);
-  });
-
-  router.get('/api/agent/payment/:code/qr.png', notice, async (context: ParamsContext) => {
-    const payload = await payloadOf(context);
-    setPicture(context, 'image/png');
-    context.body = Buffer.from(await drawPng(payload));
-  });
+  }
 
   async function begin(context: RequestContext) {
     const { user } = await sessions.require(context);
@@ -129,6 +107,100 @@ export function addPaymentRoutes(router: Router<RequestState>, options: PaymentR
     const preview = await payments.preview(order);
     return encodePayment({ order, transfer, svg, preview, siteUrl: site().url, support });
   }
+
+  const common = { grant: 'session', tag: 'Payments' } as const;
+  const picture = (type: string) =>
+    ({
+      answers: { 200: { description: 'The picture.', type } },
+      errors: ['order_not_found', 'order_state_conflict'],
+    }) as const;
+  return [
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/agent/payment',
+      endpoint: 'payment',
+      summary: 'Orders a plan',
+      description: 'Orders a plan: what to transfer, where to, as text and as a QR code.',
+      headers: IDEMPOTENCY_HEADER,
+      body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
+      answers: { 201: { description: 'What to transfer, and where to.', schema: One } },
+      errors: ['price_not_configured', 'too_many_open_orders', 'idempotency_key_reused', 'rate_limit_exceeded'],
+      handler: order,
+    }),
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/agent/payment',
+      endpoint: 'payment',
+      summary: 'Orders, newest first',
+      description: 'Orders of the account, newest first.',
+      answers: asItStands(Type.Object({ payments: Type.Array(Payment) })),
+      async handler(context) {
+        const user = await begin(context);
+        sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/agent/payment/:code',
+      endpoint: 'paymentOrder',
+      summary: 'One of them',
+      description: 'One of them.',
+      answers: asItStands(One),
+      errors: ['order_not_found'],
+      async handler(context) {
+        sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/agent/payment/:code/cancel',
+      endpoint: 'paymentCancel',
+      summary: 'Cancels one for which no money has come',
+      description: 'Cancels one for which no money has come; a JSON body.',
+      body: { schema: Type.Object({}) },
+      answers: asItStands(One),
+      errors: ['order_not_found', 'order_state_conflict'],
+      async handler(context) {
+        const user = await begin(context);
+        // A form of another page cannot have this type, whatever the browser tells of its origin.
+        const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
+        await readJsonBody(context.req, context.res, limits);
+        context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
+      },
+    }),
+    defineRoute({
+      ...common,
+      ...picture('image/svg+xml'),
+      method: 'GET',
+      path: '/api/agent/payment/:code/qr.svg',
+      endpoint: 'paymentQrSvg',
+      summary: 'QR code of an open order',
+      description: 'QR code of an open order.',
+      async handler(context) {
+        const payload = await payloadOf(context);
+        setPicture(context, 'image/svg+xml');
+        context.body = await drawSvg(payload);
+      },
+    }),
+    defineRoute({
+      ...common,
+      ...picture('image/png'),
+      method: 'GET',
+      path: '/api/agent/payment/:code/qr.png',
+      endpoint: 'paymentQrPng',
+      summary: 'The same as PNG',
+      description: 'The same as PNG.',
+      async handler(context) {
+        const payload = await payloadOf(context);
+        setPicture(context, 'image/png');
+        context.body = Buffer.from(await drawPng(payload));
+      },
+    }),
+  ];
 }
 
 /** What it shows may be less tomorrow, or nothing. */
@@ -152,12 +224,11 @@ export interface PaymentStatusRoute {
 }
 
 /** How an order stands, for whoever knows its code. */
-export function addPaymentStatusRoute(router: Router<RequestState>, options: PaymentStatusRoute): void {
-  const { payments, clock, addressOf, drain } = options;
+export function paymentStatusRoutes({ payments, clock, addressOf, drain }: PaymentStatusRoute): Route[] {
   const looks = createAddressLimit({ clock, perMinute: LOOKS_PER_MINUTE, what: 'Too many questions about orders' });
   const waiting = createWaitingRoom(WAITING);
 
-  router.get('/api/payment/gateway', async (context: RequestContext) => {
+  async function sendStatus(context: RequestContext): Promise<void> {
     const { req: request, res: response, query } = context;
     const address = addressOf(request);
     looks.admit(address);
@@ -177,7 +248,7 @@ export function addPaymentStatusRoute(router: Router<RequestState>, options: Pay
     if (isOpen(order)) context.set('Retry-After', String(RETRY_SECONDS));
     context.set('Cache-Control', 'no-store');
     context.body = { payment: encodePaymentStatus(order) };
-  });
+  }
 
   /** As it stands once that is another way, or the time is over, or nobody waits any more. */
   async function untilChanged(
@@ -194,6 +265,28 @@ export function addPaymentStatusRoute(router: Router<RequestState>, options: Pay
       if (now.state !== before.state || now.paidAmount !== before.paidAmount) return now;
     }
   }
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/payment/gateway',
+      grant: 'none',
+      endpoint: 'paymentStatus',
+      tag: 'Payments',
+      summary: 'How an order stands',
+      description: 'How the order of `?code=` stands; `?wait=` holds on until that changes.',
+      query: {
+        code: { schema: Text, description: 'Code of the order.', required: true },
+        wait: {
+          schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
+          description: 'Seconds to hold on while nothing changes.',
+        },
+      },
+      answers: asItStands(One),
+      errors: ['order_not_found', 'rate_limit_exceeded'],
+      handler: sendStatus,
+    }),
+  ];
 }
 
 const MAX_BODY_BYTES = 65_536;
@@ -223,11 +316,11 @@ export interface PaymentWebhookRoute {
  * Where banks and payment services tell of transfers. A 2xx means that the transfer is kept, whatever it was for: what fits no
  * order waits for an operator. Anything else means that it has to be told again.
  */
-export function addPaymentWebhookRoute(router: Router<RequestState>, options: PaymentWebhookRoute): void {
+export function paymentWebhookRoutes(options: PaymentWebhookRoute): Route[] {
   const { orders, keys, secrets, bodies, clock, logger, addressOf } = options;
   const failures = createAuthFailures(clock, WRONG_SIGNATURES);
 
-  router.post('/api/payment/webhook/:provider', async (context: ParamsContext) => {
+  async function takeNotice(context: ParamsContext): Promise<void> {
     const { req: request, res: response, params } = context;
     const provider = (Object.keys(READERS) as PaymentProvider[]).find((name) => name === params.provider);
     const secret = provider && secrets[provider];
@@ -240,7 +333,7 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
     const transfer = read(provider, notice, address);
     if (transfer) await record(provider, transfer);
     context.body = { success: true };
-  });
+  }
 
   function read(provider: PaymentProvider, notice: PaymentNotice, address: string): NoticedTransfer | undefined {
     try {
@@ -268,4 +361,18 @@ export function addPaymentWebhookRoute(router: Router<RequestState>, options: Pa
     else if (review) logger.warn('a transfer waits for an operator', { id: `${provider}:${id}`, code: review });
     else logger.info('a transfer was counted', { id: order?.code });
   }
+
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/payment/webhook/:provider',
+      grant: 'signature',
+      tag: 'Payments',
+      summary: 'Where banks tell of transfers',
+      description: 'Where banks tell of transfers; see Payments.',
+      body: { schema: Type.Object({}) },
+      answers: asItStands(Type.Object({})),
+      handler: takeNotice,
+    }),
+  ];
 }

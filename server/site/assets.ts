@@ -5,9 +5,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type Router from '@koa/router';
 import { GatewayError } from 'mediagate';
-import type { ParamsContext, RequestContext, RequestState } from '../http/index.js';
+import { defineRoute, type ParamsContext, type RequestContext, type Route } from '../http/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
@@ -115,21 +114,40 @@ async function encode(bytes: Buffer, encoding: AssetEncoding): Promise<Buffer> {
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /** Files of the pages. Their addresses hold a hash of what is in them, so nobody asks twice. */
-export function addAssetRoutes(router: Router<RequestState>): void {
-  router.get('/assets/:version/:name', async (context: ParamsContext) => {
-    const { version, name = '' } = context.params;
-    const asset = assets.find(name);
-    if (!asset) throw new GatewayError('file_not_found', 'There is no such file.');
-    const encoding = encodingFor(context, asset.contentType);
-    const { res: response } = context;
-    // While nodes are updated one by one, a page of one may ask another: it gets what that has, for now.
-    response.setHeader('Cache-Control', version === assets.version ? FOR_EVER : 'no-cache');
-    response.setHeader('Vary', 'Accept-Encoding');
-    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-    if (encoding !== 'identity') response.setHeader('Content-Encoding', encoding);
-    response.setHeader('Content-Type', asset.contentType);
-    context.body = await asset.bytes(encoding);
-  });
+export function assetRoutes(): Route[] {
+  return [
+    defineRoute({
+      ...FILE_ROUTE,
+      path: '/assets/:version/:name',
+      summary: 'A file of the pages',
+      description: 'Style, scripts and fonts of the pages; kept for ever by whoever asks.',
+      handler: sendAsset,
+    }),
+  ];
+}
+
+/** What routes of the site's files declare. */
+export const FILE_ROUTE = {
+  method: 'GET',
+  grant: 'none',
+  tag: 'Pages',
+  answers: { 200: { description: 'The file.', type: '*/*' } },
+  errors: ['file_not_found'],
+} as const;
+
+async function sendAsset(context: ParamsContext): Promise<void> {
+  const { version, name = '' } = context.params;
+  const asset = assets.find(name);
+  if (!asset) throw new GatewayError('file_not_found', 'There is no such file.');
+  const encoding = encodingFor(context, asset.contentType);
+  const { res: response } = context;
+  // While nodes are updated one by one, a page of one may ask another: it gets what that has, for now.
+  response.setHeader('Cache-Control', version === assets.version ? FOR_EVER : 'no-cache');
+  response.setHeader('Vary', 'Accept-Encoding');
+  response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+  if (encoding !== 'identity') response.setHeader('Content-Encoding', encoding);
+  response.setHeader('Content-Type', asset.contentType);
+  context.body = await asset.bytes(encoding);
 }
 
 /** Fonts are compressed as they are. */

@@ -1,2 +1,2 @@
 export { renderFailure } from './failure-page.js';
-export { addDevicePageRoutes, addSiteRoutes } from './routes.js';
+export { devicePageRoutes, siteRoutes } from './routes.js';

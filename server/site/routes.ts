@@ -1,5 +1,4 @@
-import type Router from '@koa/router';
-import { type Clock, type Gateway, GatewayError } from 'mediagate';
+import { type Clock, type Gateway, GatewayError, Type } from 'mediagate';
 import type { AccountDependencies } from '../account-routes.js';
 import type { AccountDesks } from '../account-services.js';
 import {
@@ -17,18 +16,17 @@ import {
   type AddressOf,
   type BodyBudget,
   createAddressLimit,
-  markPage,
-  type Next,
+  defineRoute,
   type ParamsContext,
   type RequestContext,
-  type RequestState,
+  type Route,
   readForm,
   readReturnPath,
   type SiteAddress,
   seeOther,
 } from '../http/index.js';
 import { planTerms } from '../plans/index.js';
-import { addAssetRoutes, createViewerFiles } from './assets.js';
+import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage } from './pages/device.js';
@@ -48,8 +46,20 @@ export interface SiteRoutes {
   baseUrl(): string;
 }
 
+const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
+
+/** What all pages declare. */
+const PAGE_ROUTE = { method: 'GET', grant: 'none', format: 'page', tag: 'Pages', answers: PAGE } as const;
+
+/** What pages of the user who is signed in declare. */
+const OWN_PAGE_ROUTE = {
+  ...PAGE_ROUTE,
+  grant: 'session',
+  answers: { ...PAGE, 303: { description: 'To the sign-in page, where nobody is signed in.' } },
+} as const;
+
 /** The pages that people visit. */
-export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes): void {
+export function siteRoutes(options: SiteRoutes): Route[] {
   const { account, desks, gateway, clock, baseUrl } = options;
   const { sessions, view } = desks;
   const { identity, catalogue, payments, site, state } = account;
@@ -59,26 +69,23 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
 
-  addAssetRoutes(router);
-  addReferenceRoutes(router, { find: sessions.find.bind(sessions), send });
-
-  router.get('/', markPage, async (context: RequestContext) => {
+  async function sendHome(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     const platforms = gateway.platforms().map(({ name }) => name);
     const plans = planViews(catalogue);
     const models = countModels(gateway);
     send(context, homePage({ baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!signedIn }), signedIn);
-  });
+  }
 
-  router.get('/login', markPage, async (context: RequestContext) => {
+  async function sendSignIn(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
     if (signedIn) return seeOther(context, returnTo);
     send(context, signInPage({ status: identity.status(), returnTo }), undefined);
-  });
+  }
 
-  router.get('/plans', markPage, async (context: RequestContext) => {
+  async function sendPlans(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     const current = signedIn && (await view.account(signedIn.user));
     const previews = signedIn ? await state.accounts.preview(signedIn.user.accountId, orderableTerms(account)) : [];
@@ -91,32 +98,32 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
       plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId }),
       signedIn,
     );
-  });
+  }
 
-  router.get('/setup', markPage, async (context: RequestContext) => {
+  async function sendSetup(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     const plan = signedIn && (await view.account(signedIn.user)).plan;
     const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
     send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
-  });
+  }
 
-  router.get('/dashboard', markPage, async (context: RequestContext) => {
+  async function sendDashboard(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     const { revoked } = context.query;
     const revokedId = typeof revoked === 'string' ? revoked : undefined;
     const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
     send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
-  });
+  }
 
-  router.get('/playground', markPage, async (context: RequestContext) => {
+  async function sendPlayground(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     send(context, playgroundPage(await lookAtPlayground({ ...options, state }, signedIn.user)), signedIn);
-  });
+  }
 
-  router.get('/pay/:code', markPage, async (context: ParamsContext) => {
+  async function sendPayment(context: ParamsContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
     const order = await payments.find(signedIn.user, context.params.code ?? '');
@@ -125,7 +132,61 @@ export function addSiteRoutes(router: Router<RequestState>, options: SiteRoutes)
     const preview = await payments.preview(order);
     const outcome = preview && describeOutcome(preview, catalogue);
     send(context, paymentPage({ order, planName: name, transfer, support, outcome, now: clock.now() }), signedIn);
-  });
+  }
+
+  return [
+    ...assetRoutes(),
+    ...referenceRoutes({ find: sessions.find.bind(sessions), send }),
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/',
+      summary: 'First page',
+      description: 'First page of the site: what the gateway does, plans.',
+      handler: sendHome,
+    }),
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/login',
+      summary: 'Who signs people in',
+      description: 'Page that says who signs people in, and what is never asked for.',
+      handler: sendSignIn,
+    }),
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/plans',
+      summary: 'The plans',
+      description: 'Page of the plans; who is signed in chooses one.',
+      handler: sendPlans,
+    }),
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/setup',
+      summary: 'A setup for each kind of client',
+      description: 'Page with a working setup for each kind of client, to copy.',
+      handler: sendSetup,
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/dashboard',
+      summary: 'Keys, plan, usage, jobs',
+      description: 'Page of the account: keys, plan, usage, windows, jobs, orders.',
+      handler: sendDashboard,
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/playground',
+      summary: 'Links, images and models, tried out',
+      description: 'Page on which links, images and models are tried out.',
+      handler: sendPlayground,
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/pay/:code',
+      summary: 'An order, and how it is paid',
+      description: 'Page of an order of its account: QR code, where the money goes, how it stands.',
+      handler: sendPayment,
+    }),
+  ];
 }
 
 /** What plans that have a price give. */
@@ -146,20 +207,16 @@ function signInPath({ path }: RequestContext): string {
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-export interface ReferenceRoutes {
+interface ReferenceRoutes {
   find(context: RequestContext): Promise<SignedIn | undefined>;
   send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void;
 }
 
 /** The API reference for people. */
-export function addReferenceRoutes(router: Router<RequestState>, { find, send }: ReferenceRoutes): void {
+function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
   const files = createViewerFiles();
 
-  router.get('/docs', markPage, async (context: RequestContext) => {
-    send(context, referencePage(`/docs/${files.version}`), await find(context));
-  });
-
-  router.get('/docs/:version/:name', async (context: ParamsContext) => {
+  async function sendViewerFile(context: ParamsContext): Promise<void> {
     const file = await files.find(context.params.name ?? '');
     if (!file) throw new GatewayError('file_not_found', 'There is no such file.');
     const { res: response } = context;
@@ -170,7 +227,26 @@ export function addReferenceRoutes(router: Router<RequestState>, { find, send }:
     if (isBrotli) response.setHeader('Content-Encoding', 'br');
     response.setHeader('Content-Type', file.contentType);
     context.body = isBrotli ? file.compressed : file.bytes;
-  });
+  }
+
+  return [
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/docs',
+      summary: 'This reference',
+      description: 'The API reference for people.',
+      async handler(context) {
+        send(context, referencePage(`/docs/${files.version}`), await find(context));
+      },
+    }),
+    defineRoute({
+      ...FILE_ROUTE,
+      path: '/docs/:version/:name',
+      summary: 'A file of the viewer of this reference',
+      description: 'Files of its viewer.',
+      handler: sendViewerFile,
+    }),
+  ];
 }
 
 const MAX_FORM_BYTES = 1_024;
@@ -183,14 +259,12 @@ export interface DevicePageRoutes {
   bodies: BodyBudget;
   clock: Clock;
   addressOf: AddressOf;
-  /** Lets through what the site's own pages send. */
-  sameOrigin(context: RequestContext, next: Next): Promise<void>;
   site(): SiteAddress;
 }
 
 /** Where somebody who is signed in sees which program asks to act for them, and answers. */
-export function addDevicePageRoutes(router: Router<RequestState>, options: DevicePageRoutes): void {
-  const { deviceGrants, sessions, bodies, clock, addressOf, sameOrigin, site } = options;
+export function devicePageRoutes(options: DevicePageRoutes): Route[] {
+  const { deviceGrants, sessions, bodies, clock, addressOf, site } = options;
   const codes = createAddressLimit({ clock, perMinute: CODES_PER_MINUTE, what: 'Too many codes' });
 
   async function findGrant(context: RequestContext, user: UserRecord, code: string): Promise<DeviceGrant | undefined> {
@@ -199,7 +273,7 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     return deviceGrants.find(code);
   }
 
-  router.get('/device', markPage, async (context: RequestContext) => {
+  async function sendDevice(context: RequestContext): Promise<void> {
     const { user_code: given, answered } = context.query;
     const code = typeof given === 'string' && isCode(given) ? given : undefined;
     const signedIn = await sessions.find(context);
@@ -212,9 +286,9 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
     sendPage(context, grant ? answerPage(grant, signedIn.user) : deviceCodePage(String(given)));
-  });
+  }
 
-  router.post('/device', markPage, sameOrigin, async (context: RequestContext) => {
+  async function takeAnswer(context: RequestContext): Promise<void> {
     const { user, session } = await sessions.require(context);
     // A program that was let in lets no other program in.
     if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Answer this in a browser.');
@@ -230,7 +304,34 @@ export function addDevicePageRoutes(router: Router<RequestState>, options: Devic
     if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
     context.status = 404;
     sendPage(context, deviceCodePage(code));
-  });
+  }
+
+  return [
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/device',
+      endpoint: 'deviceVerification',
+      summary: 'Which program asks to be let in',
+      description: 'Page where a person sees which program asks to be let in.',
+      handler: sendDevice,
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      method: 'POST',
+      path: '/device',
+      summary: 'Lets a program in or refuses it',
+      description: 'Lets it in or refuses it.',
+      body: {
+        type: 'application/x-www-form-urlencoded',
+        schema: Type.Object({
+          user_code: Type.String({ description: 'The code that the program shows.' }),
+          answer: Type.String({ description: '`approve` or `deny`.' }),
+        }),
+      },
+      answers: { 200: { description: 'A page that says so.', type: 'text/html' }, 303: { description: 'Done.' } },
+      handler: takeAnswer,
+    }),
+  ];
 }
 
 function isAnswer(text: unknown): text is DeviceAnswer {

@@ -18,7 +18,6 @@ export type { UsageLedger, UsageTotal } from './usage-log.js';
 export { createUsageLedger } from './usage-log.js';
 export {
   addUp,
-  addUsageRoute,
   type DayRange,
   encodeCounts,
   grouped,
@@ -28,5 +27,6 @@ export {
   readRangeQuery,
   renderLeft,
   type UsageCounts,
+  usageRoutes,
 } from './usage-report.js';
 export { ENTRIES_KEPT_MS } from './usage-sweep.js';

@@ -1,9 +1,9 @@
-import type Router from '@koa/router';
-import { type Clock, GatewayError } from 'mediagate';
+import { type Clock, GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
-import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
-import { type ApiKeyRecord, type createAuth, keyOf, lookAtWindows } from '../keys/index.js';
+import { defineRoute, type PollGuard, type Route } from '../http/index.js';
+import { type ApiKeyRecord, keyOf, lookAtWindows } from '../keys/index.js';
 import type { SlotAnswer, Windows } from '../limits/index.js';
+import { answerSchema } from '../openapi/index.js';
 import type { BudgetState, Budgets } from './budgets.js';
 import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
 
@@ -187,26 +187,42 @@ export interface UsageRoutes {
   windows: Windows;
   budgets: Budgets;
   ledger: UsageLedger;
-  auth: ReturnType<typeof createAuth>;
   polls: PollGuard;
   clock: Clock;
 }
 
 /** What the key itself used, and what it has left. Costs no slot. */
-export function addUsageRoute(router: Router<RequestState>, options: UsageRoutes): void {
-  const { windows, budgets, ledger, auth, polls, clock } = options;
-
-  router.get('/v1/usage', auth({ allowApiKeyHeader: true }), async (context: RequestContext) => {
-    const key = keyOf(context);
-    polls.admit(key.id);
-    const range = readRangeQuery(context.query, clock.now());
-    const [looked, { budget, totals }] = await Promise.all([
-      lookAtWindows(windows, key),
-      lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
-    ]);
-    context.res.setHeader('Cache-Control', 'no-store');
-    context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });
-  });
+export function usageRoutes({ windows, budgets, ledger, polls, clock }: UsageRoutes): Route[] {
+  const Day = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/v1/usage',
+      grant: 'any',
+      apiKeyHeader: true,
+      endpoint: 'usage',
+      tag: 'Account',
+      summary: 'What the key used, and what it has left',
+      description: 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.',
+      query: {
+        from: { schema: Day, description: 'First day, by UTC.' },
+        to: { schema: Day, description: 'Last day.' },
+      },
+      answers: { 200: { description: 'By day and model.', schema: answerSchema('Usage') } },
+      errors: ['invalid_value', 'rate_limit_exceeded'],
+      async handler(context) {
+        const key = keyOf(context);
+        polls.admit(key.id);
+        const range = readRangeQuery(context.query, clock.now());
+        const [looked, { budget, totals }] = await Promise.all([
+          lookAtWindows(windows, key),
+          lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
+        ]);
+        context.res.setHeader('Cache-Control', 'no-store');
+        context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });
+      },
+    }),
+  ];
 }
 
 /** What is free of each limit that a budget has; members without a limit are absent. */

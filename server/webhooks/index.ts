@@ -7,11 +7,12 @@ export {
 export type { Webhooks } from './webhook-events.js';
 export { createWebhooks } from './webhook-events.js';
 export {
-  addWebhookRoutes,
   createWebhookSecrets,
   createWebhookTargets,
+  IMAGE_WEBHOOKS,
   openWebhooks,
   type WebhookDesk,
   type WebhookSecrets,
   type WebhookTargets,
+  webhookRoutes,
 } from './webhooks.js';

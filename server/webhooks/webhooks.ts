@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import type Router from '@koa/router';
 import {
   type Clock,
   createAddressGuard,
@@ -10,16 +9,16 @@ import {
   openHttpClient,
 } from 'mediagate';
 import type { CloseList } from '../close-list.js';
-import type { PollGuard, RequestContext, RequestState } from '../http/index.js';
+import { defineRoute, type PollGuard, type RequestContext, type Route } from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
-import { type createAuth, keyOf } from '../keys/index.js';
+import { keyOf } from '../keys/index.js';
+import { answerSchema } from '../openapi/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { State } from '../state.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
 
 export interface WebhookRoutes {
-  auth: ReturnType<typeof createAuth>;
   polls: PollGuard;
   /** Default: there are no webhooks. */
   secrets?: WebhookSecrets;
@@ -28,9 +27,7 @@ export interface WebhookRoutes {
 const ROUTE = '/v1/webhooks/secret';
 
 /** The secret that an account knows its events by. */
-export function addWebhookRoutes(router: Router<RequestState>, { auth, polls, secrets }: WebhookRoutes): void {
-  const authenticate = auth({ grant: 'images' });
-
+export function webhookRoutes({ polls, secrets }: WebhookRoutes): Route[] {
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
     if (!secrets) throw new GatewayError('route_not_allowed', 'Webhooks are switched off at this gateway.');
     const { id, accountId } = keyOf(context);
@@ -40,9 +37,56 @@ export function addWebhookRoutes(router: Router<RequestState>, { auth, polls, se
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
     context.body = JSON.stringify({ secret });
   };
-  router.get(ROUTE, authenticate, answer('newest'));
-  router.post(`${ROUTE}/rotate`, authenticate, answer('rotate'));
+
+  const common = {
+    grant: 'images',
+    tag: 'Images',
+    answers: { 200: { description: 'The newest secret.', schema: answerSchema('WebhookSecret') } },
+    errors: ['rate_limit_exceeded'],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: ROUTE,
+      endpoint: 'webhookSecret',
+      summary: 'What webhooks of the account are signed with; 403 where they are switched off',
+      description: 'What webhooks of the account are signed with; 403 where they are off.',
+      handler: answer('newest'),
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: `${ROUTE}/rotate`,
+      endpoint: 'webhookSecretRotation',
+      summary: 'Another such secret; for 24 hours the one before it signs as well',
+      description: 'Another such secret; for 24 hours the one before signs as well.',
+      handler: answer('rotate'),
+    }),
+  ];
 }
+
+/** The request that the gateway sends where webhooks are on and a job names a `webhook_url`, for the OpenAPI document. */
+export const IMAGE_WEBHOOKS = {
+  imageJobEnded: {
+    post: {
+      tags: ['Images'],
+      summary: 'An image job has ended',
+      operationId: 'imageJobEnded',
+      description:
+        'At least once for each job. `webhook-id` is the same at each try. Any 2xx within 15 seconds ends it, 410 gives it up; everything else is tried again.',
+      security: [{ webhookSecret: [] }],
+      parameters: ['webhook-id', 'webhook-timestamp'].map((name) => ({
+        ...{ name, in: 'header', required: true, schema: { type: 'string' } },
+      })),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: answerSchema('WebhookEvent') } },
+      },
+      responses: { '2XX': { description: 'Taken.' }, 410: { description: 'Not wanted any more.' } },
+    },
+  },
+};
 
 /** What routes know of webhooks. */
 export interface WebhookDesk {

@@ -1,0 +1,106 @@
+import type Router from '@koa/router';
+import type { ErrorCode, TSchema } from 'mediagate';
+import type { Grant } from '../keys/index.js';
+import { markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
+import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
+import { markPage } from './pages.js';
+
+/*
+ * A route is declared once, in the folder of its subject. The router, the check of the caller, the OpenAPI document, the
+ * endpoints of the service manifest and the table of routes in the documentation are made from the declarations.
+ */
+
+/**
+ * Who may call a route: a client with an API key that has the grant (or one of several), a client with any valid API key, a
+ * user who is signed in, a sender who signs the body, or everybody.
+ */
+export type RouteGrant = Grant | readonly Grant[] | 'any' | 'session' | 'signature' | 'none';
+
+/** Format of the errors: of link data, of model vendors, of Anthropic's SDK, of OAuth, or a page where a browser asks. */
+export type ErrorFormat = 'link' | 'model' | 'anthropic' | 'oauth' | 'page';
+
+export interface RouteAnswer {
+  description: string;
+  /** Default `application/json`. */
+  type?: string;
+  /** Default: the answer has no body, or bytes. */
+  schema?: TSchema;
+  /** Valid by the schema; a test checks it. */
+  example?: unknown;
+}
+
+export interface RouteBody {
+  /** Default `application/json`. */
+  type?: 'multipart/form-data' | 'application/x-www-form-urlencoded';
+  schema: TSchema;
+  example?: unknown;
+}
+
+export interface Route {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** As the router reads it: `/v1/images/jobs/:id`. */
+  path: string;
+  grant: RouteGrant;
+  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
+  apiKeyHeader?: boolean;
+  /** Whether requests without a session are let in as well, with the grant `session`. Default: on pages alone. */
+  sessionOptional?: boolean;
+  /** Default: the usual format. */
+  format?: ErrorFormat | ((context: RequestContext) => ErrorFormat | undefined);
+  /** Name in the service manifest; routes of one path share it. Default: the manifest does not list the route. */
+  endpoint?: string;
+  /** Name of the path's parameter in the service manifest. Default: as in the path. */
+  parameter?: string;
+  /** Group in the API reference. */
+  tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
+  /** In the API reference. */
+  summary: string;
+  /** In the table of routes of the documentation. */
+  description: string;
+  query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
+  /** Request headers besides that of the key: name → what it does. */
+  headers?: Readonly<Record<string, string>>;
+  body?: RouteBody;
+  /** By status. */
+  answers: Readonly<Record<number, RouteAnswer>>;
+  /** Besides those that follow from grant and body. */
+  errors?: readonly ErrorCode[];
+  handler(context: ParamsContext): unknown;
+}
+
+/** Declares a route. */
+export function defineRoute(route: Route): Route {
+  return route;
+}
+
+export type Middleware = (context: RequestContext, next: Next) => Promise<unknown>;
+
+/** The check that a route needs before its handler; undefined where it needs none. */
+export type GuardOf = (route: Route) => Middleware | undefined;
+
+const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const;
+
+const MARKS: Readonly<Record<ErrorFormat, Middleware>> = {
+  link: markLinkData,
+  model: markModel,
+  anthropic: markAnthropic,
+  oauth: markOauth,
+  page: markPage,
+};
+
+/** Adds the routes in their order. Each request is marked with the format of its errors, checked, and handled. */
+export function addRoutes(router: Router<RequestState>, routes: readonly Route[], guardOf: GuardOf): void {
+  for (const route of routes) {
+    const { method, path, handler } = route;
+    const before = [markOf(route), guardOf(route)].filter((step) => step !== undefined);
+    router[VERBS[method]](path, ...before, (context) => handler(context as ParamsContext));
+  }
+}
+
+function markOf({ format }: Route): Middleware | undefined {
+  if (typeof format !== 'function') return format && MARKS[format];
+  return (context, next) => {
+    const chosen = format(context);
+    return chosen ? MARKS[chosen](context, next) : next();
+  };
+}
