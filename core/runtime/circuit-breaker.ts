@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/index.js';
+import type { Clock } from './clock.js';
 
 /*
  * The circuit breaker: whether something that keeps failing is asked again. Each upstream of a model has one (`net/fail-over.ts`),
