@@ -9,7 +9,7 @@ import { runTestFiles, type TestTotals } from './support/test-process.js';
 /**
  * All tests, or those of the folders that are named, in a few processes at a time, each with servers of its own. The last
  * line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
- * before it.
+ * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk.
  */
 
 /** How many files a process takes, by where they are. The slowest come first: none is begun when all others have ended. */

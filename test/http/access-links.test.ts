@@ -206,7 +206,7 @@ describeOnStacks('MP3 files of links that grant access', (stack) => {
   let origin: AudioOrigin;
   let app: ListeningApp;
   let key: string;
-  let resolved: string[];
+  const resolved: string[] = [];
 
   before(async function () {
     if (!ffmpegPath) this.skip();
@@ -219,7 +219,6 @@ describeOnStacks('MP3 files of links that grant access', (stack) => {
       await runFfmpeg(...tone(seconds), '-c:a', 'aac', path.join(folder, `${name}.m4a`));
       origin.put(name, await readFile(path.join(folder, `${name}.m4a`)));
     }
-    resolved = [];
     app = await startApp({
       stack,
       extractor: {
@@ -247,6 +246,10 @@ describeOnStacks('MP3 files of links that grant access', (stack) => {
     const { json } = await app.extract(key, { url });
     return new URL(json.data.media.audio_download_links.mp3).pathname;
   }
+
+  beforeEach(() => {
+    resolved.length = 0;
+  });
 
   it('are each of their own link', async () => {
     const long = await app.request(await offered(OPENED));
