@@ -7,8 +7,8 @@ import { isGatewayError } from './errors.js';
  * 1. the event loop first reads what has come meanwhile: a process that was itself held up runs its timers before it reads the
  *    answers that wait for it, and must not take them for late;
  * 2. the signal of the work aborts with the error of the deadline;
- * 3. one turn of the event loop later the caller receives that error, unless the work has ended by then. Work that ends at once
- *    when its signal aborts has the last word: it knows what it had by then.
+ * 3. one turn of the event loop later the caller receives that error, unless the work has ended by then. The result of work that
+ *    ends at once when its signal aborts counts: it knows what it has fetched by then.
  * Timers and listeners are gone when the work has ended or time is up. `endsWithin` is for callers that only wait.
  *
  * Something else is used where there is no promise to race: a timer that closes a socket, a stream or a thread; and the deadlines
@@ -66,22 +66,22 @@ export async function withDeadline<Result>(
 const DONE = new Error('The work is done.');
 
 function startTimer(ms: number, clock: Clock | undefined, isOver: () => void): () => void {
-  let heard: NodeJS.Immediate | undefined;
-  const ring = () => {
-    heard = setImmediate(isOver);
+  let expiring: NodeJS.Immediate | undefined;
+  const expireSoon = () => {
+    expiring = setImmediate(isOver);
   };
   if (!clock) {
-    const timer = setTimeout(ring, ms);
+    const timer = setTimeout(expireSoon, ms);
     return () => {
       clearTimeout(timer);
-      clearImmediate(heard);
+      clearImmediate(expiring);
     };
   }
   const done = new AbortController();
-  clock.sleep(ms, done.signal).then(ring, () => undefined);
+  clock.sleep(ms, done.signal).then(expireSoon, () => undefined);
   return () => {
     done.abort(DONE);
-    clearImmediate(heard);
+    clearImmediate(expiring);
   };
 }
 
