@@ -80,6 +80,13 @@ describe('the package, as another project has it', function () {
     expect(brought).to.have.members(['LICENSE', 'encoder_model.onnx', 'decoder_model_merged.onnx']);
   });
 
+  it('starts without the part of the launcher that compiles', async () => {
+    const server = path.join(installed.root, 'server');
+    expect(readdirSync(server).filter((name) => name.endsWith('.cjs'))).to.deep.equal(['run.cjs']);
+    const { stdout } = await run(process.execPath, [path.join(server, 'run.cjs'), '--version']);
+    expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/);
+  });
+
   it('names no source maps, since it has none', async () => {
     const scripts = readdirSync(path.join(installed.root, 'dist'), { recursive: true, encoding: 'utf8' });
     const naming = [];

@@ -1,16 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { type Clock, GatewayError } from 'mediagate';
+import proxyAddress from 'proxy-addr';
 
-/** More of them make no chain of proxies, but somebody's game. */
+/** More trusted proxies in a row are an attack on the CPU. */
 const MAX_HOPS = 32;
 
 /** Address of whoever sent a request, for limits of those who show no key. Empty where the connection is gone. */
 export type AddressOf = (request: IncomingMessage) => string;
 
 /**
- * Reads who asks. `X-Forwarded-For` is believed of a trusted proxy alone, and from its end: the last address that no trusted
- * proxy has is the one that the outermost of them saw; what stands before it is only said.
+ * Reads the address of the client. `X-Forwarded-For` counts only from a trusted proxy, and from its end: the last address that is
+ * no trusted proxy's is the one that the outermost proxy saw. A client can write anything before it.
  * @param trustedProxies Addresses and networks, as `10.0.0.7` or `10.0.0.0/8`. Empty: the header is never read.
  */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
@@ -18,18 +19,10 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   const isTrusted = matcherOf(trustedProxies);
 
   return (request) => {
-    const direct = plainAddress(directAddress(request));
-    const forwarded = request.headers['x-forwarded-for'];
-    if (typeof forwarded !== 'string' || isIP(direct) === 0 || !isTrusted(direct)) return direct;
-    let nearest = direct;
-    for (const entry of forwarded.split(',').slice(-MAX_HOPS).reverse()) {
-      const address = readEntry(entry.trim());
-      // What no proxy writes: whoever sent it stands behind the one that is known.
-      if (address === undefined) return nearest;
-      nearest = address;
-      if (!isTrusted(address)) return address;
-    }
-    return nearest;
+    const trusts = (entry: string, hop: number) => hop < MAX_HOPS && isTrusted(readEntry(entry) ?? '');
+    const chain = proxyAddress.all(request, trusts);
+    // The last is the client. No proxy writes an entry that is no address: then the nearest known address counts.
+    return chain.map(readEntry).findLast((address) => address !== undefined) ?? '';
   };
 }
 
@@ -37,7 +30,10 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
 export function matcherOf(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) addNetwork(list, network);
-  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return (address) => {
+    const family = isIP(address);
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  };
 }
 
 /** @throws Error that says what is accepted. */
@@ -62,7 +58,8 @@ function directAddress({ socket }: IncomingMessage): string {
 }
 
 /** Some proxies add the port. */
-function readEntry(entry: string): string | undefined {
+function readEntry(written = ''): string | undefined {
+  const entry = written.trim();
   const [, bracketed, withPort] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(entry) ?? [];
   const address = plainAddress(bracketed ?? withPort ?? entry);
   return isIP(address) === 0 ? undefined : address;

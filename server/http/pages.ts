@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import { GatewayError } from 'mediagate';
 import type { SiteAddress } from './addresses.js';
 import type { Next, RequestContext } from './koa-app.js';
@@ -38,8 +39,9 @@ export interface NewCookie {
 
 /** Sets a cookie that scripts cannot read and that other sites' forms do not send. */
 export function setCookie(context: RequestContext, site: SiteAddress, { name, value, maxAgeSeconds }: NewCookie): void {
-  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${site.secure ? '; Secure' : ''}`;
-  context.append('Set-Cookie', `${name}=${value}; ${attributes}`);
+  const { secure } = site;
+  const attributes = { path: '/', maxAge: maxAgeSeconds, httpOnly: true, sameSite: 'lax', secure } as const;
+  context.append('Set-Cookie', stringifySetCookie({ name, value, ...attributes }));
 }
 
 export function removeCookie(context: RequestContext, site: SiteAddress, name: string): void {
@@ -47,11 +49,8 @@ export function removeCookie(context: RequestContext, site: SiteAddress, name: s
 }
 
 export function readCookie(context: RequestContext, name: string): string | undefined {
-  for (const pair of (context.req.headers.cookie ?? '').split(';')) {
-    const separator = pair.indexOf('=');
-    if (separator > 0 && pair.slice(0, separator).trim() === name) return pair.slice(separator + 1).trim();
-  }
-  return undefined;
+  // Our values need no escapes: an escaped one is not what we have set.
+  return parseCookie(context.req.headers.cookie ?? '', { decode: (value) => value })[name];
 }
 
 const MAX_LENGTH = 1_024;

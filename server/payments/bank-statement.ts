@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isGatewayError } from 'mediagate';
-import { isCurrency, minorDigits, parseIsoTime, readCsv } from '../format/index.js';
+import { isCurrency, minorDigits, parseIsoTime } from '../format/index.js';
 import { checkTransaction } from './money-checks.js';
 import type { BankTransaction } from './orders.js';
 
@@ -23,7 +23,7 @@ export async function readBankStatement(file: string): Promise<readonly Statemen
   const kind = /\.(csv|json)$/i.exec(file)?.[1]?.toLowerCase();
   if (kind === undefined) throw new BankStatementError(`${file} must end in .csv or .json.`);
   const text = await readText(file);
-  const lines = kind === 'csv' ? csvLines(file, text) : jsonLines(file, text);
+  const lines = kind === 'csv' ? await csvLines(file, text) : jsonLines(file, text);
   return lines.flatMap(({ name, values }) => {
     const problem = (what: string) => new BankStatementError(`${file}, ${name}: ${what}.`);
     const currency = values.currency?.toUpperCase() ?? '';
@@ -71,8 +71,8 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-function csvLines(file: string, text: string): Line[] {
-  const [head, ...rows] = readCsv(text);
+async function csvLines(file: string, text: string): Promise<Line[]> {
+  const [head, ...rows] = await readCsv(file, text);
   const names = (head?.cells ?? []).map((cell) => cell.trim().toLowerCase());
   const places = COLUMNS.map((column) => {
     const place = names.indexOf(column);
@@ -83,6 +83,37 @@ function csvLines(file: string, text: string): Line[] {
     name: `line ${line}`,
     values: Object.fromEntries(places.map(([column, place]) => [column, cells[place]?.trim()])),
   }));
+}
+
+interface CsvRow {
+  cells: readonly string[];
+  /** The line where it begins; the first is 1. */
+  line: number;
+}
+
+/** CSV of spreadsheets and banks: separated by commas, or by semicolons where the first line has more of those. */
+async function readCsv(file: string, text: string): Promise<CsvRow[]> {
+  const { parse } = await import('csv-parse/sync');
+  const [head = ''] = text.split(/[\r\n]/, 1);
+  const options = {
+    delimiter: head.split(';').length > head.split(',').length ? ';' : ',',
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_records_with_empty_values: true,
+    info: true,
+  } as const;
+  try {
+    // One line end alone, since the parser would count two lines for CR and LF in quotes.
+    const parsed: unknown[] = parse(text.replace(/\r\n?/g, '\n'), { ...options, record_delimiter: '\n' });
+    // Its types leave out what the option `info` adds.
+    return (parsed as { record: string[]; info: { lines: number } }[]).map(({ record, info }) => {
+      const breaks = record.join('').split('\n').length - 1;
+      return { cells: record, line: info.lines - breaks };
+    });
+  } catch (cause) {
+    // With these options it is the only mistake; the parser knows no line for it but the last.
+    throw new BankStatementError(`${file} cannot be read as CSV: a quoted cell does not end.`, { cause });
+  }
 }
 
 function jsonLines(file: string, text: string): Line[] {

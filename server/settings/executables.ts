@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';
-import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { brotliDecompress, createBrotliDecompress } from 'node:zlib';
+import { createBrotliDecompress } from 'node:zlib';
 import type { BrowserExecutable } from 'mediagate';
 import { type Settings, SettingsError } from './settings.js';
 
@@ -206,8 +206,6 @@ function exists(file: string): Promise<boolean> {
   );
 }
 
-const TAR_BLOCK = 512;
-const REGULAR_FILE = '0';
 const POLL_MS = 100;
 /** Unpacking takes seconds; whoever began this long ago is gone. */
 const STALE_MS = 60_000;
@@ -236,10 +234,17 @@ export async function unpackFolder(source: string, target: string): Promise<void
     const making = `${target}.${randomUUID()}`;
     try {
       await mkdir(making);
-      const archive = await promisify(brotliDecompress)(await readFile(source));
-      for (const { name, content } of filesOf(archive)) {
-        await writeFile(path.join(making, name), content, { mode: 0o755, flush: true });
-      }
+      const { extract } = await import('tar-stream');
+      const archive = extract();
+      const writeFiles = async () => {
+        for await (const entry of archive) {
+          const { name, type } = entry.header;
+          const file = path.join(making, path.basename(name));
+          if (type === 'file') await pipeline(entry, createWriteStream(file, { mode: 0o755, flush: true }));
+          else entry.resume();
+        }
+      };
+      await Promise.all([pipeline(createReadStream(source), createBrotliDecompress(), archive), writeFiles()]);
       await rename(making, target);
     } catch (error) {
       await rm(making, { recursive: true, force: true });
@@ -280,18 +285,4 @@ async function takeLock(lock: string): Promise<boolean> {
 async function ageOf(file: string): Promise<number | undefined> {
   const found = await stat(file).catch(() => undefined);
   return found && Date.now() - found.mtimeMs;
-}
-
-/** Names without folders; the archive is one of our own packages'. */
-function* filesOf(archive: Buffer): Generator<{ name: string; content: Buffer }> {
-  for (let at = 0; at + TAR_BLOCK <= archive.length; ) {
-    const text = (from: number, length: number) =>
-      archive.toString('latin1', at + from, at + from + length).replace(/\0.*$/s, '');
-    const size = Number.parseInt(text(124, 12), 8) || 0;
-    const start = at + TAR_BLOCK;
-    if (text(156, 1) === REGULAR_FILE) {
-      yield { name: path.basename(text(0, 100)), content: archive.subarray(start, start + size) };
-    }
-    at = start + Math.ceil(size / TAR_BLOCK) * TAR_BLOCK;
-  }
 }

@@ -134,6 +134,8 @@ describe('mediagate payments', () => {
       ['k.csv', `${head}${good}G2,10000000000.01,EUR,x,2026-06-15\n`, 'line 3: "amount" must be a whole number'],
       ['l.csv', `${head}${good}"G\u0007",1.50,EUR,x,2026-06-15\n`, 'line 3: "id" must be'],
       ['m.csv', `${head}${good}G2,1.50,EUR,x,2026-02-31\n`, 'line 3: at must be a day'],
+      ['n.csv', `${head}${good.replace('EUR,', 'EUR,"two\r\nlines ')}\r\n`, 'a quoted cell does not end'],
+      ['o.csv', `${head}G0,1.00,EUR,"two\r\nlines",2026-06-15\r\n\r\nG2,1.5x,EUR,x,2026-06-15\n`, 'line 5: amount'],
       ['f.csv', `number${head}${good}`, 'has no column id'],
       ['g.json', '[{"id":"G2","amount":1.5,"currency":"EUR","text":"x","at":"2026-06-15"}]', 'number 1: amount'],
       ['h.json', '{}', 'is not a list'],

@@ -49,8 +49,8 @@ describeOnStacks('signing in', (stack) => {
     expect(browser.cookie(app.url, ATTEMPT)).to.match(/^[\w-]{43}$/);
     const back = await browser.send(await app.fillIn(browser, page));
     const [removed, session] = back.headers.getSetCookie();
-    expect(removed).to.equal(`${ATTEMPT}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax`);
-    expect(session).to.match(/^mediagate=[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/);
+    expect(removed).to.equal(`${ATTEMPT}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`);
+    expect(session).to.match(/^mediagate=[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
     expect(browser.cookie(app.url, ATTEMPT)).to.equal(undefined);
     expect(back.headers.get('cache-control')).to.equal('no-store');
   });
@@ -253,7 +253,7 @@ describe('signing in at an address with TLS', () => {
     const begun = await app.request('/signin?return_to=/plans', { redirect: 'manual' });
     const [attempt = ''] = begun.headers.getSetCookie();
     expect(attempt).to.match(
-      /^__Host-mediagate-sign-in=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+      /^__Host-mediagate-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
     const asked = new URL(begun.headers.get('location') ?? '');
     expect(asked.searchParams.get('redirect_uri')).to.equal(`${SITE}/signin/callback`);
@@ -264,7 +264,7 @@ describe('signing in at an address with TLS', () => {
     const back = await app.request(callback.pathname + callback.search, { redirect: 'manual', headers: { cookie } });
     expect(back.headers.get('location')).to.equal(`${SITE}/plans`);
     expect(back.headers.getSetCookie()[1]).to.match(
-      /^__Host-mediagate=[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax; Secure$/,
+      /^__Host-mediagate=[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
     expect(issuer.exchanges[0]?.get('redirect_uri')).to.equal(`${SITE}/signin/callback`);
   });

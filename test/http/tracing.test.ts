@@ -8,7 +8,7 @@ import {
   runInScope,
   Type,
 } from 'mediagate';
-import { createOtelTracer, type EndedSpan } from '../../server/observability/tracing.js';
+import { createOtelTracer, type EndedSpan } from '../../server/observability/otel-tracing.js';
 import type { TracingSettings } from '../../server/settings/tracing-settings.js';
 import { inventedExtractor } from '../support/invented-plugin.js';
 import { startOrigin } from '../support/origin-server.js';

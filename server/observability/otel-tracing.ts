@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Span as OtelSpan,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import {
+  type HttpClient,
+  type Logger,
+  leaveScope,
+  type NewSpan,
+  openHttpClient,
+  type Span,
+  type SpanAttributes,
+  type Tracer,
+} from 'mediagate';
+import type { TracingSettings } from '../settings/index.js';
+import { PACKAGE_VERSION } from '../version.js';
+
+const TIMEOUT_MS = 10_000;
+const DELAY_MS = 5_000;
+const QUEUE_SIZE = 2_048;
+const BATCH_SIZE = 512;
+/** The process does not wait longer for a collector at its end. */
+const CLOSE_MS = 3_000;
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Finished spans by what became of them, since the start. */
+  spans(): { sent: number; failed: number; dropped: number };
+  /** Sends what waits, for a moment. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Traces by OpenTelemetry. Its processor gathers the spans in batches; they go out with the gateway's own HTTP client. */
+export async function openOtelTracing(
+  settings: TracingSettings & { otlpEndpoint: string },
+  logger: Logger,
+): Promise<Tracing> {
+  const { otlpEndpoint: endpoint, otlpHeaders: headers = {}, otlpProtocol: protocol = 'http/protobuf' } = settings;
+  const { otlpTimeoutMs: timeoutMs = TIMEOUT_MS, spanQueueSize = QUEUE_SIZE, spanBatchSize = BATCH_SIZE } = settings;
+  const { client, close } = await openHttpClient({ timeoutMs, trustedOrigins: [new URL(endpoint).origin] });
+  const counts = { sent: 0, failed: 0, dropped: 0 };
+  const exporter = createExporter({ client, endpoint, headers, protocol, timeoutMs, counts, logger });
+  const batches = new BatchSpanProcessor({
+    exporter,
+    maxQueueSize: spanQueueSize,
+    maxExportBatchSize: Math.min(spanBatchSize, spanQueueSize),
+    scheduledDelayMillis: settings.spanDelayMs ?? DELAY_MS,
+    // The request ends earlier, by its own timeout.
+    exportTimeoutMillis: 2 * timeoutMs,
+  });
+  let ended = 0;
+  return {
+    tracer: createOtelTracer(settings, (span) => {
+      // The processor drops spans in this case too, but does not tell how many.
+      if (ended - exporter.begun() >= spanQueueSize) counts.dropped += 1;
+      else {
+        ended += 1;
+        batches.onEnd(span);
+      }
+    }),
+    spans: () => ({ ...counts }),
+    async close() {
+      const timeout = setTimeout(exporter.abort, CLOSE_MS);
+      await batches.shutdown();
+      clearTimeout(timeout);
+      await close();
+    },
+  };
+}
+
+/** Longer values are cut. */
+const MAX_VALUE_LENGTH = 256;
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
+
+const KINDS: Readonly<Record<NonNullable<NewSpan['kind']>, SpanKind>> = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+};
+
+/** A span that has ended. */
+export type EndedSpan = ReadableSpan;
+
+/** @param onEnd Told of each span that is to be sent, when it has ended. */
+export function createOtelTracer(settings: TracingSettings, onEnd: (span: EndedSpan) => void): Tracer {
+  const provider = new TracerProvider({
+    sampler: samplerOf(settings),
+    spanLimits: { attributeValueLengthLimit: MAX_VALUE_LENGTH },
+    resource: resourceFromAttributes({
+      'service.version': PACKAGE_VERSION,
+      'service.instance.id': randomUUID(),
+      'process.pid': process.pid,
+      'service.name': 'mediagate',
+      ...settings.resourceAttributes,
+      ...(settings.serviceName !== undefined && { 'service.name': settings.serviceName }),
+    }),
+    spanProcessors: [
+      {
+        onStart: () => undefined,
+        onEnd(span) {
+          if (span.spanContext().traceFlags & TraceFlags.SAMPLED) onEnd(span);
+        },
+        forceFlush: async () => undefined,
+        shutdown: async () => undefined,
+      },
+    ],
+  });
+  const tracer = provider.getTracer('mediagate', PACKAGE_VERSION);
+
+  function start(
+    { name, kind = 'internal', attributes = {}, startedAt }: NewSpan,
+    parent: SpanContext | undefined,
+  ): Span {
+    const options = { kind: KINDS[kind], attributes: { ...attributes }, startTime: startedAt };
+    const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
+    return adapt(tracer.startSpan(name, options, context));
+  }
+
+  function adapt(span: OtelSpan): Span {
+    const own = span.spanContext();
+    const { traceId, spanId, traceFlags } = own;
+    return {
+      traceId,
+      spanId,
+      traceparent: `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`,
+      start: (wanted) => start(wanted, own),
+      rename: (name) => void span.updateName(name),
+      set: (attributes: SpanAttributes) => void span.setAttributes(attributes),
+      end({ failure, endedAt } = {}) {
+        if (failure !== undefined) span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR });
+        span.end(endedAt);
+      },
+    };
+  }
+
+  return { start: ({ parent, ...wanted }) => start(wanted, parent === undefined ? undefined : readParent(parent)) };
+}
+
+/** Undefined where it is no `traceparent`, or one of a version whose first part is not ours. */
+function readParent(traceparent: string): SpanContext | undefined {
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+}
+
+function samplerOf({ sampler = 'parentbased_always_on', samplerRatio = 1 }: TracingSettings): Sampler {
+  const root = sampler.endsWith('always_on')
+    ? new AlwaysOnSampler()
+    : sampler.endsWith('always_off')
+      ? new AlwaysOffSampler()
+      : new TraceIdRatioBasedSampler(samplerRatio);
+  return sampler.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root;
+}
+
+/** The response of a collector is not used beyond its status. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+interface ExporterOptions {
+  client: HttpClient;
+  endpoint: string;
+  headers: Readonly<Record<string, string>>;
+  protocol: 'http/protobuf' | 'http/json';
+  timeoutMs: number;
+  /** Spans by what became of them; counted here. */
+  counts: { sent: number; failed: number };
+  logger: Logger;
+}
+
+interface Exporter extends SpanExporter {
+  /** Spans that were sent or are being sent. */
+  begun(): number;
+  /** Gives up all requests under way, and those that follow. */
+  abort(): void;
+}
+
+/**
+ * Sends batches to the collector. A failure costs the spans of its batch and nothing else: it is counted, and nothing is sent
+ * again. The packages of OpenTelemetry for this would bring an HTTP client of their own, which repeats requests.
+ */
+function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts, logger }: ExporterOptions): Exporter {
+  const isJson = protocol === 'http/json';
+  const serializer = isJson ? JsonTraceSerializer : ProtobufTraceSerializer;
+  const contentType = isJson ? 'application/json' : 'application/x-protobuf';
+  const end = new AbortController();
+  const sending = new Set<Promise<void>>();
+  let begun = 0;
+  let isFailing = false;
+
+  /** Undefined where the collector took them. */
+  async function post(spans: ReadableSpan[]): Promise<{ status?: number; error?: unknown } | undefined> {
+    try {
+      const { status } = await client.request({
+        url: endpoint,
+        method: 'POST',
+        headers: { ...headers, 'content-type': contentType },
+        body: serializer.serializeRequest(spans),
+        timeoutMs,
+        maxBytes: MAX_ANSWER_BYTES,
+        signal: end.signal,
+      });
+      return status < 300 ? undefined : { status };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  async function send(spans: ReadableSpan[]): Promise<void> {
+    const failure = await post(spans);
+    const count = spans.length;
+    counts[failure ? 'failed' : 'sent'] += count;
+    // Once for an outage, not for each batch.
+    if (failure && !isFailing) logger.warn('the collector of traces does not take them', { ...failure, count });
+    if (!failure && isFailing) logger.info('the collector of traces takes them again');
+    isFailing = failure !== undefined;
+  }
+
+  return {
+    begun: () => begun,
+    abort: () => end.abort(new Error('There is no time left.')),
+    export(spans, done) {
+      begun += spans.length;
+      // A request set the timer of the processor; the batch is no part of that request.
+      const sent = leaveScope(() => send(spans)).finally(() => sending.delete(sent));
+      sending.add(sent);
+      // The processor has nothing to do about a failure.
+      void sent.then(() => done({ code: 0 }));
+    },
+    // The processor waits for the batches of its own end, but not for those that were sent before.
+    shutdown: async () => void (await Promise.all(sending)),
+  };
+}
