@@ -44,7 +44,7 @@ import { renderFailure, siteRoutes } from './site/index.js';
 import type { Budgets, UsageDesk, UsageLedger } from './usage/index.js';
 import { usageRoutes } from './usage/index.js';
 import type { WebhookDesk } from './webhooks/index.js';
-import { IMAGE_WEBHOOKS, webhookRoutes } from './webhooks/index.js';
+import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;
@@ -194,7 +194,7 @@ function routesWith(dependencies: AppDependencies, desks: AccountDesks | undefin
     ...storedResponseRoutes({ gateway, polls }),
     ...modelRoutes({ gateway, messagesEnabled }),
     ...messageRoutes({ gateway, bodies, usage, clock, messagesEnabled }),
-    ...openApiRoutes({ routes, webhooks: IMAGE_WEBHOOKS, baseUrl }),
+    ...openApiRoutes({ routes, webhooks: [IMAGE_WEBHOOK], baseUrl }),
     ...usageRoutes({ windows, budgets, ledger, polls, clock }),
   );
   if (account && desks) {

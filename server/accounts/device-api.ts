@@ -13,10 +13,11 @@ import {
   readForm,
   readJsonBody,
   type SiteAddress,
+  Text,
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
 import type { DeviceGrants, DevicePoll } from './device-grants.js';
-import { asItStands, Text } from './schemas.js';
+import { asItStands } from './schemas.js';
 import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */

@@ -12,7 +12,7 @@ export { createIdentity, createOidcClient, type Identity, type SignInStatus } fr
 export type { PlanChange } from './plan-change.js';
 export { grantPlan, previewPlans } from './plan-grants.js';
 export { takeBackPlan } from './plan-take-back.js';
-export { asItStands, Nullable, Text } from './schemas.js';
+export { asItStands } from './schemas.js';
 export type { SessionKind, SignedIn } from './session-store.js';
 export { createSessions } from './session-store.js';
 export {

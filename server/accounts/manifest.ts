@@ -8,6 +8,7 @@ import {
   type SiteAddress,
   sendJson,
   sendTagged,
+  Text,
 } from '../http/index.js';
 import { NAMED_SIZES } from '../images/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
@@ -15,7 +16,7 @@ import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { Identity, SignInStatus } from './oidc.js';
-import { asItStands, SessionSchema, Text } from './schemas.js';
+import { asItStands, SessionSchema } from './schemas.js';
 import type { SignedIn } from './session-store.js';
 import type { SessionDesk } from './sessions.js';
 import {

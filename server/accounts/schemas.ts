@@ -1,10 +1,7 @@
 import { type TSchema, Type } from 'mediagate';
-import type { RouteAnswer } from '../http/index.js';
+import { Nullable, type RouteAnswer, Text } from '../http/index.js';
 
 /* Answers of account and payment routes, as the API reference describes them. */
-
-export const Text = Type.String();
-export const Nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
 
 export const KeySchema = Type.Object({
   id: Text,

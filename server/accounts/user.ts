@@ -4,12 +4,14 @@ import {
   type BodyBudget,
   createAddressLimit,
   defineRoute,
+  Nullable,
   type PollGuard,
   type RequestContext,
   type Route,
   readJsonBody,
   type SiteAddress,
   sendJson,
+  Text,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
 import {
@@ -38,7 +40,7 @@ import {
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
 import type { KeyDesk, MadeKey, Repeat } from './key-service.js';
-import { asItStands, KeySchema, Nullable, Text } from './schemas.js';
+import { asItStands, KeySchema } from './schemas.js';
 import { type SessionDesk, shownToken } from './sessions.js';
 import type { UserRecord } from './users.js';
 

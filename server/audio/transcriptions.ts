@@ -6,8 +6,7 @@ import {
   type TranscriptSegment,
   Type,
 } from 'mediagate';
-import { defineRoute, type FormFields, fieldOf, type Route, requiredField } from '../http/index.js';
-import { answerSchema } from '../openapi/index.js';
+import { defineRoute, type FormFields, fieldOf, type Route, requiredField, Text } from '../http/index.js';
 import {
   AUDIO_ROUTE,
   type AudioRouteOptions,
@@ -35,6 +34,11 @@ const ROUTES = [
   },
 ] as const;
 
+const TranscriptSchema = Type.Object({
+  text: Text,
+  usage: Type.Optional(Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })),
+});
+
 /** What is said in a sound, in its language or in English. */
 export function transcriptionRoutes(options: AudioRouteOptions): Route[] {
   const { gateway } = options;
@@ -50,7 +54,7 @@ export function transcriptionRoutes(options: AudioRouteOptions): Route[] {
     }),
   } as const;
   const answers = {
-    200: { description: 'What is said; text or subtitles on request.', schema: answerSchema('Transcript') },
+    200: { description: 'What is said; text or subtitles on request.', name: 'Transcript', schema: TranscriptSchema },
   };
 
   return ROUTES.map(({ operation, ...route }) => {

@@ -54,14 +54,21 @@ export { leaveWithClient, sendJson, sendTagged, sendText } from './response.js';
 export { setPageHeaders, setSecurityHeaders } from './response-headers.js';
 export {
   addRoutes,
+  Count,
   defineRoute,
   type ErrorFormat,
   type GuardOf,
   type Middleware,
+  Nullable,
+  OneOf,
   type Route,
   type RouteAnswer,
   type RouteBody,
   type RouteGrant,
+  type SentWebhook,
+  Text,
+  Time,
+  Url,
 } from './route.js';
 export {
   createPollGuard,

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { ErrorCode, TSchema } from 'mediagate';
+import { type ErrorCode, type TSchema, Type } from 'mediagate';
 import type { Grant } from '../keys/index.js';
 import { markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
@@ -25,6 +25,8 @@ export interface RouteAnswer {
   type?: string;
   /** Default: the answer has no body, or bytes. */
   schema?: TSchema;
+  /** Name under which the API reference lists the schema. Default: it is written out with the route. */
+  name?: string;
   /** Valid by the schema; a test checks it. */
   example?: unknown;
 }
@@ -68,6 +70,15 @@ export interface Route {
   handler(context: ParamsContext): unknown;
 }
 
+/** A request that the gateway sends by itself, for the API reference. */
+export interface SentWebhook {
+  name: string;
+  /** As OpenAPI describes an operation. */
+  operation: object;
+  /** Schemas that the operation refers to, by their names. */
+  schemas: Readonly<Record<string, TSchema>>;
+}
+
 /** Declares a route. */
 export function defineRoute(route: Route): Route {
   return route;
@@ -104,3 +115,11 @@ function markOf({ format }: Route): Middleware | undefined {
     return chosen ? MARKS[chosen](context, next) : next();
   };
 }
+
+/* Parts of schemas of answers. */
+export const Text = Type.String();
+export const Count = Type.Integer({ minimum: 0 });
+export const Time = Type.String({ description: 'RFC 3339, UTC' });
+export const Url = Type.String({ description: 'An address' });
+export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+export const OneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));

@@ -21,9 +21,9 @@ import {
 } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
-import { answerSchema } from '../openapi/index.js';
 import { toJobTerms } from '../usage/index.js';
 import type { WebhookTargets } from '../webhooks/index.js';
+import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import {
   decodeImage,
   IMAGE_EXAMPLE,
@@ -33,7 +33,6 @@ import {
   MAX_IMAGE_BODY_BYTES,
   type SizeRule,
   SUBMISSION_ERRORS,
-  SUBMITTED_ANSWER,
 } from './image-request.js';
 import {
   encodeFirstSubmitted,
@@ -154,7 +153,7 @@ export function imageGenerationRoutes(options: Omit<ImageRoutes, 'polls'>): Rout
       description: 'One image; answers when it is ready, as OpenAI clients expect.',
       headers: { ...IDEMPOTENCY_HEADER, Prefer: '`respond-async` or `wait=<seconds>`: a job where it takes longer.' },
       body: { schema: ImageBodySchema, example: IMAGE_EXAMPLE },
-      answers: { 200: { description: 'The image.', schema: answerSchema('ImageResult') }, 202: SUBMITTED_ANSWER },
+      answers: { 200: IMAGE_ANSWER, 202: SUBMITTED_ANSWER },
       errors: [
         ...SUBMISSION_ERRORS,
         'moderation_blocked',

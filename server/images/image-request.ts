@@ -9,7 +9,6 @@ import {
   Type,
 } from 'mediagate';
 import { knownMembers, memberError } from '../http/index.js';
-import { answerSchema } from '../openapi/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -129,21 +128,6 @@ export const SUBMISSION_ERRORS = [
   'daily_image_limit_reached',
   'queue_full',
 ] as const;
-
-export const SUBMITTED_ANSWER = {
-  description: 'Accepted: poll `status_url`.',
-  schema: answerSchema('ImageSubmission'),
-  example: {
-    id: 'imgjob_0123456789abcdef',
-    status: 'queued',
-    status_url: '/v1/images/jobs/imgjob_0123456789abcdef',
-    poll_after_seconds: 5,
-    requested: 1,
-    succeeded: 0,
-    failed: 0,
-    pending: 1,
-  },
-};
 
 export interface SizeRule {
   /** Whether canvases beside the named ones are accepted. */

@@ -31,16 +31,10 @@ import {
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
-import { answerSchema } from '../openapi/index.js';
 import { PACKAGE_VERSION } from '../version.js';
+import { JOB_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import type { ImageSubmitter } from './image-generations.js';
-import {
-  IMAGE_EXAMPLE,
-  IMAGE_ROUTE,
-  ImageJobBodySchema,
-  SUBMISSION_ERRORS,
-  SUBMITTED_ANSWER,
-} from './image-request.js';
+import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS } from './image-request.js';
 
 export interface ImageRoutes {
   gateway: Gateway;
@@ -55,8 +49,6 @@ export interface ImageRoutes {
 }
 
 const ROUTE = '/v1/images/jobs';
-
-const JOB_ANSWER = { description: 'The job as it stands.', schema: answerSchema('ImageJob') };
 
 /** Images as jobs: submitted, looked at, listened to, cancelled. */
 export function imageRoutes(options: ImageRoutes): Route[] {

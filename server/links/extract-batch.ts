@@ -4,7 +4,7 @@ import { defineRoute, describeFailure, type Route, readJson } from '../http/inde
 import { type AnswerDesk, IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { takeSlot } from '../limits/index.js';
-import { answerSchema } from '../openapi/index.js';
+import { BATCH_ANSWER } from './answer-schemas.js';
 import type { ExtractRoutes } from './extract.js';
 import {
   BatchBodySchema,
@@ -37,12 +37,7 @@ export function extractBatchRoutes({ gateway, windows, answers, bodies }: Extrac
       description: 'Up to 50 links at once: a document, a job or an error for each.',
       headers: IDEMPOTENCY_HEADER,
       body: { schema: BatchBodySchema, example: { urls: [EXAMPLE_LINK] } },
-      answers: {
-        200: {
-          description: 'In the order of the links: a document, a job or an error.',
-          schema: answerSchema('Batch'),
-        },
-      },
+      answers: { 200: BATCH_ANSWER },
       errors: ['rate_limit_exceeded', 'queue_full', ...IDEMPOTENCY_ERRORS],
       async handler(context) {
         const { req: request, res: response, state } = context;

@@ -31,9 +31,9 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, holderOf, keyOf } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest, takeSlot, type Windows } from '../limits/index.js';
-import { answerSchema } from '../openapi/index.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
+import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { frameDocument } from './document-frame.js';
 
 export interface ExtractRoutes {
@@ -130,7 +130,7 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes
       endpoint: 'capabilities',
       summary: 'What can be extracted, and the limits of the key',
       description: 'Platforms, their link forms and features, limits.',
-      answers: { 200: { description: 'Platforms and limits.', schema: answerSchema('Capabilities') } },
+      answers: { 200: CAPABILITIES_ANSWER },
       handler(context) {
         context.body = encodeCapabilities(gateway, keyOf(context));
       },
@@ -144,7 +144,7 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes
       description: 'A public link in, a structured document out; of shop links also as a job.',
       body: { schema: ExtractBodySchema, example: { url: EXAMPLE_LINK } },
       answers: {
-        200: { description: 'The document, or with `async_mode` a job.', schema: answerSchema('Extraction') },
+        200: { description: 'The document, or with `async_mode` a job.', ...EXTRACTION },
       },
       errors: REFUSALS,
       handler: extract,
@@ -158,7 +158,7 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes
       summary: 'How a background job is doing',
       description: 'How a background job is doing, and its document once there is one.',
       answers: {
-        200: { description: 'The job, with its document once there is one.', schema: answerSchema('Extraction') },
+        200: { description: 'The job, with its document once there is one.', ...EXTRACTION },
       },
       errors: ['job_not_found', 'rate_limit_exceeded'],
       async handler(context) {
@@ -179,7 +179,7 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes
         200: {
           description:
             'The job, cancelled. Where other accounts wait for it, it goes on for them, and is 404 for this one.',
-          schema: answerSchema('Extraction'),
+          ...EXTRACTION,
         },
       },
       errors: ['job_not_found', 'job_already_terminal', 'rate_limit_exceeded'],

@@ -12,16 +12,19 @@ import {
 import {
   BIG_BYTES,
   type BodyBudget,
+  Count,
   defineRoute,
   leaveWithClient,
+  Nullable,
   nameIgnored,
+  OneOf,
   type RequestContext,
   type Route,
   sendText,
+  Text,
   takeJsonBody,
 } from '../http/index.js';
 import { GRANTS, holderOf, keyOf } from '../keys/index.js';
-import { answerSchema } from '../openapi/index.js';
 import type { UsageDesk } from '../usage/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { readInputTokens } from './messages/counted-tokens.js';
@@ -54,6 +57,20 @@ const MessageBody = {
   system: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}))])),
   tools: Type.Optional(Type.Array(Type.Object({}))),
 };
+
+const Message = Type.Object(
+  {
+    id: Text,
+    type: Type.Literal('message'),
+    role: Type.Literal('assistant'),
+    model: Text,
+    content: Type.Array(Type.Object({ type: OneOf('text', 'thinking', 'tool_use') })),
+    stop_reason: Nullable(OneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal')),
+    stop_sequence: Nullable(Text),
+    usage: Type.Object({ input_tokens: Count, cache_read_input_tokens: Count, output_tokens: Count }),
+  },
+  { description: "A message in Anthropic's format." },
+);
 
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
@@ -93,7 +110,7 @@ export function messageRoutes(options: MessageRoutes): Route[] {
         schema: Type.Object({ ...MessageBody, max_tokens: Type.Integer({ minimum: 1 }), stream: Stream }),
         example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
       },
-      answers: { 200: { description: 'The message, or with `stream` its events.', schema: answerSchema('Message') } },
+      answers: { 200: { description: 'The message, or with `stream` its events.', name: 'Message', schema: Message } },
       handler: messagesEnabled ? handle(readyToAnswer) : refuseDisabled,
     }),
     defineRoute({

@@ -1,25 +1,36 @@
-import { type Gateway, GatewayError, type StoredResponseAction, type TSchema, Type } from 'mediagate';
+import { type Gateway, GatewayError, type StoredResponseAction, Type } from 'mediagate';
 import {
+  Count,
   defineRoute,
   leaveWithClient,
   type ParamsContext,
   type PollGuard,
   type RequestContext,
   type Route,
+  type RouteAnswer,
   sendText,
+  Text,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
-import { answerSchema } from '../openapi/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
-import { TEXT_ROUTE } from './text.js';
+import { RESPONSE, TEXT_ROUTE } from './text.js';
 
 export interface ModelRoutes {
   gateway: Gateway;
   /** Whether the text models are to be had in Anthropic's format. */
   messagesEnabled: boolean;
 }
+
+const Model = Type.Object({
+  id: Text,
+  object: Type.Literal('model'),
+  created: Count,
+  owned_by: Text,
+});
+
+const ModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) });
 
 const FOR_ANTHROPIC = {
   'anthropic-version':
@@ -52,7 +63,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ModelRoutes): Route[] 
       summary: 'Models that are ready and that the plan of the key allows',
       description:
         "Models that are ready and that the plan of the key allows; see also [Anthropic's format](#anthropics-format).",
-      answers: { 200: { description: 'The list.', schema: answerSchema('ModelList') } },
+      answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);
         const ids = modelsFor(context).filter((id) => isModelAllowed(key, id));
@@ -67,7 +78,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ModelRoutes): Route[] 
       parameter: 'model',
       summary: 'One of them',
       description: 'One of them.',
-      answers: { 200: { description: 'The model.', schema: answerSchema('Model') } },
+      answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
       errors: ['model_not_found'],
       async handler(context) {
         const { id = '' } = context.params;
@@ -105,17 +116,16 @@ export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): 
     await sendText(context, await exchange.answer);
   };
 
-  const response = answerSchema('Response');
-  const stored = (schema: TSchema) =>
+  const stored = (answer: Pick<RouteAnswer, 'name' | 'schema'>) =>
     ({
       ...TEXT_ROUTE,
       parameter: 'response_id',
-      answers: { 200: { description: 'As it was made.', schema } },
+      answers: { 200: { description: 'As it was made.', ...answer } },
       errors: ['response_not_found'],
     }) as const;
   return [
     defineRoute({
-      ...stored(response),
+      ...stored(RESPONSE),
       method: 'GET',
       path: ROUTE,
       endpoint: 'response',
@@ -124,7 +134,7 @@ export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): 
       handler: ask('retrieve'),
     }),
     defineRoute({
-      ...stored(Type.Object({})),
+      ...stored({ schema: Type.Object({}) }),
       method: 'DELETE',
       path: ROUTE,
       endpoint: 'response',
@@ -133,7 +143,7 @@ export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): 
       handler: ask('delete'),
     }),
     defineRoute({
-      ...stored(response),
+      ...stored(RESPONSE),
       method: 'POST',
       path: `${ROUTE}/cancel`,
       endpoint: 'responseCancel',
@@ -142,7 +152,7 @@ export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): 
       handler: ask('cancel'),
     }),
     defineRoute({
-      ...stored(Type.Object({})),
+      ...stored({ schema: Type.Object({}) }),
       method: 'GET',
       path: `${ROUTE}/input_items`,
       endpoint: 'responseInputItems',

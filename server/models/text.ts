@@ -6,10 +6,10 @@ import {
   type RequestContext,
   type Route,
   sendText,
+  Text,
   takeJsonBody,
 } from '../http/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
-import { answerSchema } from '../openapi/index.js';
 import type { AdmittedWork, UsageDesk } from '../usage/index.js';
 
 export interface TextRoutes {
@@ -46,6 +46,14 @@ const ChatBody = Type.Object({ model: ModelId, stream: Stream, messages: Type.Ar
 const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
 const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
 
+/** As an upstream answers it: the gateway passes it on. */
+const passedOn = (description: string) => Type.Object({ id: Text, object: Text, model: Text }, { description });
+const CHAT_COMPLETION = {
+  name: 'ChatCompletion',
+  schema: passedOn("A chat completion in OpenAI's format."),
+};
+export const RESPONSE = { name: 'Response', schema: passedOn("A response in OpenAI's format.") };
+
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Chats and responses, whole or streamed, and what is done with long ones. */
@@ -80,7 +88,7 @@ export function textRoutes({ gateway, bodies, usage }: TextRoutes): Route[] {
         example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
       },
       answers: {
-        200: { description: 'The answer, or with `stream` its events.', schema: answerSchema('ChatCompletion') },
+        200: { description: 'The answer, or with `stream` its events.', ...CHAT_COMPLETION },
       },
       errors: [...MODEL_ERRORS, 'invalid_prompt', 'content_filter', 'context_length_exceeded'],
       handler: handle('/v1/chat/completions', { route: 'chat_completions' }),
@@ -93,7 +101,7 @@ export function textRoutes({ gateway, bodies, usage }: TextRoutes): Route[] {
       summary: "A response, whole or streamed, in OpenAI's format",
       description: 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.',
       body: { schema: ResponseBody, example: INPUT_EXAMPLE },
-      answers: { 200: { description: 'The response, or with `stream` its events.', schema: answerSchema('Response') } },
+      answers: { 200: { description: 'The response, or with `stream` its events.', ...RESPONSE } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
       handler: handle('/v1/responses', { route: 'responses' }),
     }),

@@ -7,12 +7,12 @@ import {
   type Need,
   type PlatformInfo,
   type TransientCode,
+  Type,
 } from 'mediagate';
 import { endsWithin } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { groupEntries } from '../entry-groups.js';
-import { defineRoute, type Route } from '../http/index.js';
-import { answerSchema } from '../openapi/index.js';
+import { defineRoute, type Route, Text } from '../http/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 
 const FRESH_MS = 1_000;
@@ -154,12 +154,12 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
 
 /** How the process is doing. No key needed; nothing secret in them. */
 export function healthRoutes(health: Health): Route[] {
-  const schema = answerSchema('Health');
+  const answer = { name: 'Health', schema: Type.Object({ ok: Type.Boolean(), status: Text }) };
   const common = {
     method: 'GET',
     grant: 'none',
     tag: 'Process',
-    answers: { 200: { description: 'As it is.', schema } },
+    answers: { 200: { description: 'As it is.', ...answer } },
   } as const;
   return [
     defineRoute({
@@ -189,8 +189,8 @@ export function healthRoutes(health: Health): Route[] {
       summary: 'Whether requests may be sent here',
       description: '200 where requests may be sent here; 503 while it ends or the database is away.',
       answers: {
-        200: { description: 'They may.', schema },
-        503: { description: 'They may not: it ends, or the database is away.', schema },
+        200: { description: 'They may.', ...answer },
+        503: { description: 'They may not: it ends, or the database is away.', ...answer },
       },
       async handler(context) {
         const readiness = await health.readiness();

@@ -1,7 +1,6 @@
-import type { ErrorCode } from 'mediagate';
-import { errorClassOf, type Route, type RouteAnswer } from '../http/index.js';
+import { ERROR_CODES, type ErrorCode, type TSchema, Type } from 'mediagate';
+import { errorClassOf, Nullable, OneOf, type Route, type RouteAnswer, type SentWebhook, Text } from '../http/index.js';
 import { API_VERSION } from '../version.js';
-import { ANSWER_SCHEMAS, answerSchema } from './answer-schemas.js';
 
 /** How a request shows who sends it. `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
 type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
@@ -49,8 +48,7 @@ const BODY_ERRORS = [
 
 export interface DocumentOptions {
   routes: readonly Route[];
-  /** Requests that the gateway sends by itself, as the document describes them. */
-  webhooks: object;
+  webhooks: readonly SentWebhook[];
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
 }
@@ -74,10 +72,55 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
-    webhooks,
-    components: { schemas: ANSWER_SCHEMAS, securitySchemes: SECURITY_SCHEMES },
+    webhooks: Object.fromEntries(webhooks.map(({ name, operation }) => [name, { post: operation }])),
+    components: { schemas: schemasOf(routes, webhooks), securitySchemes: SECURITY_SCHEMES },
   };
 }
+
+/** The schemas that have a name, by their names. */
+function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): Record<string, TSchema> {
+  const answers = routes.flatMap((route) => Object.values(route.answers));
+  const named = answers.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
+  return Object.assign({ ...ERROR_SCHEMAS, ...Object.fromEntries(named) }, ...webhooks.map(({ schemas }) => schemas));
+}
+
+function referTo(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const ErrorBody = Type.Object({
+  message: Type.String({ description: 'For people: what went wrong and what to do.' }),
+  type: Type.String({ description: 'The class of the error; clients of OpenAI go by it.' }),
+  param: Nullable(Type.String({ description: 'The member of the request that is to blame.' })),
+  code: OneOf(...ERROR_CODES),
+  request_id: Type.Optional(Text),
+  retryable: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(Text),
+  attempts: Type.Optional(Type.Array(Type.Object({ rung: Text, outcome: Text, ms: Type.Number() }))),
+});
+
+/** Bodies of errors. Members may be added to any of them. */
+const ERROR_SCHEMAS = {
+  Error: Type.Object(
+    {
+      error: ErrorBody,
+      ok: Type.Optional(Type.Literal(false, { description: 'On routes of link data.' })),
+      platform: Type.Optional(Text),
+      input_url: Type.Optional(Text),
+      loginUrl: Type.Optional(Type.String({ description: 'Where nobody is signed in: where to.' })),
+      instruction: Type.Optional(Text),
+    },
+    { description: 'Why a request was refused or failed.' },
+  ),
+  MessageError: Type.Object(
+    {
+      type: Type.Literal('error'),
+      error: Type.Object({ type: Text, message: Text }),
+      request_id: Text,
+    },
+    { description: "Why a request in Anthropic's format was refused or failed." },
+  ),
+};
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keys stay on servers.' },
@@ -173,8 +216,8 @@ function headerParameters({ headers = {} }: Route) {
   }));
 }
 
-function describeAnswer({ description, type = 'application/json', ...shown }: RouteAnswer) {
-  const { schema } = shown;
+function describeAnswer({ description, type = 'application/json', name, ...shown }: RouteAnswer) {
+  const schema = name ? referTo(name) : shown.schema;
   if (!schema && type === 'application/json') return { description };
   return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(shown) } } };
 }
@@ -195,6 +238,6 @@ function describeErrors(route: Route) {
 }
 
 function problem(description: string, { format }: Route) {
-  const schema = answerSchema(format === 'anthropic' ? 'MessageError' : 'Error');
+  const schema = referTo(format === 'anthropic' ? 'MessageError' : 'Error');
   return { description, content: { 'application/json': { schema } } };
 }

@@ -1,2 +1,1 @@
-export { answerSchema } from './answer-schemas.js';
 export { openApiRoutes } from './openapi.js';

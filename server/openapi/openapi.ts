@@ -1,12 +1,11 @@
 import { Type } from 'mediagate';
-import { defineRoute, type Route } from '../http/index.js';
+import { defineRoute, type Route, type SentWebhook } from '../http/index.js';
 import { describeRoutes } from './document.js';
 
 export interface OpenApiRoutes {
   /** All routes of the gateway, this one among them. */
   routes: readonly Route[];
-  /** Requests that the gateway sends by itself, as the document describes them. */
-  webhooks: object;
+  webhooks: readonly SentWebhook[];
   baseUrl(): string;
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, GatewayError, isGatewayError, type Logger, Type } from 'mediagate';
-import { asItStands, Nullable, type SessionDesk, Text } from '../accounts/index.js';
+import { asItStands, type SessionDesk } from '../accounts/index.js';
 import {
   type AddressOf,
   type BodyBudget,
@@ -9,6 +9,7 @@ import {
   createWaitingRoom,
   defineRoute,
   MAX_WAIT_SECONDS,
+  Nullable,
   networkOwner,
   type ParamsContext,
   type PollGuard,
@@ -18,6 +19,7 @@ import {
   readWait,
   type SiteAddress,
   sendJson,
+  Text,
   takeJsonBody,
   useJsonBody,
 } from '../http/index.js';

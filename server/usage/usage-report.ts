@@ -1,9 +1,8 @@
 import { type Clock, GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
-import { defineRoute, type PollGuard, type Route } from '../http/index.js';
+import { Count, defineRoute, Nullable, type PollGuard, type Route, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, lookAtWindows } from '../keys/index.js';
 import type { SlotAnswer, Windows } from '../limits/index.js';
-import { answerSchema } from '../openapi/index.js';
 import type { BudgetState, Budgets } from './budgets.js';
 import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
 
@@ -183,6 +182,17 @@ function encodeBudget(budget: BudgetState) {
   };
 }
 
+const Usage = Type.Object({
+  object: Type.Literal('usage'),
+  key: Type.Object({ id: Text, name: Text, plan: Nullable(Text), grants: Type.Array(Text) }),
+  window: Nullable(Type.Object({ limit: Nullable(Count), seconds: Count, families: Type.Object({}) })),
+  budget: Nullable(Type.Object({})),
+  from: Text,
+  to: Text,
+  total: Type.Object({ requests: Count, failed: Count }),
+  days: Type.Array(Type.Object({ day: Text, requests: Count })),
+});
+
 export interface UsageRoutes {
   windows: Windows;
   budgets: Budgets;
@@ -208,7 +218,7 @@ export function usageRoutes({ windows, budgets, ledger, polls, clock }: UsageRou
         from: { schema: Day, description: 'First day, by UTC.' },
         to: { schema: Day, description: 'Last day.' },
       },
-      answers: { 200: { description: 'By day and model.', schema: answerSchema('Usage') } },
+      answers: { 200: { description: 'By day and model.', name: 'Usage', schema: Usage } },
       errors: ['invalid_value', 'rate_limit_exceeded'],
       async handler(context) {
         const key = keyOf(context);

@@ -9,7 +9,7 @@ export { createWebhooks } from './webhook-events.js';
 export {
   createWebhookSecrets,
   createWebhookTargets,
-  IMAGE_WEBHOOKS,
+  IMAGE_WEBHOOK,
   openWebhooks,
   type WebhookDesk,
   type WebhookSecrets,

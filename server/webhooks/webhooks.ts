@@ -7,12 +7,20 @@ import {
   isGatewayError,
   type Logger,
   openHttpClient,
+  Type,
 } from 'mediagate';
 import type { CloseList } from '../close-list.js';
-import { defineRoute, type PollGuard, type RequestContext, type Route } from '../http/index.js';
+import {
+  defineRoute,
+  OneOf,
+  type PollGuard,
+  type RequestContext,
+  type Route,
+  type SentWebhook,
+  Time,
+} from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { keyOf } from '../keys/index.js';
-import { answerSchema } from '../openapi/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { State } from '../state.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
@@ -25,6 +33,16 @@ export interface WebhookRoutes {
 }
 
 const ROUTE = '/v1/webhooks/secret';
+
+const WebhookSecret = Type.Object({ secret: Type.String({ pattern: '^whsec_' }) });
+const WebhookEvent = Type.Object(
+  {
+    type: OneOf('image.job.completed', 'image.job.failed', 'image.job.cancelled'),
+    timestamp: Time,
+    data: Type.Unsafe({ $ref: '#/components/schemas/ImageJob' }),
+  },
+  { description: 'A job that has ended, as it is polled; pictures are links, never base64.' },
+);
 
 /** The secret that an account knows its events by. */
 export function webhookRoutes({ polls, secrets }: WebhookRoutes): Route[] {
@@ -41,7 +59,7 @@ export function webhookRoutes({ polls, secrets }: WebhookRoutes): Route[] {
   const common = {
     grant: 'images',
     tag: 'Images',
-    answers: { 200: { description: 'The newest secret.', schema: answerSchema('WebhookSecret') } },
+    answers: { 200: { description: 'The newest secret.', name: 'WebhookSecret', schema: WebhookSecret } },
     errors: ['rate_limit_exceeded'],
   } as const;
   return [
@@ -67,24 +85,24 @@ export function webhookRoutes({ polls, secrets }: WebhookRoutes): Route[] {
 }
 
 /** The request that the gateway sends where webhooks are on and a job names a `webhook_url`, for the OpenAPI document. */
-export const IMAGE_WEBHOOKS = {
-  imageJobEnded: {
-    post: {
-      tags: ['Images'],
-      summary: 'An image job has ended',
-      operationId: 'imageJobEnded',
-      description:
-        'At least once for each job. `webhook-id` is the same at each try. Any 2xx within 15 seconds ends it, 410 gives it up; everything else is tried again.',
-      security: [{ webhookSecret: [] }],
-      parameters: ['webhook-id', 'webhook-timestamp'].map((name) => ({
-        ...{ name, in: 'header', required: true, schema: { type: 'string' } },
-      })),
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: answerSchema('WebhookEvent') } },
-      },
-      responses: { '2XX': { description: 'Taken.' }, 410: { description: 'Not wanted any more.' } },
+export const IMAGE_WEBHOOK: SentWebhook = {
+  name: 'imageJobEnded',
+  schemas: { WebhookEvent },
+  operation: {
+    tags: ['Images'],
+    summary: 'An image job has ended',
+    operationId: 'imageJobEnded',
+    description:
+      'At least once for each job. `webhook-id` is the same at each try. Any 2xx within 15 seconds ends it, 410 gives it up; everything else is tried again.',
+    security: [{ webhookSecret: [] }],
+    parameters: ['webhook-id', 'webhook-timestamp'].map((name) => ({
+      ...{ name, in: 'header', required: true, schema: { type: 'string' } },
+    })),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookEvent' } } },
     },
+    responses: { '2XX': { description: 'Taken.' }, 410: { description: 'Not wanted any more.' } },
   },
 };
 
