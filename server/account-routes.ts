@@ -1,7 +1,6 @@
 import type Router from '@koa/router';
 import type { Clock, Gateway, Logger } from 'mediagate';
-import type { AccountDesks } from './account-services.js';
-import type { Identity } from './accounts/index.js';
+import type { AccountDependencies, AccountDesks } from './account-services.js';
 import {
   addAgentRoutes,
   addDeviceApiRoutes,
@@ -13,29 +12,11 @@ import {
   createOidcClient,
   createSameOriginGuard,
 } from './accounts/index.js';
-import type { AddressOf, PollGuard, RequestState, SiteAddress } from './http/index.js';
+import type { AddressOf, PollGuard, RequestState } from './http/index.js';
 import { type BodyBudget, createBodyBudget } from './http/index.js';
-import type { KeyTable, Pepper } from './keys/index.js';
-import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
+import type { KeyTable } from './keys/index.js';
 import { addPaymentRoutes, addPaymentStatusRoute, addPaymentWebhookRoute } from './payments/index.js';
-import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import { addDevicePageRoutes } from './site/index.js';
-import type { State } from './state.js';
-
-/** What the account half of the server is made of. */
-export interface AccountDependencies {
-  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'orders' | 'jobs'>;
-  identity: Identity;
-  catalogue: Catalogue;
-  freeTierPeriod: FreeTierPeriod;
-  /** What new keys are hashed with. */
-  pepper: Pepper;
-  payments: PaymentDesk;
-  /** Of those that tell of transfers. */
-  paymentSecrets: PaymentSecrets;
-  /** Where people reach the site. */
-  site(): SiteAddress;
-}
 
 export interface AccountRoutes {
   account: AccountDependencies;

@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
 import { type Clock, type Gateway, GatewayError, type Logger, type Tracer } from 'mediagate';
-import { type AccountDependencies, addAccountRoutes } from './account-routes.js';
-import { type AccountDesks, createAccountDesks } from './account-services.js';
+import { addAccountRoutes } from './account-routes.js';
+import { type AccountDependencies, type AccountDesks, createAccountDesks } from './account-services.js';
 import { createPlay } from './accounts/index.js';
 import { addAudioRoutes, addSpeechRoutes, addTranscriptionRoutes } from './audio/index.js';
 import type { Next, RequestContext, RequestState } from './http/index.js';

@@ -34,7 +34,7 @@ export {
   toGatewayError,
 } from './error-format.js';
 export { answerErrors, markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
-export { createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
+export { type AnswerHead, createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
 export { type FormFields, fieldOf, knownMembers, memberError, missing, nameIgnored, requiredField } from './fields.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
 export { type SoundForm, useSoundForm } from './form.js';

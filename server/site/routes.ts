@@ -1,12 +1,10 @@
 import type Router from '@koa/router';
 import { type Clock, type Gateway, GatewayError } from 'mediagate';
-import type { AccountDependencies } from '../account-routes.js';
-import type { AccountDesks } from '../account-services.js';
+import type { AccountDependencies, AccountDesks } from '../account-services.js';
 import {
   type DeviceGrant,
   type DeviceGrants,
   modelsForSetup,
-  type PlanTerms,
   type SessionDesk,
   type SignedIn,
   setupClients,
@@ -27,7 +25,7 @@ import {
   type SiteAddress,
   seeOther,
 } from '../http/index.js';
-import { planTerms } from '../plans/index.js';
+import { type PlanTerms, planTerms } from '../plans/index.js';
 import { addAssetRoutes, createViewerFiles } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
