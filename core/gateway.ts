@@ -48,14 +48,6 @@ import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plu
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';
 
-export type * from './audio/audio.js';
-export type { BrowserExecutable } from './browser/index.js';
-export type * from './images/images.js';
-export type { ImagesOptions } from './images/index.js';
-export { MAX_REFERENCES, type ReferenceInput } from './images/index.js';
-export type { TextsOptions } from './text/index.js';
-export type * from './text/requests.js';
-
 /** The composed gateway: what the server, the CLI and embedders speak to. */
 export interface Gateway extends AsyncDisposable {
   /** @throws GatewayError of any link-data code. */

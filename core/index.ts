@@ -1,6 +1,8 @@
 /// <reference types="node" preserve="true" />
 import 'reflect-metadata';
 
+export type * from './audio/audio.js';
+export type { BrowserExecutable } from './browser/browser-process.js';
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
 export type { Fingerprint, Instances } from './database/heartbeat.js';
@@ -14,7 +16,8 @@ export * from './extraction/scraping/scraping.js';
 export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
 export * from './gateway.js';
 export { type BrowserOptions, type GatewayOptions, type GatewayServices, openHttpClient } from './gateway-services.js';
-export { removeInputImages } from './images/references.js';
+export type * from './images/images.js';
+export { MAX_REFERENCES, type ReferenceInput, removeInputImages } from './images/references.js';
 export type * from './jobs/admission.js';
 export type * from './jobs/job-administration.js';
 export type * from './jobs/jobs.js';
@@ -31,7 +34,6 @@ export {
 export { neverSent } from './net/http-receiver.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
 export * from './net/upstream-failures.js';
-export * from './net/upstream-failures.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './observability/logger.js';
 export { leaveScope, runInScope, type WorkScope } from './observability/work-scope.js';
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
@@ -45,3 +47,5 @@ export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';
 export { correctionOf } from './text/background.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { type JsonValue, replaceMembers } from './text/json.js';
+export type * from './text/requests.js';
+export type { TextsOptions } from './text/text.js';

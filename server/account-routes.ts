@@ -1,6 +1,5 @@
 import type { Clock, Gateway, Logger } from 'mediagate';
-import type { AccountDesks } from './account-services.js';
-import type { Identity } from './accounts/index.js';
+import type { AccountDependencies, AccountDesks } from './account-services.js';
 import {
   agentRoutes,
   createKeyDesk,
@@ -10,35 +9,10 @@ import {
   signOutRoutes,
   userRoutes,
 } from './accounts/index.js';
-import {
-  type AddressOf,
-  type BodyBudget,
-  createBodyBudget,
-  type PollGuard,
-  type Route,
-  type SiteAddress,
-} from './http/index.js';
-import type { KeyTable, Pepper } from './keys/index.js';
-import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
+import { type AddressOf, type BodyBudget, createBodyBudget, type PollGuard, type Route } from './http/index.js';
+import type { KeyTable } from './keys/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
-import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import { devicePageRoutes } from './site/index.js';
-import type { State } from './state.js';
-
-/** What the account half of the server is made of. */
-export interface AccountDependencies {
-  state: Pick<State, 'users' | 'accounts' | 'sessions' | 'signIns' | 'deviceGrants' | 'keys' | 'orders' | 'jobs'>;
-  identity: Identity;
-  catalogue: Catalogue;
-  freeTierPeriod: FreeTierPeriod;
-  /** What new keys are hashed with. */
-  pepper: Pepper;
-  payments: PaymentDesk;
-  /** Of those that tell of transfers. */
-  paymentSecrets: PaymentSecrets;
-  /** Where people reach the site. */
-  site(): SiteAddress;
-}
 
 export interface AccountRoutes {
   /** All routes of the gateway, these among them. */

@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
 import { type Clock, type Gateway, GatewayError, type Logger, type Tracer } from 'mediagate';
-import { type AccountDependencies, accountRoutes } from './account-routes.js';
-import { type AccountDesks, createAccountDesks } from './account-services.js';
+import { accountRoutes } from './account-routes.js';
+import { type AccountDependencies, type AccountDesks, createAccountDesks } from './account-services.js';
 import { createPlay, createSessionGuard } from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import {

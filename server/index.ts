@@ -3,7 +3,7 @@
  * gateway and a state of their own.
  */
 
-export type { AccountDependencies } from './account-routes.js';
+export type { AccountDependencies } from './account-services.js';
 export {
   type AccountOverview,
   type AccountView,

@@ -3,7 +3,6 @@ import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
 import {
-  type AccountState,
   type AccountsOptions,
   createAccounts,
   createDeviceGrants,
@@ -19,7 +18,7 @@ import { createSlotTable, createWindows } from './limits/index.js';
 import { migrations } from './migrations/index.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
-import type { Records, State, StateSettings } from './state.js';
+import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
   createBudgets,

@@ -9,10 +9,11 @@ import type {
   Tracer,
 } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
-import type { AccountState } from './accounts/index.js';
+import type { AccountKeys, Accounts, DeviceGrants, Sessions, SignIns, Users } from './accounts/index.js';
+import type { Audit } from './audit/index.js';
 import type { KeptAnswers } from './idempotency/index.js';
-import type { ApiKeys } from './keys/index.js';
 import type { Windows } from './limits/index.js';
+import type { Orders } from './payments/index.js';
 import type { Admissions, Budgets, ProductJobs, UsageLedger } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
@@ -57,10 +58,21 @@ export interface StateSettings {
   meter?: Meter;
 }
 
+/** What the gateway remembers of people: who they are, that they are signed in, what they bought. */
+export interface AccountState {
+  readonly users: Users;
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+  readonly signIns: SignIns;
+  readonly deviceGrants: DeviceGrants;
+  readonly orders: Orders;
+  readonly audit: Audit;
+}
+
 /** Everything the gateway remembers. */
 export interface State extends AccountState {
   readonly engine: 'sqlite' | 'postgres';
-  readonly keys: ApiKeys;
+  readonly keys: AccountKeys;
   readonly windows: Windows;
   readonly admissions: Admissions;
   readonly budgets: Budgets;

@@ -340,13 +340,13 @@ describe('the structure of core and server', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('has no cycles of folders that load each other', () => {
+  it('has no cycles of folders, types included', () => {
     const edges = new Map<string, Set<string>>();
     for (const file of modules.filter((name) => /^(core|server)\//.test(name))) {
       const from = placeOf(file) ?? file;
       const of = edges.get(from) ?? new Set();
       edges.set(from, of);
-      for (const target of valueImportsOf(file)) {
+      for (const target of staticImportsOf(file)) {
         const to = placeOf(target) ?? target;
         if (to !== from && /^(core|server)\//.test(to)) of.add(to);
       }
@@ -377,10 +377,10 @@ function placeInOrder(file: string): string {
   return (placeOf(file) ?? (/^core\/gateway[a-z-]*\.ts$/.test(file) ? 'core/gateway' : '')).replace(/^core\//, '');
 }
 
-/** What is there when the program runs, from the package root. */
-function valueImportsOf(file: string): string[] {
+/** What it imports, types included, from the package root; not what it loads later, when a command needs it. */
+function staticImportsOf(file: string): string[] {
   const text = readFileSync(path.join(packageRoot, file), 'utf8');
-  const statements = text.matchAll(/^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'(\.[^']+)';/gm);
+  const statements = text.matchAll(/^(?:import|export)\s+(?:[^;'"]*?\sfrom\s+)?'(\.[^']+)';/gm);
   return Array.from(statements, ([, specifier = '']) =>
     path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '.ts'),
   );

@@ -1,3 +1,3 @@
 export type { Images } from './images.js';
 export { absentImages, createImages, type ImageService, type ImagesOptions } from './images.js';
-export { createReferences, MAX_REFERENCES, type ReferenceInput } from './references.js';
+export { createReferences } from './references.js';

@@ -2,14 +2,53 @@ import { randomUUID } from 'node:crypto';
 import type { Database, JobClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
-import type { ApiKeyRecord, KeyIssue, KeyRotation, NewKeyRecord } from '../keys/index.js';
+import type { ApiKeyRecord, ApiKeys, NewKeyRecord } from '../keys/index.js';
 import { type ApiKeyRow, accountAt, isGoodRow, keyAt, keysOf, soonerOf, toKeyRecord } from '../keys/index.js';
+import type { PlanTerms } from '../plans/index.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
 import { forgetEndedKeys } from './ended-keys.js';
 import { grantPlan } from './plan-grants.js';
 
+export interface KeyIssue {
+  accountId: string;
+  key: NewKeyRecord;
+  /** What the account gets where it has no plan, or its plan has ended. */
+  otherwise: PlanTerms;
+  /** Keys that may be good at once; one that was rotated counts where its successor is good no longer. */
+  maxKeys: number;
+}
+
+export interface KeyRotation {
+  accountId: string;
+  /** Id of the key to be replaced. */
+  id: string;
+  /** The name of the old one goes over to it. */
+  successor: Omit<NewKeyRecord, 'name'>;
+  /** Milliseconds that the old key goes on beside the new one; 0 ends it at once. */
+  overlapMs: number;
+}
+
+/** API keys, with those that go by the plan of their account. */
+export interface AccountKeys extends ApiKeys {
+  /**
+   * Makes a key with the plan of its account.
+   * @throws GatewayError `too_many_keys`, `account_not_found`, `account_suspended`.
+   */
+  issue(issue: KeyIssue): Promise<ApiKeyRecord>;
+  /**
+   * Makes a key that has everything the old one has; the old one goes on for the overlap, and one that still goes on since
+   * an earlier rotation ends. All share one budget.
+   * @throws GatewayError `key_not_found` where the account has no such key or it is no longer good, `key_replaced`,
+   * `account_suspended`.
+   */
+  rotate(rotation: KeyRotation): Promise<ApiKeyRecord>;
+}
+
 /** Keys that go by the plan of their account. */
-export function createKeyIssue({ engine, transaction: run }: Database, times: JobClock) {
+export function createKeyIssue(
+  { engine, transaction: run }: Database,
+  times: JobClock,
+): Pick<AccountKeys, 'issue' | 'rotate'> {
   return {
     issue: ({ accountId, key, otherwise, maxKeys }: KeyIssue): Promise<ApiKeyRecord> =>
       run(async (transaction) => {

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import { type Clock, GatewayError, isGatewayError } from 'mediagate';
 import {
   type ApiKeyRecord,
-  type ApiKeys,
   createKey,
   deriveKey,
   hashKey,
@@ -12,6 +11,7 @@ import {
   type Pepper,
 } from '../keys/index.js';
 import { type PlanTermsOptions, planTerms } from '../plans/index.js';
+import type { AccountKeys } from './key-issue.js';
 
 /** Keys of an account that may be good at once; one that was rotated and goes on beside its successor does not count. */
 export const MAX_KEYS = 10;
@@ -74,7 +74,7 @@ export interface KeyDesk {
 }
 
 export interface KeyDeskOptions extends PlanTermsOptions {
-  keys: Pick<ApiKeys, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
+  keys: Pick<AccountKeys, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
   table: Pick<KeyTable, 'refresh'>;
   /** The newest. */
   pepper: Pepper;

@@ -9,7 +9,6 @@ import {
 } from 'mediagate';
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client';
 import type { SiteAddress } from '../http/index.js';
-import type { Settings } from '../settings/index.js';
 import { createIssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';
 
@@ -300,7 +299,7 @@ export interface Identity {
 
 export interface IdentityOptions {
   gateway: Pick<Gateway, 'identityProvider'>;
-  settings: Pick<Settings, 'host' | 'oidcIssuer' | 'oidcClientId' | 'oidcClientSecret'>;
+  settings: { host: string; oidcIssuer?: string; oidcClientId?: string; oidcClientSecret?: string };
   site(): SiteAddress;
 }
 

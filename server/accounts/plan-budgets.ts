@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { PlanTerms } from '../plans/index.js';
 import { type BudgetRow, toBudgetRow } from '../usage/index.js';
 import { locked } from './account-table.js';
-import type { PlanTerms } from './accounts.js';
 import type { PlanChange } from './plan-change.js';
 import type { PlanEntry } from './plan-stack.js';
 

@@ -1,7 +1,7 @@
 import type { Kysely, Tables } from '../../core/database/index.js';
-import { FREE_PLAN_ID } from '../plans/index.js';
+import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
 import type { AccountRow } from './account-table.js';
-import type { PlanPreview, PlanTerms } from './accounts.js';
+import type { PlanPreview } from './accounts.js';
 import { findFunded, fund } from './plan-budgets.js';
 import { type PlanChange, writePlan } from './plan-change.js';
 import { addPlan, type GrantedPlan, scheduleOf, stackOf } from './plan-stack.js';

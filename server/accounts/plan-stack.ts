@@ -1,5 +1,4 @@
-import { FREE_PLAN_ID } from '../plans/index.js';
-import type { PlanPrice, PlanTerms } from './accounts.js';
+import { FREE_PLAN_ID, type PlanPrice, type PlanTerms } from '../plans/index.js';
 
 /*
  * Which plan an account has, computed from all that it was granted. One plan runs; the others are paused below it and come

@@ -1,6 +1,4 @@
 import { type Clock, GatewayError } from 'mediagate';
-import type { AccountDependencies } from '../account-routes.js';
-import type { AccountDesks } from '../account-services.js';
 import {
   isOfPrograms,
   type Middleware,
@@ -14,6 +12,7 @@ import {
 } from '../http/index.js';
 import {
   type ApiKeyRecord,
+  type ApiKeys,
   hashToken,
   isBrowserToken,
   isDeviceToken,
@@ -23,6 +22,13 @@ import {
   newToken,
 } from '../keys/index.js';
 import type { SessionKind, Sessions, SignedIn } from './session-store.js';
+
+declare module '../http/koa-app.js' {
+  interface RequestState {
+    /** Who is signed in, once somebody has asked. */
+    signedIn?: Promise<SignedIn | undefined>;
+  }
+}
 
 const HOUR_MS = 3_600_000;
 const BROWSER = { kind: 'browser', idleMs: 12 * HOUR_MS, lifetimeMs: 7 * 24 * HOUR_MS } as const;
@@ -155,8 +161,8 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 const PREFIX = '/api/play';
 
 export interface PlayOptions {
-  account: Pick<AccountDependencies, 'state' | 'site'>;
-  desks: Pick<AccountDesks, 'sessions'>;
+  account: { state: { keys: Pick<ApiKeys, 'listOf'> }; site(): SiteAddress };
+  desks: { sessions: SessionDesk };
   keys: Pick<KeyTable, 'admit'>;
   clock: Clock;
 }

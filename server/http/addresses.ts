@@ -1,6 +1,13 @@
 import { isIPv6 } from 'node:net';
 import { isLoopbackHost } from 'mediagate';
-import type { Settings } from '../settings/index.js';
+
+/** Settings of the listener and of what is in front of it. */
+interface AddressSettings {
+  host: string;
+  port: number;
+  baseUrl?: string;
+  trustedProxies: readonly string[];
+}
 
 /** Whether it stands for all addresses of the machine. */
 function isEveryAddress(host: string): boolean {
@@ -8,14 +15,14 @@ function isEveryAddress(host: string): boolean {
 }
 
 /** An address at which this machine itself reaches the listener, e.g. `http://127.0.0.1:8787`. */
-export function localAddress({ host, port }: Pick<Settings, 'host' | 'port'>): string {
+export function localAddress({ host, port }: Pick<AddressSettings, 'host' | 'port'>): string {
   // Nobody can connect to "all addresses"; this machine's own is one that works.
   const shown = isEveryAddress(host) ? '127.0.0.1' : host;
   return `http://${isIPv6(shown) ? `[${shown}]` : shown}:${port}`;
 }
 
 /** What is listened on, for people. `address` is as {@link localAddress} has it. */
-export function describeListening({ host }: Pick<Settings, 'host'>, address: string): string {
+export function describeListening({ host }: Pick<AddressSettings, 'host'>, address: string): string {
   return isEveryAddress(host) ? `${address}, and on that port of every other address of this machine` : address;
 }
 
@@ -24,13 +31,13 @@ export function hasLocalLinks({
   host,
   baseUrl,
   trustedProxies,
-}: Pick<Settings, 'host' | 'baseUrl' | 'trustedProxies'>): boolean {
+}: Pick<AddressSettings, 'host' | 'baseUrl' | 'trustedProxies'>): boolean {
   return baseUrl === undefined && (isEveryAddress(host) || trustedProxies.length > 0);
 }
 
 /** What links in answers begin with, for people. */
 export function describeLinks(
-  settings: Pick<Settings, 'host' | 'baseUrl' | 'trustedProxies'>,
+  settings: Pick<AddressSettings, 'host' | 'baseUrl' | 'trustedProxies'>,
   address: string,
 ): string {
   const links = settings.baseUrl ?? address;

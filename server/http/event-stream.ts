@@ -1,9 +1,15 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { AnswerHead } from '../idempotency/index.js';
 import { endWhole, takeResponse, writePiece } from './fast-path.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
+
+/** What an answer begins with. */
+export interface AnswerHead {
+  status: number;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+}
 
 /** Media type of server-sent events. */
 export const EVENTS = 'text/event-stream; charset=utf-8';

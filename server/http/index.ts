@@ -32,7 +32,7 @@ export {
   toGatewayError,
 } from './error-format.js';
 export { answerErrors } from './errors.js';
-export { createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
+export { type AnswerHead, createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export { type FormFields, fieldOf, knownMembers, memberError, missing, nameIgnored, requiredField } from './fields.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';

@@ -2,8 +2,6 @@ import { createRequire } from 'node:module';
 import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { Span } from 'mediagate';
-import type { SignedIn } from '../accounts/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
 
 // Its other form imports node:http, which may not be: see test/architecture.test.ts.
 const { Router: KoaRouter } = createRequire(import.meta.url)('@koa/router') as { Router: typeof Router };
@@ -13,15 +11,11 @@ export function newRouter(): Router<RequestState> {
   return new KoaRouter<RequestState>({ sensitive: true, strict: true });
 }
 
-/** What middleware leaves for those after it, as `ctx.state`. */
+/** What middleware leaves for those after it, as `ctx.state`. Folders that leave more there add their fields to it. */
 export interface RequestState {
   requestId: string;
   /** Monotonic milliseconds when it came. */
   startedAt: number;
-  /** The key that was shown, once it is known to be good. */
-  key?: ApiKeyRecord;
-  /** The key that a page of the site acts with; set once its session is known to be good. */
-  playedKey?: ApiKeyRecord;
   /** Set on link-data routes: their errors name the link and, once it is known, its platform. */
   link?: { inputUrl?: string; platform?: string };
   /** Set on routes of models: their failures are classed as model vendors do. */
@@ -30,8 +24,6 @@ export interface RequestState {
   anthropic?: true;
   /** The image that this request waited for in vain. */
   imageJob?: { id: string; failed: boolean };
-  /** Who is signed in, once somebody has asked. */
-  signedIn?: Promise<SignedIn | undefined>;
   /** Set on routes that people visit: a browser is shown its errors as a page. */
   isPage?: true;
   /** Set on routes that clients of OAuth speak to: their errors have its shape. */

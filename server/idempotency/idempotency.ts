@@ -1,5 +1,6 @@
 import { type Clock, GatewayError, type Logger, type Storage } from 'mediagate';
 import {
+  type AnswerHead,
   clientSignal,
   createHandOver,
   createWaitingRoom,
@@ -14,7 +15,6 @@ import { createOutlive } from '../unheard-work.js';
 import { inProgress, markReplayed } from './idempotency-key.js';
 import {
   type AnswerClaim,
-  type AnswerHead,
   type AnswerRequest,
   type AnswerWork,
   answerFileOf,

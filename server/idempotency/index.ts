@@ -19,5 +19,5 @@ export {
   type KeyHash,
   keyReused,
 } from './idempotency-keys.js';
-export type { AnswerHead, KeptAnswers } from './kept-answers.js';
+export type { KeptAnswers } from './kept-answers.js';
 export { createKeptAnswers } from './kept-answers.js';

@@ -8,6 +8,7 @@ import {
   type Rounds,
   startRounds,
 } from '../../core/runtime/index.js';
+import type { AnswerHead } from '../http/index.js';
 import { hashKey, type Idempotency } from './idempotency-keys.js';
 import { createAnswerTable } from './kept-answer-table.js';
 
@@ -28,13 +29,6 @@ export interface AnswerWork {
   readonly expiresAt: number;
   /** Bytes that its body may have, by what the account has kept already; 0 where nothing more is kept. */
   readonly room: number;
-}
-
-/** What an answer begins with. */
-export interface AnswerHead {
-  status: number;
-  /** Names in lower case. */
-  headers: Readonly<Record<string, string>>;
 }
 
 export interface KeptAnswer extends AnswerHead {

@@ -22,7 +22,6 @@ import {
 import { holderOf, keyOf } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
 import { toJobTerms } from '../usage/index.js';
-import type { WebhookTargets } from '../webhooks/index.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import {
   decodeImage,
@@ -186,8 +185,8 @@ export interface ImageSubmitterOptions extends SizeRule {
   bodies: BodyBudget;
   /** Images that an account may ask for on one day (UTC), where its key has no limit of its own. Default: any number. */
   dailyLimit?: number;
-  /** Where the ends of jobs may be told. Default: nowhere, and nobody asks. */
-  webhookTargets?: WebhookTargets;
+  /** Checks URLs that receive the ends of jobs. Default: no job has a webhook. */
+  webhookTargets?: { check(url: unknown): string };
 }
 
 export interface Submitted {

@@ -1,6 +1,5 @@
 import type { JobClock } from '../../core/database/index.js';
 import { type Database, isKept, type Kysely, type Tables } from '../../core/database/index.js';
-import type { PlanTerms } from '../accounts/index.js';
 import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
 import { createUseStatement } from './api-key-uses.js';
 import { keyAt } from './plan-following.js';
@@ -50,25 +49,6 @@ export interface ApiKeyRecord {
 /** A key that is to be stored: what the account's plan gives comes with it. */
 export type NewKeyRecord = Pick<ApiKeyRecord, 'id' | 'name' | 'hash' | 'pepperVersion'>;
 
-export interface KeyIssue {
-  accountId: string;
-  key: NewKeyRecord;
-  /** What the account gets where it has no plan, or its plan has ended. */
-  otherwise: PlanTerms;
-  /** Keys that may be good at once; one that was rotated counts where its successor is good no longer. */
-  maxKeys: number;
-}
-
-export interface KeyRotation {
-  accountId: string;
-  /** Id of the key to be replaced. */
-  id: string;
-  /** The name of the old one goes over to it. */
-  successor: Omit<NewKeyRecord, 'name'>;
-  /** Milliseconds that the old key goes on beside the new one; 0 ends it at once. */
-  overlapMs: number;
-}
-
 /** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
 export interface ApiKeys {
   /** Throws where the id is taken. */
@@ -85,18 +65,6 @@ export interface ApiKeys {
    * latest are kept once another is made.
    */
   listOf(accountId: string): Promise<readonly ApiKeyRecord[]>;
-  /**
-   * Makes a key with the plan of its account.
-   * @throws GatewayError `too_many_keys`, `account_not_found`, `account_suspended`.
-   */
-  issue(issue: KeyIssue): Promise<ApiKeyRecord>;
-  /**
-   * Makes a key that has everything the old one has; the old one goes on for the overlap, and one that still goes on since
-   * an earlier rotation ends. All share one budget.
-   * @throws GatewayError `key_not_found` where the account has no such key or it is no longer good, `key_replaced`,
-   * `account_suspended`.
-   */
-  rotate(rotation: KeyRotation): Promise<ApiKeyRecord>;
   /** False where there is no such key, or none of that account where one is given, or it was revoked before. */
   revoke(id: string, at: number, accountId?: string): Promise<boolean>;
   /** Key id → when it was last used; several at once. An earlier time than the one known changes nothing. */
@@ -105,8 +73,8 @@ export interface ApiKeys {
 
 const PAGE = 5_000;
 
-/** API keys in SQL, but for those that go by the plan of their account; see server/accounts/key-issue.ts. */
-export function createApiKeys(database: Database, times: JobClock): Omit<ApiKeys, 'issue' | 'rotate'> {
+/** API keys in SQL. Those that go by the plan of their account are made by server/accounts/key-issue.ts. */
+export function createApiKeys(database: Database, times: JobClock): ApiKeys {
   const writeUses = createUseStatement(database);
 
   /** With the plan that its account has now. The time is read only for a key whose plan another one follows. */

@@ -5,6 +5,15 @@ import type { ApiKeyRecord, Grant } from './api-keys.js';
 import type { KeyTable } from './key-table.js';
 import { isDeviceToken } from './keys.js';
 
+declare module '../http/koa-app.js' {
+  interface RequestState {
+    /** The key that was shown, once it is known to be good. */
+    key?: ApiKeyRecord;
+    /** The key that a page of the site acts with; set once its session is known to be good. */
+    playedKey?: ApiKeyRecord;
+  }
+}
+
 export interface AuthOptions {
   keys: KeyTable;
   failures: AuthFailures;

@@ -1,5 +1,5 @@
 export { type ApiKeyRow, isGoodRow, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
-export type { ApiKeyRecord, ApiKeys, Grant, KeyIssue, KeyPlan, KeyRotation, NewKeyRecord } from './api-keys.js';
+export type { ApiKeyRecord, ApiKeys, Grant, KeyPlan, NewKeyRecord } from './api-keys.js';
 export { createApiKeys } from './api-keys.js';
 export { createAuth, keyOf } from './auth.js';
 export { type KeyTable, type KeyTableOptions, type KeyWindows, lookAtWindows, openKeyTable } from './key-table.js';

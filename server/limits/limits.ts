@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 import { addField } from '../http/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
 import type { SlotAnswer, SlotRequest, WindowFamily, Windows } from './windows.js';
 
 export interface SlotWish {
-  key: ApiKeyRecord;
+  /** `rpm` null is unlimited, 0 refuses. */
+  key: { id: string; rpm: number | null };
   family: WindowFamily;
   /** Default 1. */
   slots?: number;

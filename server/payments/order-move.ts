@@ -1,6 +1,7 @@
-import type { PlanChange, PlanTerms } from '../accounts/index.js';
+import type { PlanChange } from '../accounts/index.js';
 import { grantPlan, takeBackPlan } from '../accounts/index.js';
 import { type AuditLine, writeAudit } from '../audit/index.js';
+import type { PlanTerms } from '../plans/index.js';
 import { type OrderRow, stateAt } from './order-rows.js';
 import type { OrderState } from './orders.js';
 

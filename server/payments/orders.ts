@@ -5,12 +5,12 @@ import {
   type AccountsOptions,
   lockAccount,
   type PlanPreview,
-  type PlanTerms,
   previewPlans,
   refuseSuspended,
 } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
+import type { PlanTerms } from '../plans/index.js';
 import { checkMoney } from './money-checks.js';
 import { createOrderChanges } from './order-changes.js';
 import { newOrderCode } from './order-codes.js';

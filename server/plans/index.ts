@@ -12,6 +12,8 @@ export {
   type FreeTierPeriod,
   type PlanKey,
   type PlanKeyOptions,
+  type PlanPrice,
+  type PlanTerms,
   type PlanTermsOptions,
   planGrants,
   planKey,

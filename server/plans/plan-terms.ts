@@ -1,10 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import type { PlanTerms } from '../accounts/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant } from '../keys/index.js';
 import type { Budget } from '../usage/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** What a plan costs. */
+export interface PlanPrice {
+  /** In minor units of the currency; above 0. */
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+}
+
+/** What a plan gives an account, as it was when it was bought: a catalogue that changes later changes nothing of it. */
+export interface PlanTerms {
+  planId: string;
+  grants: readonly Grant[];
+  /** Requests per minute and route family; null is unlimited, 0 refuses. */
+  rpm: number | null;
+  /** Ids of the models it opens; null is all. */
+  models: readonly string[] | null;
+  /** Images of one day by UTC; null is whatever the gateway is set to. */
+  imageDailyLimit: number | null;
+  /** Milliseconds that it is good from the moment it is granted; null is for ever. */
+  durationMs: number | null;
+  /** What is counted; null where nothing is. */
+  budget: Pick<Budget, 'tokenLimit' | 'dailyTokenLimit' | 'requestLimit' | 'resets'> | null;
+  /** Of the whole duration: what is left is credited by it when another plan starts. Default: it has none. */
+  price?: PlanPrice;
+}
 
 /** When requests of the free tier are forgotten. */
 export type FreeTierPeriod = 'lifetime' | 'month' | 'day';

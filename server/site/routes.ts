@@ -1,11 +1,9 @@
 import { type Clock, type Gateway, GatewayError, Type } from 'mediagate';
-import type { AccountDependencies } from '../account-routes.js';
-import type { AccountDesks } from '../account-services.js';
+import type { AccountDependencies, AccountDesks } from '../account-services.js';
 import {
   type DeviceGrant,
   type DeviceGrants,
   modelsForSetup,
-  type PlanTerms,
   type SessionDesk,
   type SignedIn,
   setupClients,
@@ -25,7 +23,7 @@ import {
   type SiteAddress,
   seeOther,
 } from '../http/index.js';
-import { planTerms } from '../plans/index.js';
+import { type PlanTerms, planTerms } from '../plans/index.js';
 import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';

@@ -22,7 +22,6 @@ import {
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { keyOf } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
-import type { State } from '../state.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
 
@@ -114,7 +113,7 @@ export interface WebhookDesk {
 
 export interface OpenWebhooksOptions {
   settings: Settings;
-  webhooks: State['webhooks'];
+  webhooks: Webhooks;
   gateway: Pick<Gateway, 'images'>;
   clock: Clock;
   logger: Logger;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { PlanTerms } from '../../server/accounts/accounts.js';
 import type { UserRecord } from '../../server/accounts/users.js';
 import { createKey, hashKey, type Pepper } from '../../server/keys/keys.js';
 import type { OrderRecord } from '../../server/payments/orders.js';
+import type { PlanTerms } from '../../server/plans/plan-terms.js';
 import type { State } from '../../server/state.js';
 
 const DAY_MS = 86_400_000;

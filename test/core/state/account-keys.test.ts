@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import type { AccountPlan, PlanTerms } from '../../../server/accounts/accounts.js';
+import type { AccountPlan } from '../../../server/accounts/accounts.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { PlanTerms } from '../../../server/accounts/accounts.js';
 import type { UserRecord } from '../../../server/accounts/users.js';
 import type { NewKeyRecord } from '../../../server/keys/api-keys.js';
 import type { BankTransaction, NewOrder, OrderRecord } from '../../../server/payments/orders.js';
+import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 
 export const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { PlanTerms } from '../../../server/accounts/accounts.js';
 import { keyAt } from '../../../server/keys/plan-following.js';
+import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { CHAT, settlement } from './model-requests.js';
