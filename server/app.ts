@@ -1,21 +1,22 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
-import { type Clock, type Gateway, GatewayError, type Logger, type Tracer } from 'mediagate';
-import { accountRoutes } from './account-routes.js';
-import { type AccountDependencies, type AccountDesks, createAccountDesks } from './account-services.js';
-import { createPlay, createSessionGuard } from './accounts/index.js';
+import { GatewayError } from 'mediagate';
+import {
+  agentRoutes,
+  createPlay,
+  createSessionGuard,
+  deviceApiRoutes,
+  signInRoutes,
+  signOutRoutes,
+  userRoutes,
+} from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import {
   App,
   addField,
   addRoutes,
   answerErrors,
-  createAddressOf,
   createAuthFailures,
-  createBodyBudget,
-  createFixedWindow,
-  createPollGuard,
-  createWaitingRoom,
   dispatch,
   type GuardOf,
   logRequest,
@@ -30,66 +31,23 @@ import {
   requestIdOf,
   setSecurityHeaders,
 } from './http/index.js';
-import type { AnswerDesk } from './idempotency/index.js';
-import { createImageSubmitter, imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
-import type { KeyTable } from './keys/index.js';
+import { imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
-import type { Windows } from './limits/index.js';
 import { extractBatchRoutes, extractRoutes } from './links/index.js';
 import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
-import type { Health, Metrics } from './observability/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
-import { renderFailure, siteRoutes } from './site/index.js';
-import type { Budgets, UsageDesk, UsageLedger } from './usage/index.js';
+import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
+import {
+  type AccountContext,
+  type AppDependencies,
+  createAccountContext,
+  createServerContext,
+  type ServerContext,
+} from './server-context.js';
+import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import { usageRoutes } from './usage/index.js';
-import type { WebhookDesk } from './webhooks/index.js';
 import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
-
-/** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
-const UPLOADS = 32;
-/** Requests with a body above 64 KiB that one account, or key without one, may have refused in a minute. */
-const REFUSED_BODIES_PER_MINUTE = 60;
-const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
-
-export interface AppDependencies {
-  gateway: Gateway;
-  windows: Windows;
-  usage: UsageDesk;
-  answers: AnswerDesk;
-  budgets: Budgets;
-  ledger: UsageLedger;
-  keys: KeyTable;
-  health: Health;
-  logger: Logger;
-  clock: Clock;
-  /** Public address of this gateway, without a trailing slash. Asked whenever a link is made. */
-  baseUrl(): string;
-  /** Whether image sizes beside the named ones are accepted. */
-  anyImageSize: boolean;
-  /** Images that an account may ask for on one day (UTC). Default: any number. */
-  imageDailyLimit?: number;
-  /** Bytes of one sound that is sent. Default 26,214,400. */
-  audioMaxBytes?: number;
-  /** Whether the routes of Anthropic's format do anything. Default false. */
-  messagesEnabled?: boolean;
-  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies?: readonly string[];
-  /** Accounts of people. Default: there are none, and nobody signs in. */
-  account?: AccountDependencies;
-  /** Default: `webhook_url` is ignored. */
-  webhooks?: WebhookDesk;
-  /** Where keys are made; named in errors about missing keys. Default: not named. */
-  siteUrl?: string;
-  /** Counts requests. Default: nobody does. */
-  metrics?: Metrics;
-  /** Default: there are no traces. */
-  tracer?: Tracer;
-  /** Refused requests with a body above 64 KiB of one account in a minute, before more of them are 429. Default 60. */
-  refusedBodiesPerMinute?: number;
-  /** Whether they are served here as well, to everybody. Default false. */
-  publicMetrics?: boolean;
-}
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
   Partial<Pick<AppDependencies, 'baseUrl'>>;
@@ -99,12 +57,11 @@ type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' |
  * → body → fields → link → slot → work.
  */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  const { account, keys, clock } = dependencies;
-  const desks = desksOf(dependencies);
-  const before = account && desks ? [markVisits, createPlay({ account, desks, keys, clock })] : [];
-  const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
-  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl: dependencies.siteUrl });
-  const ofSession = account && desks && createSessionGuard(desks.sessions, account.site);
+  const server = createServerContext(dependencies);
+  const accounts = createAccountContext(server);
+  const { keys, clock, addressOf, siteUrl } = server;
+  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
+  const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.account.site);
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
@@ -112,7 +69,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     if (!ofSession) throw new Error(`${path} needs accounts, and there are none`);
     return ofSession(route);
   };
-  return assemble(routesWith(dependencies, desks), { ...dependencies, before, guardOf });
+  const before = accounts ? [markVisits, createPlay(accounts)] : [];
+  return assemble(createRoutes(server, accounts), { ...dependencies, before, guardOf });
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
@@ -152,56 +110,39 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
 }
 
 /** Every route, as it is declared. */
-export function createRoutes(dependencies: AppDependencies): Route[] {
-  return routesWith(dependencies, desksOf(dependencies));
-}
-
-function desksOf({ account, ...dependencies }: AppDependencies): AccountDesks | undefined {
-  if (!account) return undefined;
-  const { budgets, ledger, windows, imageDailyLimit, clock } = dependencies;
-  return createAccountDesks({ account, budgets, ledger, windows, imageDailyLimit, clock });
-}
-
-function routesWith(dependencies: AppDependencies, desks: AccountDesks | undefined): Route[] {
-  const { gateway, windows, usage, answers, budgets, ledger, keys, health, clock, logger, account } = dependencies;
-  const { baseUrl, anyImageSize, imageDailyLimit, webhooks, metrics, publicMetrics = false } = dependencies;
-  const { audioMaxBytes = AUDIO_MAX_BYTES, messagesEnabled = false } = dependencies;
-  const addressOf = createAddressOf(dependencies.trustedProxies ?? []);
-  const refusals = createFixedWindow(clock, dependencies.refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
-  const bodies = createBodyBudget({ refusals });
-  const uploads = createBodyBudget({ bigBodies: UPLOADS, refusals });
-  metrics?.watch({ bodies });
-  const polls = createPollGuard(clock);
-  const limits = { anySize: anyImageSize, dailyLimit: imageDailyLimit };
-  const submit = createImageSubmitter({ gateway, bodies, ...limits, webhookTargets: webhooks?.targets });
-  const { drain } = health;
-  const images = { gateway, submit, polls, waiting: createWaitingRoom(), drain, clock, baseUrl };
-  const audio = { gateway, usage, answers, bodies, uploads, audioMaxBytes };
-  const routes: Route[] = [];
+export function createRoutes(server: ServerContext, accounts: AccountContext | undefined): Route[] {
+  const { health, metrics, publicMetrics = false, routes } = server;
   routes.push(
     ...healthRoutes(health),
     ...(metrics && publicMetrics ? metricsRoutes(metrics) : []),
-    ...imageRoutes(images),
-    ...imageGenerationRoutes(images),
-    ...imageFileRoutes({ gateway, clock }),
-    ...webhookRoutes({ polls, secrets: webhooks?.secrets }),
-    ...extractRoutes({ gateway, windows, bodies, polls }),
-    ...extractBatchRoutes({ gateway, windows, answers, bodies }),
-    ...audioFileRoutes({ gateway, clock }),
-    ...transcriptionRoutes(audio),
-    ...speechRoutes(audio),
-    ...textRoutes({ gateway, bodies, usage }),
-    ...storedResponseRoutes({ gateway, polls }),
-    ...modelRoutes({ gateway, messagesEnabled }),
-    ...messageRoutes({ gateway, bodies, usage, clock, messagesEnabled }),
-    ...openApiRoutes({ routes, webhooks: [IMAGE_WEBHOOK], baseUrl }),
-    ...usageRoutes({ windows, budgets, ledger, polls, clock }),
+    ...imageRoutes(server),
+    ...imageGenerationRoutes(server),
+    ...imageFileRoutes(server),
+    ...webhookRoutes(server),
+    ...extractRoutes(server),
+    ...extractBatchRoutes(server),
+    ...audioFileRoutes(server),
+    ...transcriptionRoutes(server),
+    ...speechRoutes(server),
+    ...textRoutes(server),
+    ...storedResponseRoutes(server),
+    ...modelRoutes(server),
+    ...messageRoutes(server),
+    ...openApiRoutes(server, [IMAGE_WEBHOOK]),
+    ...usageRoutes(server),
   );
-  if (account && desks) {
-    const shared = { account, desks, gateway, clock, baseUrl };
+  if (accounts) {
     routes.push(
-      ...accountRoutes({ ...shared, routes, keys, bodies, polls, logger, addressOf, drain }),
-      ...siteRoutes(shared),
+      ...signInRoutes(accounts),
+      ...signOutRoutes(accounts),
+      ...deviceApiRoutes(accounts),
+      ...devicePageRoutes(accounts),
+      ...agentRoutes(accounts),
+      ...userRoutes(accounts),
+      ...paymentRoutes(accounts),
+      ...paymentStatusRoutes(accounts),
+      ...paymentWebhookRoutes(accounts),
+      ...siteRoutes(accounts),
     );
   }
   return routes;

@@ -3,7 +3,6 @@
  * gateway and a state of their own.
  */
 
-export type { AccountDependencies } from './account-services.js';
 export {
   type AccountOverview,
   type AccountView,
@@ -16,7 +15,7 @@ export {
   MAX_KEYS,
   type SignInStatus,
 } from './accounts/index.js';
-export { type AppDependencies, createApp, createMetricsApp } from './app.js';
+export { createApp, createMetricsApp } from './app.js';
 export {
   createHttpServer,
   createSiteAddress,
@@ -71,6 +70,7 @@ export {
   planTerms,
   readCatalogue,
 } from './plans/index.js';
+export type { AccountDependencies, AppDependencies } from './server-context.js';
 export {
   PLUGIN_SETTING_DESCRIPTIONS,
   readSettings,

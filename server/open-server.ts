@@ -1,18 +1,35 @@
 import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { createLogger, type Gateway, GatewayError, type Logger, mendSecrets, type Need, systemClock } from 'mediagate';
-import type { SignInStatus } from './accounts/index.js';
+import {
+  createLogger,
+  type Gateway,
+  GatewayError,
+  type Logger,
+  mendSecrets,
+  type Need,
+  systemClock,
+  type Tracer,
+} from 'mediagate';
+import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { openFront } from './front.js';
+import { createSiteAddress } from './http/index.js';
+import { createAnswerDesk } from './idempotency/index.js';
+import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
 import type { Health, Metrics } from './observability/index.js';
 import { openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
-import { readCatalogue } from './plans/index.js';
+import { createPaymentDesk, startPaymentSweep } from './payments/index.js';
+import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
+import type { AppDependencies } from './server-context.js';
 import type { Settings } from './settings/index.js';
-import { checkRoom, fingerprintsOf, secretsOf } from './settings/index.js';
+import { checkRoom, fingerprintsOf, loadPeppers, secretsOf } from './settings/index.js';
 import type { State } from './state.js';
+import { createUsageDesk } from './usage/index.js';
+import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
+
+const FIRST_KEY_RPM = 30;
 
 export interface OpenServerOptions {
   /** As {@link readSettings} gives them. What a listener is told (`host`, `port`, its bounds) is the caller's to heed. */
@@ -78,18 +95,19 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   if (mended.length > 0) {
     logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
   }
-  await state.instances.join(await fingerprintsOf(settings, isWorker, await readCatalogue(settings.plansFile)));
+  const catalogue = await readCatalogue(settings.plansFile);
+  await state.instances.join(await fingerprintsOf(settings, isWorker, catalogue));
 
   const services = { cache: state.cache, storage: state.files, meter };
   const baseUrl = () => settings.baseUrl ?? options.address();
   const { jobs } = state;
   const gateway = await openGateway({ settings, environment, logger, services, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
-  const front = isWorker
-    ? undefined
-    : await openFront({ settings, state, gateway, logger, tracer, metrics, firstRun, baseUrl, opened });
+  const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
+  const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
+  opened.add(() => identity?.close());
 
-  const [{ createWorkerApp, createMetricsApp }, { createHealth }] = await modules;
+  const [{ createApp, createWorkerApp, createMetricsApp }, { createHealth }] = await modules;
   // Where the database is elsewhere, a full folder costs MP3s and nothing else.
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
@@ -104,18 +122,33 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     settings_agree: () => agree(state),
   };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const signIn = front?.signIn;
+  const signIn = identity && (() => identity.status());
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
   opened.add(() => health.close());
   const figures = { health, logger, clock: systemClock };
-  const app = front ? await front.createApp(health) : createWorkerApp({ metrics, ...figures });
+  const parts = {
+    settings,
+    state,
+    gateway,
+    logger,
+    tracer,
+    metrics,
+    health,
+    catalogue,
+    identity,
+    site,
+    baseUrl,
+    opened,
+  };
+  const product = isWorker ? undefined : await openProduct(parts, firstRun);
+  const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...figures });
   metrics?.watch({
     jobs,
     gateway,
     dataDir,
     checks: () => health.checks(),
     ...(connections && { connections }),
-    ...(front && { keysAgeMs: () => front.keysAgeMs() }),
+    ...(product && { keysAgeMs: () => product.dependencies.keys.ageMs() }),
     filesAwaiting: () => state.filesAwaiting(),
     ...(tracing && { spans: () => tracing.spans() }),
   });
@@ -128,11 +161,99 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     health,
     handler: app.callback(),
     ...(metrics && { metricsHandler: createMetricsApp({ metrics, ...figures }).callback() }),
-    ...(front?.newKey !== undefined && { newKey: front.newKey }),
+    ...(product?.newKey !== undefined && { newKey: product.newKey }),
     ...(signIn && { signIn }),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** What is open before the app is made. */
+interface OpenParts {
+  settings: Settings;
+  state: State;
+  gateway: Gateway;
+  logger: Logger;
+  tracer?: Tracer;
+  metrics?: Metrics;
+  health: Health;
+  catalogue: Catalogue;
+  /** Undefined where there are no accounts. */
+  identity?: Identity;
+  site: ReturnType<typeof createSiteAddress>;
+  baseUrl(): string;
+  opened: CloseList;
+}
+
+/** What a node that serves clients has besides. */
+interface Product {
+  dependencies: AppDependencies;
+  /** The key that was made just now. */
+  newKey: string | undefined;
+}
+
+/** Opens keys, usage, payments and webhooks. @param firstRun Whether a key is made where there is none. */
+async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product> {
+  const { settings, state, gateway, logger, tracer, metrics, health, catalogue, identity, site, baseUrl, opened } =
+    parts;
+  const clock = systemClock;
+  const peppers = await loadPeppers(settings);
+  const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
+  const keys = await openKeyTable({ keys: state.keys, peppers, clock, logger });
+  opened.add(() => keys.close());
+  const { windows, budgets, admissions, usage: ledger, orders, keptAnswers, files, webhooks: events } = state;
+  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  opened.add(() => usage.close());
+  const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
+  const payments = createPaymentDesk({ orders, catalogue, freeTierPeriod, receiver });
+  const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
+  const account = identity && { state, identity, ...plans, site };
+  if (account) {
+    const sweep = startPaymentSweep({ orders, clock, logger });
+    opened.add(() => sweep.close());
+  }
+  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
+  const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
+  if (webhooks) metrics?.watch({ webhooks: events });
+  const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
+  const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain: health.drain, graceMs });
+  // Closed before the usage desk, which takes down what is left of them.
+  opened.add(() => answers.close());
+  const dependencies = {
+    ...limitsOf(settings),
+    gateway,
+    windows,
+    usage,
+    answers,
+    budgets,
+    ledger,
+    keys,
+    health,
+    logger,
+    clock,
+    account,
+    webhooks,
+    baseUrl,
+    metrics,
+    tracer,
+  };
+  return { dependencies, newKey };
+}
+
+/** Settings that routes read. */
+function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute } = settings;
+  const { siteUrl, trustedProxies } = settings;
+  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute };
+  return { ...limits, siteUrl, trustedProxies, publicMetrics };
+}
+
+async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {
+  if ((await state.keys.list()).length > 0) return undefined;
+  const wanted = { name: 'local', grants: GRANTS, rpm: FIRST_KEY_RPM, expiresAt: null };
+  const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
+  await state.keys.insert(record);
+  return key;
 }
 
 async function openMetrics(): Promise<Metrics> {

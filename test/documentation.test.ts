@@ -23,6 +23,7 @@ import {
 import { endpointsOf } from '../server/accounts/index.js';
 import { createRoutes } from '../server/app.js';
 import type { Route } from '../server/http/index.js';
+import { createAccountContext, createServerContext } from '../server/server-context.js';
 import { openState, type State } from '../server/state.js';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
@@ -104,7 +105,8 @@ describe("README's tables equal the code", () => {
     const { keptAnswers, files } = state;
     const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain: health.drain });
     const counting = { windows, usage, answers, budgets, ledger };
-    const routes = createRoutes({ gateway, ...counting, keys, health, logger, clock, ...all });
+    const server = createServerContext({ gateway, ...counting, keys, health, logger, clock, ...all });
+    const routes = createRoutes(server, createAccountContext(server));
     health.close();
     return routes;
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, GatewayError, Type } from 'mediagate';
+import { GatewayError, Type } from 'mediagate';
 import {
-  type AddressOf,
   type BodyBudget,
   type BodyReaderOptions,
   createAddressLimit,
@@ -12,13 +11,12 @@ import {
   type Route,
   readForm,
   readJsonBody,
-  type SiteAddress,
   Text,
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
-import type { DeviceGrants, DevicePoll } from './device-grants.js';
+import type { AccountContext } from '../server-context.js';
+import type { DevicePoll } from './device-grants.js';
 import { asItStands } from './schemas.js';
-import type { SessionDesk } from './sessions.js';
 
 /** Of RFC 8628. */
 const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -36,28 +34,21 @@ const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string
   invalid_grant: 'There is no such device code, or it was used before.',
 };
 
-export interface DeviceApiRoutes {
-  deviceGrants: DeviceGrants;
-  sessions: SessionDesk;
-  bodies: BodyBudget;
-  clock: Clock;
-  addressOf: AddressOf;
-  site(): SiteAddress;
-}
-
 /**
  * The device flow for programs (RFC 8628): ask for a code, show it, poll until somebody let the program in. Takes forms, as
  * clients of OAuth send them, and JSON.
  */
-export function deviceApiRoutes(options: DeviceApiRoutes): Route[] {
-  const { deviceGrants, sessions, bodies, clock, addressOf, site } = options;
+export function deviceApiRoutes(server: AccountContext): Route[] {
+  const { account, sessions, publicBodies, clock, addressOf } = server;
+  const { state, site } = account;
+  const { deviceGrants } = state;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many device codes' });
   const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many polls' });
 
   async function begin(context: RequestContext): Promise<void> {
     const address = addressOf(context.req);
     starts.admit(address);
-    const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
+    const fields = await readFields(context.req, context.res, limitsOf(address, publicBodies));
     const deviceCode = newToken();
     const { userCode, expiresAt, createdAt, interval } = await deviceGrants.create({
       deviceHash: hashToken(deviceCode),
@@ -78,7 +69,7 @@ export function deviceApiRoutes(options: DeviceApiRoutes): Route[] {
   async function sendToken(context: RequestContext): Promise<void> {
     const address = addressOf(context.req);
     polls.admit(address);
-    const fields = await readFields(context.req, context.res, limitsOf(address, bodies));
+    const fields = await readFields(context.req, context.res, limitsOf(address, publicBodies));
     const { grant_type: type = DEVICE_GRANT_TYPE, device_code: code } = fields;
     if (type !== DEVICE_GRANT_TYPE) {
       return refuse(context, 'unsupported_grant_type', `The only grant_type here is ${DEVICE_GRANT_TYPE}.`);

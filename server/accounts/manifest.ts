@@ -1,11 +1,10 @@
-import { type Clock, type Gateway, MAX_REFERENCES, Type } from 'mediagate';
+import { type Gateway, MAX_REFERENCES, Type } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import {
   defineRoute,
   type RequestContext,
   type Route,
   SIGN_IN_INSTRUCTION,
-  type SiteAddress,
   sendJson,
   sendTagged,
   Text,
@@ -13,12 +12,12 @@ import {
 import { NAMED_SIZES } from '../images/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
+import type { AccountContext } from '../server-context.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
-import type { Identity, SignInStatus } from './oidc.js';
+import type { SignInStatus } from './oidc.js';
 import { asItStands, SessionSchema } from './schemas.js';
 import type { SignedIn } from './session-store.js';
-import type { SessionDesk } from './sessions.js';
 import {
   encodeSetup,
   KEY_VARIABLE,
@@ -29,7 +28,6 @@ import {
   type SetupClient,
   setupClients,
 } from './setup.js';
-import type { AccountView } from './user.js';
 import { type AccountAnswer, countGoodKeys, encodeAccountPlan, encodeUser } from './user.js';
 import type { UserRecord } from './users.js';
 
@@ -183,22 +181,10 @@ export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible,
 
 const MARKDOWN = 'text/markdown';
 
-export interface AgentRoutes {
-  /** All routes of the gateway, these among them. */
-  routes: readonly Route[];
-  gateway: Gateway;
-  identity: Identity;
-  sessions: SessionDesk;
-  view: AccountView;
-  catalogue: Catalogue;
-  clock: Clock;
-  baseUrl(): string;
-  site(): SiteAddress;
-}
-
 /** What programs and pages read of the service and of who is signed in. Nobody has to be. */
-export function agentRoutes(options: AgentRoutes): Route[] {
-  const { routes, gateway, identity, sessions, view, catalogue, clock, baseUrl, site } = options;
+export function agentRoutes(server: AccountContext): Route[] {
+  const { routes, account, gateway, sessions, view, clock, baseUrl } = server;
+  const { identity, catalogue, site } = account;
 
   function sendManifest(context: RequestContext): void {
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(undefined) });

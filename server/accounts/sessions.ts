@@ -1,4 +1,4 @@
-import { type Clock, GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import {
   isOfPrograms,
   type Middleware,
@@ -12,15 +12,14 @@ import {
 } from '../http/index.js';
 import {
   type ApiKeyRecord,
-  type ApiKeys,
   hashToken,
   isBrowserToken,
   isDeviceToken,
-  type KeyTable,
   newDeviceToken,
   newestKey,
   newToken,
 } from '../keys/index.js';
+import type { AccountContext } from '../server-context.js';
 import type { SessionKind, Sessions, SignedIn } from './session-store.js';
 
 declare module '../http/koa-app.js' {
@@ -160,18 +159,11 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 
 const PREFIX = '/api/play';
 
-export interface PlayOptions {
-  account: { state: { keys: Pick<ApiKeys, 'listOf'> }; site(): SiteAddress };
-  desks: { sessions: SessionDesk };
-  keys: Pick<KeyTable, 'admit'>;
-  clock: Clock;
-}
-
 /**
  * Everything under `/v1` once more under `/api/play/v1`, for the site's own pages: whoever is signed in is let in as the
  * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page.
  */
-export function createPlay({ account: { state, site }, desks: { sessions }, keys, clock }: PlayOptions) {
+export function createPlay({ account: { state, site }, sessions, keys, clock }: AccountContext): Middleware {
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
     const newest = await newestKey(state.keys, accountId, clock.now());
     if (newest) return keys.admit(newest);

@@ -1,7 +1,5 @@
-import { type Clock, GatewayError, isLoopbackHost, Type } from 'mediagate';
+import { GatewayError, isLoopbackHost, Type } from 'mediagate';
 import {
-  type AddressOf,
-  type BodyBudget,
   createAddressLimit,
   defineRoute,
   networkOwner,
@@ -16,30 +14,20 @@ import {
   setCookie,
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
-import type { OidcClient } from './oidc.js';
+import type { AccountContext } from '../server-context.js';
+import { createOidcClient } from './oidc.js';
 import { asItStands, SessionSchema } from './schemas.js';
-import type { SessionDesk } from './sessions.js';
-import type { SignIns } from './sign-ins.js';
-import type { Users } from './users.js';
 
 /** What an attempt is kept for. */
 const ATTEMPT_SECONDS = 600;
 const STARTS_PER_MINUTE = 120;
 const RETURNS_PER_MINUTE = 120;
 
-export interface SignInRoutes {
-  users: Users;
-  signIns: SignIns;
-  sessions: SessionDesk;
-  oidc: OidcClient;
-  clock: Clock;
-  addressOf: AddressOf;
-  site(): SiteAddress;
-}
-
 /** The way to the identity provider, and back. */
-export function signInRoutes(options: SignInRoutes): Route[] {
-  const { users, signIns, sessions, oidc, clock, addressOf, site } = options;
+export function signInRoutes({ account, sessions, gateway, clock, addressOf }: AccountContext): Route[] {
+  const { state, identity, site } = account;
+  const { users, signIns } = state;
+  const oidc = createOidcClient({ identity, gateway, clock });
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
   const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
   const redirectUri = () => `${site().url}/signin/callback`;
@@ -119,15 +107,9 @@ function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: 
 
 const MAX_BODY_BYTES = 1_024;
 
-export interface SignOutRoutes {
-  sessions: SessionDesk;
-  bodies: BodyBudget;
-  addressOf: AddressOf;
-  site(): SiteAddress;
-}
-
 /** Ends the session that a request is made with, or all of its user. Whoever has none is as signed out as can be. */
-export function signOutRoutes({ sessions, bodies, addressOf, site }: SignOutRoutes): Route[] {
+export function signOutRoutes({ account, sessions, publicBodies, addressOf }: AccountContext): Route[] {
+  const { site } = account;
   const signedOut = () => ({ authenticated: false, loginUrl: `${site().url}/signin` });
 
   const form = {
@@ -199,7 +181,7 @@ export function signOutRoutes({ sessions, bodies, addressOf, site }: SignOutRout
       body: { schema: Type.Object({}) },
       async handler(context) {
         // A form of another page cannot have this type, whatever the browser tells of its origin.
-        const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(addressOf(context.req)) };
+        const limits = { maxBytes: MAX_BODY_BYTES, budget: publicBodies, owner: networkOwner(addressOf(context.req)) };
         await readJsonBody(context.req, context.res, limits);
         await sessions.end(context);
         context.body = signedOut();

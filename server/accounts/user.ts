@@ -1,11 +1,9 @@
 import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { isoTime, isVisible } from '../format/index.js';
 import {
-  type BodyBudget,
   createAddressLimit,
   defineRoute,
   Nullable,
-  type PollGuard,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -25,6 +23,7 @@ import {
 } from '../keys/index.js';
 import type { Windows } from '../limits/index.js';
 import type { Catalogue } from '../plans/index.js';
+import type { AccountContext } from '../server-context.js';
 import {
   addUp,
   type BudgetState,
@@ -39,20 +38,10 @@ import {
   type UsageTotal,
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
-import type { KeyDesk, MadeKey, Repeat } from './key-service.js';
+import { createKeyDesk, type MadeKey, type Repeat } from './key-service.js';
 import { asItStands, KeySchema } from './schemas.js';
-import { type SessionDesk, shownToken } from './sessions.js';
+import { shownToken } from './sessions.js';
 import type { UserRecord } from './users.js';
-
-export interface UserRoutes extends Pick<AccountAnswer, 'catalogue'> {
-  sessions: SessionDesk;
-  view: AccountView;
-  keyDesk: KeyDesk;
-  bodies: BodyBudget;
-  polls: PollGuard;
-  clock: Clock;
-  site(): SiteAddress;
-}
 
 /** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
 const KEYS_PER_MINUTE = 20;
@@ -73,8 +62,10 @@ const MAKES_KEY = {
 } as const;
 
 /** The account of the user who is signed in, and its API keys. */
-export function userRoutes(options: UserRoutes): Route[] {
-  const { sessions, view, keyDesk, bodies, polls, catalogue, clock, site } = options;
+export function userRoutes(server: AccountContext): Route[] {
+  const { account, keys: table, sessions, view, bodies, polls, clock } = server;
+  const { state, catalogue, freeTierPeriod, pepper, site } = account;
+  const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
   const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
 
   async function beginKey(context: RequestContext) {

@@ -1,9 +1,7 @@
 import {
   type AudioExchange,
   type AudioOperation,
-  type Clock,
   createValidator,
-  type Gateway,
   GatewayError,
   type SpeechFormat,
   type Static,
@@ -12,7 +10,6 @@ import {
   type UploadedSound,
 } from 'mediagate';
 import {
-  type BodyBudget,
   clientSignal,
   defineRoute,
   knownMembers,
@@ -27,7 +24,6 @@ import {
   useSoundForm,
 } from '../http/index.js';
 import {
-  type AnswerDesk,
   IDEMPOTENCY_ERRORS,
   IDEMPOTENCY_HEADER,
   type KeyedRequest,
@@ -36,12 +32,7 @@ import {
 } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
-import type { UsageDesk } from '../usage/index.js';
-
-export interface AudioRoutes {
-  gateway: Gateway;
-  clock: Clock;
-}
+import type { ServerContext } from '../server-context.js';
 
 /** What players send before they know anything about a file; it asks for all of it. */
 const WHOLE = 'bytes=0-';
@@ -51,7 +42,7 @@ const AUDIO_TYPE = 'audio/mpeg';
  * Hosted MP3 files: public by their unguessable names, and free. The first GET makes the file and gets it while it is
  * being made; a range has to wait for the whole; HEAD makes nothing.
  */
-export function audioFileRoutes({ gateway, clock }: AudioRoutes): Route[] {
+export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -103,19 +94,6 @@ export const FORM_FIELDS = {
   model: ModelId,
 };
 
-/** What the routes of audio models share. */
-export interface AudioRouteOptions {
-  gateway: Gateway;
-  usage: UsageDesk;
-  answers: AnswerDesk;
-  /** Of JSON. */
-  bodies: BodyBudget;
-  /** Of forms, whose sounds are on the disk. */
-  uploads: BodyBudget;
-  /** Bytes of one sound that is sent. */
-  audioMaxBytes: number;
-}
-
 export interface AudioWork<Answer> extends KeyedRequest {
   model: string;
   operation: AudioOperation;
@@ -134,7 +112,7 @@ const LEAST_TOKENS = 1;
 /** Lets a request in whose fields are good, takes down what it used, and answers it; or gives the answer it had before. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
-  { gateway, usage, answers }: AudioRouteOptions,
+  { gateway, usage, answers }: ServerContext,
   { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
@@ -163,7 +141,7 @@ export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, 
  */
 export async function useUpload(
   context: RequestContext,
-  { gateway, uploads, audioMaxBytes }: AudioRouteOptions,
+  { gateway, uploads, audioMaxBytes }: ServerContext,
   soundNames: readonly [string, ...string[]],
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {

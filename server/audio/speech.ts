@@ -11,10 +11,10 @@ import {
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
+import type { ServerContext } from '../server-context.js';
 import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
-  type AudioRouteOptions,
   createMemberCheck,
   FORM_FIELDS,
   format,
@@ -30,8 +30,8 @@ const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
 /** Sounds that models make: speech, a voice in the place of another, effects. */
-export function speechRoutes(options: AudioRouteOptions): Route[] {
-  const { gateway, bodies } = options;
+export function speechRoutes(server: ServerContext): Route[] {
+  const { gateway, bodies } = server;
   const readBody = (context: RequestContext, key: string | undefined) =>
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
@@ -44,7 +44,7 @@ export function speechRoutes(options: AudioRouteOptions): Route[] {
     const key = readIdempotencyKey(context.req.headers);
     const { value, fingerprint } = await readBody(context, key);
     const { call, events, ignored } = decodeSpeech(value);
-    await workOnAudio(context, options, {
+    await workOnAudio(context, server, {
       route: SPEECH,
       key,
       fingerprint,
@@ -61,7 +61,7 @@ export function speechRoutes(options: AudioRouteOptions): Route[] {
     const key = readIdempotencyKey(context.req.headers);
     const { value, fingerprint } = await readBody(context, key);
     const call = decodeSound(value);
-    await workOnAudio(context, options, {
+    await workOnAudio(context, server, {
       route: EFFECTS,
       key,
       fingerprint,
@@ -73,9 +73,9 @@ export function speechRoutes(options: AudioRouteOptions): Route[] {
   }
 
   async function changeVoice(context: RequestContext): Promise<void> {
-    await useUpload(context, options, ['audio', 'file'], async ({ fields, sound, ...keyed }) => {
+    await useUpload(context, server, ['audio', 'file'], async ({ fields, sound, ...keyed }) => {
       const call = decodeVoiceChange(fields);
-      await workOnAudio(context, options, {
+      await workOnAudio(context, server, {
         ...keyed,
         route: CHANGER,
         model: call.model,

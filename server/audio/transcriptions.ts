@@ -7,15 +7,8 @@ import {
   Type,
 } from 'mediagate';
 import { defineRoute, type FormFields, fieldOf, type Route, requiredField, Text } from '../http/index.js';
-import {
-  AUDIO_ROUTE,
-  type AudioRouteOptions,
-  FORM_FIELDS,
-  MAX_NAME_LENGTH,
-  MAX_TEXT_LENGTH,
-  useUpload,
-  workOnAudio,
-} from './audio.js';
+import type { ServerContext } from '../server-context.js';
+import { AUDIO_ROUTE, FORM_FIELDS, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
 
 const ROUTES = [
   {
@@ -40,8 +33,8 @@ const TranscriptSchema = Type.Object({
 });
 
 /** What is said in a sound, in its language or in English. */
-export function transcriptionRoutes(options: AudioRouteOptions): Route[] {
-  const { gateway } = options;
+export function transcriptionRoutes(server: ServerContext): Route[] {
+  const { gateway } = server;
   const body = {
     type: 'multipart/form-data',
     schema: Type.Object({
@@ -65,9 +58,9 @@ export function transcriptionRoutes(options: AudioRouteOptions): Route[] {
       body,
       answers,
       async handler(context) {
-        await useUpload(context, options, ['file'], async ({ fields, sound, ...keyed }) => {
+        await useUpload(context, server, ['file'], async ({ fields, sound, ...keyed }) => {
           const wish = decodeTranscription(fields, operation);
-          await workOnAudio(context, options, {
+          await workOnAudio(context, server, {
             ...keyed,
             route: path,
             model: wish.call.model,

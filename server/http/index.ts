@@ -57,6 +57,7 @@ export {
   Count,
   defineRoute,
   type ErrorFormat,
+  type Grant,
   type GuardOf,
   type Middleware,
   Nullable,

@@ -1,6 +1,5 @@
 import type Router from '@koa/router';
 import { type ErrorCode, type TSchema, Type } from 'mediagate';
-import type { Grant } from '../keys/index.js';
 import { markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 import { markPage } from './pages.js';
@@ -9,6 +8,9 @@ import { markPage } from './pages.js';
  * A route is declared once, in the folder of its subject. The router, the check of the caller, the OpenAPI document, the
  * endpoints of the service manifest and the table of routes in the documentation are made from the declarations.
  */
+
+/** A group of routes that an API key may be good for. */
+export type Grant = 'images' | 'extract' | 'text' | 'audio';
 
 /**
  * Who may call a route: a client with an API key that has the grant (or one of several), a client with any valid API key, a

@@ -1,6 +1,5 @@
-import { type Clock, type Gateway, GatewayError, type ImageJob } from 'mediagate';
+import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
 import {
-  type BodyBudget,
   clientSignal,
   defineRoute,
   type RequestContext,
@@ -8,39 +7,20 @@ import {
   readPreferences,
   sendBytes,
   sendFile,
-  useJsonBody,
 } from '../http/index.js';
 import {
   encodeAround,
   IDEMPOTENCY_HEADER,
   type Idempotency,
   inProgress,
-  markReplayed,
   readIdempotencyKey,
   readRetryCount,
 } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
-import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import type { ServerContext } from '../server-context.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
-import {
-  decodeImage,
-  IMAGE_EXAMPLE,
-  IMAGE_FIELDS,
-  IMAGE_ROUTE,
-  ImageBodySchema,
-  MAX_IMAGE_BODY_BYTES,
-  type SizeRule,
-  SUBMISSION_ERRORS,
-} from './image-request.js';
-import {
-  encodeFirstSubmitted,
-  encodeImageResult,
-  encodeSubmitted,
-  type ImageRoutes,
-  isOpen,
-  sendSubmitted,
-} from './images.js';
+import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
+import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendSubmitted } from './images.js';
 
 const ROUTE = '/v1/images/generations';
 const MAX_WAIT_MS = 300_000;
@@ -48,8 +28,8 @@ const MAX_WAIT_MS = 300_000;
 const RETRY_MS = 600_000;
 
 /** The blocking call: a job, and waiting for it. */
-export function imageGenerationRoutes(options: Omit<ImageRoutes, 'polls'>): Route[] {
-  const { gateway, submit, waiting, drain, clock, baseUrl } = options;
+export function imageGenerationRoutes(server: ServerContext): Route[] {
+  const { gateway, waiting, drain, clock, baseUrl } = server;
   const waiters = new Map<string, number>();
 
   async function generate(context: RequestContext): Promise<void> {
@@ -72,7 +52,7 @@ export function imageGenerationRoutes(options: Omit<ImageRoutes, 'polls'>): Rout
     const leave = waiting.demand(holderOf(caller));
     try {
       const keyed = key !== undefined;
-      const { job: first, replayed } = await submit(context, {
+      const { job: first, replayed } = await submitImage(server, context, {
         rememberAs: (fingerprint) =>
           keyed ? { scope: `${keyId} POST ${ROUTE}`, key, fingerprint } : retry(fingerprint),
         // Nobody who sends no key means the image that was given up when its first request broke off.
@@ -180,79 +160,8 @@ function failureOf({ error }: ImageJob): GatewayError {
   return new GatewayError(code, message, details);
 }
 
-export interface ImageSubmitterOptions extends SizeRule {
-  gateway: Gateway;
-  bodies: BodyBudget;
-  /** Images that an account may ask for on one day (UTC), where its key has no limit of its own. Default: any number. */
-  dailyLimit?: number;
-  /** Checks URLs that receive the ends of jobs. Default: no job has a webhook. */
-  webhookTargets?: { check(url: unknown): string };
-}
-
-export interface Submitted {
-  job: ImageJob;
-  /** Whether an earlier request made the job. */
-  replayed: boolean;
-}
-
-export interface SubmitTerms {
-  /** What makes a later request the same as this one, by the fingerprint of its body; undefined where nothing does. */
-  rememberAs(fingerprint: string): Idempotency | undefined;
-  /** Whether a replay of what was cancelled is a new request. */
-  renewsCancelled: boolean;
-  /** Whether the body may name a webhook. */
-  takesWebhook: boolean;
-}
-
-/**
- * Reads an image request, submits it, and says in header fields how the key's window stands and whether this is a replay.
- * @throws GatewayError of body, fields, input images, idempotency, quota, window and queue.
- */
-export type ImageSubmitter = (context: RequestContext, terms: SubmitTerms) => Promise<Submitted>;
-
-export function createImageSubmitter(options: ImageSubmitterOptions): ImageSubmitter {
-  const { gateway, bodies, anySize, dailyLimit, webhookTargets } = options;
-  return async (context, { rememberAs, renewsCancelled, takesWebhook }) => {
-    const { req: request, res: response, state } = context;
-    const key = keyOf(context);
-    const slot = slotRequest({ key, family: 'image' });
-    const imagesPerDay = key.imageDailyLimit ?? dailyLimit;
-    const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: holderOf(key), fields: IMAGE_FIELDS };
-    const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
-      const image = decodeImage(value, { anySize });
-      const { webhook_url: target = null } = value;
-      const webhookUrl = takesWebhook && target !== null ? webhookTargets?.check(target) : undefined;
-      const wanted = { ...image, webhookUrl, owner: key.accountId, keyId: key.id };
-      const submit = (idempotency: Idempotency | undefined) =>
-        gateway.images.submit({
-          ...wanted,
-          requestId: state.requestId,
-          terms: toJobTerms({
-            slot,
-            idempotency,
-            ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
-          }),
-        });
-      const idempotency = rememberAs(fingerprint);
-      const first = await submit(idempotency);
-      const renews = renewsCancelled && 'job' in first && first.replayed && first.job.state === 'cancelled';
-      return idempotency && renews ? submit({ ...idempotency, replay: false }) : first;
-    });
-    if (slot && submission.answer) acceptSlot(response, slot, submission.answer as SlotAnswer);
-    if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
-    const { job, replayed } = submission;
-    if (replayed) markReplayed(response);
-    return { job, replayed };
-  };
-}
-
-export interface ImageFileRoutes {
-  gateway: Gateway;
-  clock: Clock;
-}
-
 /** Finished images: public by their unguessable names, and free. */
-export function imageFileRoutes({ gateway, clock }: ImageFileRoutes): Route[] {
+export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
   return [
     defineRoute({
       ...IMAGE_ROUTE,

@@ -1,6 +1,7 @@
 import {
   createValidator,
   GatewayError,
+  type ImageJob,
   type ImageRequest,
   type ImageSize,
   MAX_REFERENCES,
@@ -8,7 +9,12 @@ import {
   type Static,
   Type,
 } from 'mediagate';
-import { knownMembers, memberError } from '../http/index.js';
+import { knownMembers, memberError, type RequestContext, useJsonBody } from '../http/index.js';
+import { type Idempotency, markReplayed } from '../idempotency/index.js';
+import { holderOf, keyOf } from '../keys/index.js';
+import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
+import type { ServerContext } from '../server-context.js';
+import { toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -227,4 +233,61 @@ function listLinks(param: string, links: Static<typeof Links> = []): ReferenceIn
 /** `image[4]` → `image`. */
 function memberOf(param: string): string {
   return param.replace(/\[\d+\]$/, '');
+}
+
+export interface Submitted {
+  job: ImageJob;
+  /** Whether an earlier request made the job. */
+  replayed: boolean;
+}
+
+export interface SubmitTerms {
+  /** What makes a later request the same as this one, by the fingerprint of its body; undefined where nothing does. */
+  rememberAs(fingerprint: string): Idempotency | undefined;
+  /** Whether a replay of what was cancelled is a new request. */
+  renewsCancelled: boolean;
+  /** Whether the body may name a webhook. */
+  takesWebhook: boolean;
+}
+
+/**
+ * Reads an image request, submits it, and says in header fields how the key's window stands and whether this is a replay.
+ * @throws GatewayError of body, fields, input images, idempotency, quota, window and queue.
+ */
+export async function submitImage(
+  server: ServerContext,
+  context: RequestContext,
+  { rememberAs, renewsCancelled, takesWebhook }: SubmitTerms,
+): Promise<Submitted> {
+  const { gateway, bodies, anyImageSize: anySize, imageDailyLimit, webhooks } = server;
+  const { req: request, res: response, state } = context;
+  const key = keyOf(context);
+  const slot = slotRequest({ key, family: 'image' });
+  const imagesPerDay = key.imageDailyLimit ?? imageDailyLimit;
+  const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: holderOf(key), fields: IMAGE_FIELDS };
+  const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
+    const image = decodeImage(value, { anySize });
+    const { webhook_url: target = null } = value;
+    const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
+    const wanted = { ...image, webhookUrl, owner: key.accountId, keyId: key.id };
+    const submit = (idempotency: Idempotency | undefined) =>
+      gateway.images.submit({
+        ...wanted,
+        requestId: state.requestId,
+        terms: toJobTerms({
+          slot,
+          idempotency,
+          ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
+        }),
+      });
+    const idempotency = rememberAs(fingerprint);
+    const first = await submit(idempotency);
+    const renews = renewsCancelled && 'job' in first && first.replayed && first.job.state === 'cancelled';
+    return idempotency && renews ? submit({ ...idempotency, replay: false }) : first;
+  });
+  if (slot && submission.answer) acceptSlot(response, slot, submission.answer as SlotAnswer);
+  if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
+  const { job, replayed } = submission;
+  if (replayed) markReplayed(response);
+  return { job, replayed };
 }

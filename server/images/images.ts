@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
 import {
-  type Clock,
   type FinishedImage,
-  type Gateway,
   type ImageDelivery,
   type ImageJob,
   isGatewayError,
@@ -21,43 +19,29 @@ import {
   hasCurrentCopy,
   MAX_WAIT_SECONDS,
   type ParamsContext,
-  type PollGuard,
   type RequestContext,
   type Route,
   readWait,
   sendBytes,
   sendEvents,
-  type WaitingRoom,
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
+import type { ServerContext } from '../server-context.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { JOB_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
-import type { ImageSubmitter } from './image-generations.js';
-import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS } from './image-request.js';
-
-export interface ImageRoutes {
-  gateway: Gateway;
-  submit: ImageSubmitter;
-  polls: PollGuard;
-  waiting: WaitingRoom;
-  /** Aborts when the gateway begins to finish. */
-  drain: AbortSignal;
-  clock: Clock;
-  /** Public address of this gateway, without a trailing slash. */
-  baseUrl(): string;
-}
+import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
 
 const ROUTE = '/v1/images/jobs';
 
 /** Images as jobs: submitted, looked at, listened to, cancelled. */
-export function imageRoutes(options: ImageRoutes): Route[] {
-  const { gateway, submit, polls, waiting, drain, clock, baseUrl } = options;
+export function imageRoutes(server: ServerContext): Route[] {
+  const { gateway, polls, waiting, drain, clock, baseUrl } = server;
 
   async function submitJob(context: RequestContext): Promise<void> {
     const { id } = keyOf(context);
     const key = readIdempotencyKey(context.req.headers);
-    const { job, replayed } = await submit(context, {
+    const { job, replayed } = await submitImage(server, context, {
       rememberAs: (fingerprint) => (key === undefined ? undefined : { scope: `${id} POST ${ROUTE}`, key, fingerprint }),
       renewsCancelled: false,
       takesWebhook: true,

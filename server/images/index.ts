@@ -1,4 +1,4 @@
-export { createImageSubmitter, imageFileRoutes, imageGenerationRoutes } from './image-generations.js';
+export { imageFileRoutes, imageGenerationRoutes } from './image-generations.js';
 export {
   decodeImage,
   MAX_WEBHOOK_URL_LENGTH,

@@ -1,11 +1,11 @@
 import type { JobClock } from '../../core/database/index.js';
 import { type Database, isKept, type Kysely, type Tables } from '../../core/database/index.js';
+import type { Grant } from '../http/index.js';
 import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
 import { createUseStatement } from './api-key-uses.js';
 import { keyAt } from './plan-following.js';
 
-/** Which group of routes a key may use. */
-export type Grant = 'images' | 'extract' | 'text' | 'audio';
+export type { Grant };
 
 /** The plan of a key. */
 export type KeyPlan = Pick<

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import type { BatchItem } from 'mediagate';
 import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
-import { type AnswerDesk, IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
+import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
 import { takeSlot } from '../limits/index.js';
+import type { ServerContext } from '../server-context.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
-import type { ExtractRoutes } from './extract.js';
 import {
   BatchBodySchema,
   checkBatchBody,
@@ -21,12 +21,8 @@ import {
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-export interface ExtractBatchRoute extends Omit<ExtractRoutes, 'polls'> {
-  answers: AnswerDesk;
-}
-
 /** Several links at once. A link that is no good is told where it stands, and costs its slot like any other. */
-export function extractBatchRoutes({ gateway, windows, answers, bodies }: ExtractBatchRoute): Route[] {
+export function extractBatchRoutes({ gateway, windows, answers, bodies }: ServerContext): Route[] {
   return [
     defineRoute({
       ...LINK_ROUTE,

@@ -18,30 +18,22 @@ import {
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import {
-  type BodyBudget,
   clientSignal,
   defineRoute,
   describeFailure,
   knownMembers,
   memberError,
-  type PollGuard,
   type RequestContext,
   type Route,
   readJsonBody,
 } from '../http/index.js';
 import { type ApiKeyRecord, holderOf, keyOf } from '../keys/index.js';
-import { acceptSlot, type SlotAnswer, slotRequest, takeSlot, type Windows } from '../limits/index.js';
+import { acceptSlot, type SlotAnswer, slotRequest, takeSlot } from '../limits/index.js';
+import type { ServerContext } from '../server-context.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { frameDocument } from './document-frame.js';
-
-export interface ExtractRoutes {
-  gateway: Gateway;
-  windows: Windows;
-  bodies: BodyBudget;
-  polls: PollGuard;
-}
 
 const FAMILY = 'link_data';
 
@@ -61,7 +53,7 @@ export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link'
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 /** Link data: what can be extracted, extracting it, and what became of it in the background. */
-export function extractRoutes({ gateway, windows, bodies, polls }: ExtractRoutes): Route[] {
+export function extractRoutes({ gateway, windows, bodies, polls }: ServerContext): Route[] {
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = holderOf(keyOf(context));

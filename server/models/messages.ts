@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import {
-  type Clock,
   type Gateway,
   GatewayError,
   isGatewayError,
@@ -11,7 +10,6 @@ import {
 } from 'mediagate';
 import {
   BIG_BYTES,
-  type BodyBudget,
   Count,
   defineRoute,
   leaveWithClient,
@@ -25,22 +23,13 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { GRANTS, holderOf, keyOf } from '../keys/index.js';
-import type { UsageDesk } from '../usage/index.js';
+import type { ServerContext } from '../server-context.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { readInputTokens } from './messages/counted-tokens.js';
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 import { MODEL_ERRORS, ModelId, Stream } from './text.js';
-
-export interface MessageRoutes {
-  gateway: Gateway;
-  bodies: BodyBudget;
-  usage: UsageDesk;
-  clock: Clock;
-  /** Whether they do anything. */
-  messagesEnabled: boolean;
-}
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -75,14 +64,14 @@ const Message = Type.Object(
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
 /** The text models for clients of Anthropic's format: each request is put into a format of the models, and its answer back. */
-export function messageRoutes(options: MessageRoutes): Route[] {
-  const { bodies, messagesEnabled } = options;
+export function messageRoutes(server: ServerContext): Route[] {
+  const { bodies, messagesEnabled } = server;
 
   const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
     const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
-      const work = await ready(context, options, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
+      const work = await ready(context, server, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
       await work(release);
     } finally {
       release();
@@ -147,14 +136,14 @@ interface Sent {
   pause(): Promise<unknown>;
 }
 
-async function readyToAnswer(context: RequestContext, options: MessageRoutes, sent: Sent): Promise<Work> {
-  const message = await prepareMessage(context, options.gateway, sent);
-  return (release) => answerMessage(context, options, message, release);
+async function readyToAnswer(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
+  const message = await prepareMessage(context, server.gateway, sent);
+  return (release) => answerMessage(context, server, message, release);
 }
 
 async function answerMessage(
   context: RequestContext,
-  { usage, clock }: MessageRoutes,
+  { usage, clock }: ServerContext,
   { prepared, stream, ignored, ...how }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
@@ -226,7 +215,7 @@ function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
 }
 
 /** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
-async function readyToCount(context: RequestContext, { gateway, usage }: MessageRoutes, sent: Sent): Promise<Work> {
+async function readyToCount(context: RequestContext, { gateway, usage }: ServerContext, sent: Sent): Promise<Work> {
   await sent.pause();
   const request = decodeCounted(sent.members);
   const { isThere, route, efforts } = formatOf(gateway, request);

@@ -1,10 +1,9 @@
-import { type Gateway, GatewayError, type StoredResponseAction, Type } from 'mediagate';
+import { GatewayError, type StoredResponseAction, Type } from 'mediagate';
 import {
   Count,
   defineRoute,
   leaveWithClient,
   type ParamsContext,
-  type PollGuard,
   type RequestContext,
   type Route,
   type RouteAnswer,
@@ -12,16 +11,11 @@ import {
   Text,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
+import type { ServerContext } from '../server-context.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
 import { RESPONSE, TEXT_ROUTE } from './text.js';
-
-export interface ModelRoutes {
-  gateway: Gateway;
-  /** Whether the text models are to be had in Anthropic's format. */
-  messagesEnabled: boolean;
-}
 
 const Model = Type.Object({
   id: Text,
@@ -41,7 +35,7 @@ const FOR_ANTHROPIC = {
  * Models of all kinds that are ready and that the plan of the key allows; which routes it is granted is another matter. Clients of
  * Anthropic's format, who name its version, are told of those that it is for, and in it.
  */
-export function modelRoutes({ gateway, messagesEnabled }: ModelRoutes): Route[] {
+export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[] {
   const common = {
     method: 'GET',
     grant: ['text', 'audio'],
@@ -93,15 +87,10 @@ export function modelRoutes({ gateway, messagesEnabled }: ModelRoutes): Route[] 
   ];
 }
 
-export interface StoredResponseRoutes {
-  gateway: Gateway;
-  polls: PollGuard;
-}
-
 const ROUTE = '/v1/responses/:id';
 
 /** What became of a response: asked for where it was made. It costs no slot and no tokens. */
-export function storedResponseRoutes({ gateway, polls }: StoredResponseRoutes): Route[] {
+export function storedResponseRoutes({ gateway, polls }: ServerContext): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);

@@ -1,6 +1,5 @@
-import { type Gateway, type PreparedText, type TextRequest, Type } from 'mediagate';
+import { type PreparedText, type TextRequest, Type } from 'mediagate';
 import {
-  type BodyBudget,
   defineRoute,
   leaveWithClient,
   type RequestContext,
@@ -10,13 +9,8 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { holderOf, keyOf } from '../keys/index.js';
-import type { AdmittedWork, UsageDesk } from '../usage/index.js';
-
-export interface TextRoutes {
-  gateway: Gateway;
-  bodies: BodyBudget;
-  usage: UsageDesk;
-}
+import type { ServerContext } from '../server-context.js';
+import type { AdmittedWork } from '../usage/index.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
 const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
@@ -57,7 +51,7 @@ export const RESPONSE = { name: 'Response', schema: passedOn("A response in Open
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Chats and responses, whole or streamed, and what is done with long ones. */
-export function textRoutes({ gateway, bodies, usage }: TextRoutes): Route[] {
+export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
   const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;

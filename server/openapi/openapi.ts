@@ -1,16 +1,10 @@
 import { Type } from 'mediagate';
 import { defineRoute, type Route, type SentWebhook } from '../http/index.js';
+import type { ServerContext } from '../server-context.js';
 import { describeRoutes } from './document.js';
 
-export interface OpenApiRoutes {
-  /** All routes of the gateway, this one among them. */
-  routes: readonly Route[];
-  webhooks: readonly SentWebhook[];
-  baseUrl(): string;
-}
-
 /** The API reference for programs. */
-export function openApiRoutes({ routes, webhooks, baseUrl }: OpenApiRoutes): Route[] {
+export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: readonly SentWebhook[]): Route[] {
   let known: { for: string; text: string } | undefined;
 
   return [

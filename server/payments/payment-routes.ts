@@ -1,8 +1,6 @@
-import { type Clock, GatewayError, isGatewayError, type Logger, Type } from 'mediagate';
-import { asItStands, type SessionDesk } from '../accounts/index.js';
+import { GatewayError, isGatewayError, Type } from 'mediagate';
+import { asItStands } from '../accounts/index.js';
 import {
-  type AddressOf,
-  type BodyBudget,
   clientSignal,
   createAddressLimit,
   createAuthFailures,
@@ -12,22 +10,20 @@ import {
   Nullable,
   networkOwner,
   type ParamsContext,
-  type PollGuard,
   type RequestContext,
   type Route,
   readJsonBody,
   readWait,
-  type SiteAddress,
   sendJson,
   Text,
   takeJsonBody,
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { KeyTable } from '../keys/index.js';
+import type { AccountContext } from '../server-context.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './bank-webhooks.js';
 import { readGenericNotice, readPayosNotice, readSepayNotice } from './bank-webhooks.js';
-import type { OrderRecord, Orders } from './orders.js';
+import type { OrderRecord } from './orders.js';
 import {
   decodePaymentBody,
   encodePayment,
@@ -36,18 +32,9 @@ import {
   MAX_PAYMENT_BODY_BYTES,
   PaymentBodySchema,
 } from './payment.js';
-import type { PaymentProvider, PaymentSecrets } from './payment-secrets.js';
-import { isOpen, type PaymentDesk } from './payment-service.js';
+import type { PaymentProvider } from './payment-secrets.js';
+import { isOpen } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
-
-export interface PaymentRoutes {
-  payments: PaymentDesk;
-  sessions: SessionDesk;
-  bodies: BodyBudget;
-  polls: PollGuard;
-  clock: Clock;
-  site(): SiteAddress;
-}
 
 /** Of one person: orders are kept for months, also those that were cancelled. */
 const ORDERS_PER_MINUTE = 20;
@@ -64,8 +51,8 @@ const Payment = Type.Object({
 const One = Type.Object({ payment: Payment });
 
 /** Orders of the user who is signed in. */
-export function paymentRoutes(options: PaymentRoutes): Route[] {
-  const { payments, sessions, bodies, polls, clock, site } = options;
+export function paymentRoutes({ account, sessions, bodies, polls, clock }: AccountContext): Route[] {
+  const { payments, site } = account;
   const { support } = payments;
   const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
 
@@ -217,16 +204,9 @@ const LOOK_EVERY_MS = 1_000;
 const WAITING = { places: 500, placesEach: 100 };
 const RETRY_SECONDS = 5;
 
-export interface PaymentStatusRoute {
-  payments: Pick<PaymentDesk, 'look'>;
-  clock: Clock;
-  addressOf: AddressOf;
-  /** Ends all waiting. */
-  drain: AbortSignal;
-}
-
 /** How an order stands, for whoever knows its code. */
-export function paymentStatusRoutes({ payments, clock, addressOf, drain }: PaymentStatusRoute): Route[] {
+export function paymentStatusRoutes({ account, clock, addressOf, drain }: AccountContext): Route[] {
+  const { payments } = account;
   const looks = createAddressLimit({ clock, perMinute: LOOKS_PER_MINUTE, what: 'Too many questions about orders' });
   const waiting = createWaitingRoom(WAITING);
 
@@ -304,22 +284,14 @@ const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
   sepay: readSepayNotice,
 };
 
-export interface PaymentWebhookRoute {
-  orders: Pick<Orders, 'record'>;
-  keys: Pick<KeyTable, 'refresh'>;
-  secrets: PaymentSecrets;
-  bodies: BodyBudget;
-  clock: Clock;
-  logger: Logger;
-  addressOf: AddressOf;
-}
-
 /**
  * Where banks and payment services tell of transfers. A 2xx means that the transfer is kept, whatever it was for: what fits no
  * order waits for an operator. Anything else means that it has to be told again.
  */
-export function paymentWebhookRoutes(options: PaymentWebhookRoute): Route[] {
-  const { orders, keys, secrets, bodies, clock, logger, addressOf } = options;
+export function paymentWebhookRoutes(server: AccountContext): Route[] {
+  const { account, keys, publicBodies, clock, logger, addressOf } = server;
+  const { paymentSecrets: secrets, state } = account;
+  const { orders } = state;
   const failures = createAuthFailures(clock, WRONG_SIGNATURES);
 
   async function takeNotice(context: ParamsContext): Promise<void> {
@@ -328,7 +300,7 @@ export function paymentWebhookRoutes(options: PaymentWebhookRoute): Route[] {
     const secret = provider && secrets[provider];
     if (!secret) throw new GatewayError('route_not_found', 'No secret is configured for this payment provider.');
     const address = addressOf(request);
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: bodies, owner: networkOwner(address) };
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: publicBodies, owner: networkOwner(address) };
     const { bytes, value: body, release } = await takeJsonBody(request, response, limits);
     release();
     const notice = { headers: request.headers, bytes, body, secret, now: clock.now() };

@@ -1,18 +1,13 @@
-import { type Clock, type Gateway, GatewayError, Type } from 'mediagate';
-import type { AccountDependencies, AccountDesks } from '../account-services.js';
+import { type Gateway, GatewayError, Type } from 'mediagate';
 import {
   type DeviceGrant,
-  type DeviceGrants,
   modelsForSetup,
-  type SessionDesk,
   type SignedIn,
   setupClients,
   showUserCode,
   type UserRecord,
 } from '../accounts/index.js';
 import {
-  type AddressOf,
-  type BodyBudget,
   createAddressLimit,
   defineRoute,
   type ParamsContext,
@@ -20,10 +15,10 @@ import {
   type Route,
   readForm,
   readReturnPath,
-  type SiteAddress,
   seeOther,
 } from '../http/index.js';
 import { type PlanTerms, planTerms } from '../plans/index.js';
+import type { AccountContext } from '../server-context.js';
 import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
@@ -35,14 +30,6 @@ import { referencePage } from './pages/reference.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
 import { describeOutcome, labelOf, lookAtDashboard, lookAtPlayground, planName, planViews } from './views.js';
-
-export interface SiteRoutes {
-  account: AccountDependencies;
-  desks: AccountDesks;
-  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
-  clock: Clock;
-  baseUrl(): string;
-}
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 
@@ -57,9 +44,8 @@ const OWN_PAGE_ROUTE = {
 } as const;
 
 /** The pages that people visit. */
-export function siteRoutes(options: SiteRoutes): Route[] {
-  const { account, desks, gateway, clock, baseUrl } = options;
-  const { sessions, view } = desks;
+export function siteRoutes(server: AccountContext): Route[] {
+  const { account, sessions, view, gateway, clock, baseUrl } = server;
   const { identity, catalogue, payments, site, state } = account;
   const { jobs, orders } = state;
   const { support } = catalogue;
@@ -118,7 +104,7 @@ export function siteRoutes(options: SiteRoutes): Route[] {
   async function sendPlayground(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    send(context, playgroundPage(await lookAtPlayground({ ...options, state }, signedIn.user)), signedIn);
+    send(context, playgroundPage(await lookAtPlayground({ ...server, state }, signedIn.user)), signedIn);
   }
 
   async function sendPayment(context: ParamsContext): Promise<void> {
@@ -188,7 +174,7 @@ export function siteRoutes(options: SiteRoutes): Route[] {
 }
 
 /** What plans that have a price give. */
-function orderableTerms({ catalogue, freeTierPeriod }: AccountDependencies): PlanTerms[] {
+function orderableTerms({ catalogue, freeTierPeriod }: AccountContext['account']): PlanTerms[] {
   const terms = catalogue.prices.map(({ planId }) => planTerms(planId, { catalogue, freeTierPeriod }));
   return terms.filter((each) => each !== undefined);
 }
@@ -251,18 +237,10 @@ const MAX_FORM_BYTES = 1_024;
 /** Codes of one address, and of one person: far more than anybody types, far fewer than guessing takes. */
 const CODES_PER_MINUTE = 30;
 
-export interface DevicePageRoutes {
-  deviceGrants: DeviceGrants;
-  sessions: SessionDesk;
-  bodies: BodyBudget;
-  clock: Clock;
-  addressOf: AddressOf;
-  site(): SiteAddress;
-}
-
 /** Where somebody who is signed in sees which program asks to act for them, and answers. */
-export function devicePageRoutes(options: DevicePageRoutes): Route[] {
-  const { deviceGrants, sessions, bodies, clock, addressOf, site } = options;
+export function devicePageRoutes({ account, sessions, bodies, clock, addressOf }: AccountContext): Route[] {
+  const { state, site } = account;
+  const { deviceGrants } = state;
   const codes = createAddressLimit({ clock, perMinute: CODES_PER_MINUTE, what: 'Too many codes' });
 
   async function findGrant(context: RequestContext, user: UserRecord, code: string): Promise<DeviceGrant | undefined> {

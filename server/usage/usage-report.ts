@@ -1,8 +1,9 @@
-import { type Clock, GatewayError, Type } from 'mediagate';
+import { GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
-import { Count, defineRoute, Nullable, type PollGuard, type Route, Text } from '../http/index.js';
+import { Count, defineRoute, Nullable, type Route, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, lookAtWindows } from '../keys/index.js';
-import type { SlotAnswer, Windows } from '../limits/index.js';
+import type { SlotAnswer } from '../limits/index.js';
+import type { ServerContext } from '../server-context.js';
 import type { BudgetState, Budgets } from './budgets.js';
 import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
 
@@ -193,16 +194,8 @@ const Usage = Type.Object({
   days: Type.Array(Type.Object({ day: Text, requests: Count })),
 });
 
-export interface UsageRoutes {
-  windows: Windows;
-  budgets: Budgets;
-  ledger: UsageLedger;
-  polls: PollGuard;
-  clock: Clock;
-}
-
 /** What the key itself used, and what it has left. Costs no slot. */
-export function usageRoutes({ windows, budgets, ledger, polls, clock }: UsageRoutes): Route[] {
+export function usageRoutes({ windows, budgets, ledger, polls, clock }: ServerContext): Route[] {
   const Day = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({

@@ -10,26 +10,13 @@ import {
   Type,
 } from 'mediagate';
 import type { CloseList } from '../close-list.js';
-import {
-  defineRoute,
-  OneOf,
-  type PollGuard,
-  type RequestContext,
-  type Route,
-  type SentWebhook,
-  Time,
-} from '../http/index.js';
+import { defineRoute, OneOf, type RequestContext, type Route, type SentWebhook, Time } from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { keyOf } from '../keys/index.js';
+import type { ServerContext } from '../server-context.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
-
-export interface WebhookRoutes {
-  polls: PollGuard;
-  /** Default: there are no webhooks. */
-  secrets?: WebhookSecrets;
-}
 
 const ROUTE = '/v1/webhooks/secret';
 
@@ -44,7 +31,8 @@ const WebhookEvent = Type.Object(
 );
 
 /** The secret that an account knows its events by. */
-export function webhookRoutes({ polls, secrets }: WebhookRoutes): Route[] {
+export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
+  const secrets = webhooks?.secrets;
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
     if (!secrets) throw new GatewayError('route_not_allowed', 'Webhooks are switched off at this gateway.');
     const { id, accountId } = keyOf(context);
