@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
 import { load } from 'js-yaml';
-import { readSettings, SETTING_DESCRIPTIONS } from 'mediagate/server';
+import { readSettings } from 'mediagate/server';
+import { SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { packageRoot } from './support/package-root.js';
 
 interface Service {

@@ -3,28 +3,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
-import {
-  createAnswerDesk,
-  createHealth,
-  createIdentity,
-  createMetrics,
-  createPaymentDesk,
-  createPepper,
-  createSiteAddress,
-  createUsageDesk,
-  DEFAULT_CATALOGUE,
-  ERROR_CLASSES,
-  type KeyTable,
-  openKeyTable,
-  type Pepper,
-  PLUGIN_SETTING_DESCRIPTIONS,
-  SETTING_DESCRIPTIONS,
-} from 'mediagate/server';
-import { endpointsOf } from '../server/accounts/index.js';
+import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createRoutes } from '../server/app.js';
-import type { Route } from '../server/http/index.js';
+import { createSiteAddress, ERROR_CLASSES, type Route } from '../server/http/index.js';
+import { createAnswerDesk } from '../server/idempotency/index.js';
+import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
+import { createHealth, createMetrics } from '../server/observability/index.js';
+import { createPaymentDesk } from '../server/payments/index.js';
+import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { createAccountContext, createServerContext } from '../server/server-context.js';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
+import { createUsageDesk } from '../server/usage/index.js';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
 
@@ -115,7 +105,10 @@ describe("README's tables equal the code", () => {
     const routes = await declaredRoutes();
     const names = routes.map(({ method, path: address }) => `${method} ${address}`);
     expect(new Set(names).size).to.equal(names.length);
-    const rows = routes.map((route, index) => [`\`${names[index]}\``, grantInWords(route), route.description]);
+    const rows = routes.map((route, index) => {
+      const { summary, description = `${summary}.` } = route;
+      return [`\`${names[index]}\``, grantInWords(route), description];
+    });
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 

@@ -87,7 +87,6 @@ export function signInRoutes({ account, sessions, gateway, clock, addressOf }: A
       ...common,
       path: '/signin/callback',
       summary: 'Where the identity provider sends people back to',
-      description: 'Where the identity provider sends people back to.',
       handler: finish,
     }),
   ];
@@ -165,7 +164,6 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
       path: '/api/agent/session',
       endpoint: 'session',
       summary: 'Ends the session',
-      description: 'Ends the session.',
       async handler(context) {
         await sessions.end(context);
         context.body = signedOut();

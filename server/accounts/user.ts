@@ -167,7 +167,6 @@ export function userRoutes(server: AccountContext): Route[] {
       endpoint: 'userKeyRevoke',
       parameter: 'key_id',
       summary: 'Revokes a key',
-      description: 'Revokes a key.',
       body: { schema: Type.Object({}, { additionalProperties: false }) },
       answers: asItStands(Type.Object({ key: KeySchema })),
       errors: ['key_not_found'],

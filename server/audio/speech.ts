@@ -102,7 +102,6 @@ export function speechRoutes(server: ServerContext): Route[] {
       path: EFFECTS,
       endpoint: 'audioSoundEffects',
       summary: 'A description in, a sound out',
-      description: 'A description in, a sound out.',
       body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
       answers: AUDIO_ANSWERS,
       handler: generateSound,
@@ -112,7 +111,6 @@ export function speechRoutes(server: ServerContext): Route[] {
       path: CHANGER,
       endpoint: 'audioVoiceChanger',
       summary: 'A sound in, the same in another voice out',
-      description: 'A sound in, the same in another voice out.',
       body: {
         type: 'multipart/form-data',
         schema: Type.Object({

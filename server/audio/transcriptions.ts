@@ -23,7 +23,6 @@ const ROUTES = [
     operation: 'translate',
     endpoint: 'audioTranslations',
     summary: 'The same in English, whatever is spoken',
-    description: 'The same in English, whatever is spoken.',
   },
 ] as const;
 

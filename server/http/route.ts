@@ -59,8 +59,8 @@ export interface Route {
   tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
   /** In the API reference. */
   summary: string;
-  /** In the table of routes of the documentation. */
-  description: string;
+  /** In the table of routes of the documentation. Default: the summary. */
+  description?: string;
   query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
   /** Request headers besides that of the key: name → what it does. */
   headers?: Readonly<Record<string, string>>;

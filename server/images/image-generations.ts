@@ -171,7 +171,6 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
       endpoint: 'imageFile',
       parameter: 'filename',
       summary: 'The file of a finished image',
-      description: 'The file of a finished image.',
       headers: { Range: 'Bytes of it.' },
       answers: {
         200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },

@@ -71,7 +71,6 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       endpoint: 'model',
       parameter: 'model',
       summary: 'One of them',
-      description: 'One of them.',
       answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
       errors: ['model_not_found'],
       async handler(context) {
@@ -146,7 +145,6 @@ export function storedResponseRoutes({ gateway, polls }: ServerContext): Route[]
       path: `${ROUTE}/input_items`,
       endpoint: 'responseInputItems',
       summary: 'What a stored response answers',
-      description: 'What a stored response answers.',
       handler: ask('input_items'),
     }),
   ];

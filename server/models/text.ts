@@ -117,7 +117,6 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
       path: '/v1/responses/input_tokens',
       endpoint: 'responsesInputTokens',
       summary: 'How many tokens a request would have',
-      description: 'How many tokens a request would have.',
       body: { schema: TaskBody, example: INPUT_EXAMPLE },
       answers: {
         200: {

@@ -177,7 +177,6 @@ export function healthRoutes(health: Health): Route[] {
       path: '/health/live',
       endpoint: 'healthLive',
       summary: 'The process answers',
-      description: 'The process answers.',
       handler(context) {
         context.body = { ok: true, status: 'live' };
       },

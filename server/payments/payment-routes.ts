@@ -136,7 +136,6 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code',
       endpoint: 'paymentOrder',
       summary: 'One of them',
-      description: 'One of them.',
       answers: asItStands(One),
       errors: ['order_not_found'],
       async handler(context) {
@@ -168,7 +167,6 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code/qr.svg',
       endpoint: 'paymentQrSvg',
       summary: 'QR code of an open order',
-      description: 'QR code of an open order.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/svg+xml');
@@ -182,7 +180,6 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code/qr.png',
       endpoint: 'paymentQrPng',
       summary: 'The same as PNG',
-      description: 'The same as PNG.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/png');

@@ -14,17 +14,14 @@ import {
   type Jobs,
   systemClock,
 } from 'mediagate';
-import {
-  createAnswerDesk,
-  createApp,
-  createHealth,
-  createHttpServer,
-  createPepper,
-  createUsageDesk,
-  openKeyTable,
-} from 'mediagate/server';
+import { createHttpServer } from 'mediagate/server';
+import { createApp } from '../../server/app.js';
+import { createAnswerDesk } from '../../server/idempotency/index.js';
+import { createPepper, openKeyTable } from '../../server/keys/index.js';
 import type { SlotAnswer } from '../../server/limits/windows.js';
+import { createHealth } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
+import { createUsageDesk } from '../../server/usage/index.js';
 import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
-import { createPepper } from 'mediagate/server';
 import type { Browser, Page } from 'playwright-core';
+import { createPepper } from '../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { invented } from '../support/invented-plugin.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { createPepper } from 'mediagate/server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createPepper } from '../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../support/page-browser.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
-import { DEFAULT_CATALOGUE } from 'mediagate/server';
+import { DEFAULT_CATALOGUE } from '../../server/plans/index.js';
 import { newcomer } from './account-client.js';
 import type { Answer } from './listening-app.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';

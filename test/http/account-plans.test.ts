@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from 'mediagate/server';
+import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../server/plans/index.js';
 import { inventedModel } from '../support/invented-image.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { type AccountClient, newcomer } from './account-client.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { NewKey } from 'mediagate/server';
+import type { NewKey } from '../../server/keys/index.js';
 import { type InventedAudio, inventedAudio } from '../support/invented-audio.js';
 import { type Answer, type ListeningApp, type ListeningAppOptions, startApp } from './listening-app.js';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Plan, planKey, planTerms, readCatalogue } from 'mediagate/server';
+import { type Plan, planKey, planTerms, readCatalogue } from '../../server/plans/index.js';
 import { rejection } from '../support/rejection.js';
 
 const NULLS = [

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createLogger, systemClock } from 'mediagate';
-import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from 'mediagate/server';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../server/settings/index.js';
 import { openState } from '../../server/state.js';
 import { type Environment, runCommand, startCommand } from '../support/command-line.js';
 import { sharedPostgres } from '../support/postgres.js';

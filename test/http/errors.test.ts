@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ERROR_CODES, GatewayError } from 'mediagate';
-import { ERROR_CLASSES } from 'mediagate/server';
+import { ERROR_CLASSES } from '../../server/http/index.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 

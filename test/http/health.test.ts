@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Gateway, systemClock } from 'mediagate';
-import { createHealth } from 'mediagate/server';
+import { createHealth } from '../../server/observability/index.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
 /** Nothing is loaded, and whatever a plugin could need is there. */

@@ -16,31 +16,29 @@ import {
   systemClock,
   type Tracer,
 } from 'mediagate';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from 'mediagate/server';
+import { createRecordingLogger, type LogLine } from 'mediagate/testing';
+import { createApp } from '../../server/app.js';
+import { createAnswerDesk } from '../../server/idempotency/index.js';
+import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import {
-  type AccountDependencies,
-  createAnswerDesk,
-  createApp,
-  createHealth,
-  createHttpServer,
   createKeyRecord,
-  createMetrics,
   createPepper,
-  createUsageDesk,
-  createWebhookSecrets,
-  createWebhookTargets,
-  type Health,
-  type HttpServer,
-  type HttpServerOptions,
   type KeyTable,
   type NewKey,
   openKeyTable,
   type Pepper,
+} from '../../server/keys/index.js';
+import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
+import type { AccountDependencies } from '../../server/server-context.js';
+import { openState, type State } from '../../server/state.js';
+import { createUsageDesk } from '../../server/usage/index.js';
+import {
+  createWebhookSecrets,
+  createWebhookTargets,
   startWebhookDelivery,
   type WebhookDeliveryOptions,
-} from 'mediagate/server';
-import { createRecordingLogger, type LogLine } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
-import { openState, type State } from '../../server/state.js';
+} from '../../server/webhooks/index.js';
 import { untilConnected } from '../support/connected-cache.js';
 import { ffmpegPath } from '../support/ffmpeg.js';
 import { invented } from '../support/invented-plugin.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from 'mediagate/server';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../server/settings/index.js';
 import { findMisspelt } from '../../server/settings/settings-help.js';
 
 /** What shells, terminals, containers, their orchestrators, builders and vendors of machines set, and other programs read. */

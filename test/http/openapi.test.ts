@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
-import { createPepper } from 'mediagate/server';
+import { createPepper } from '../../server/keys/index.js';
 import type { BrowserSession } from '../support/browser-session.js';
 import { richPost, richProduct } from '../support/invented-documents.js';
 import { inventedModel, MODEL } from '../support/invented-image.js';

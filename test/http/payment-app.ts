@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { DEFAULT_CATALOGUE, readReceiver } from 'mediagate/server';
+import { readReceiver } from '../../server/payments/index.js';
 import type { ReceiverSettings } from '../../server/payments/transfer-qr.js';
+import { DEFAULT_CATALOGUE } from '../../server/plans/index.js';
 import type { Answer } from './listening-app.js';
 import { type SignInApp, type SignInAppOptions, startSignInApp } from './sign-in-app.js';
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { createPaymentDesk, PlansFileError, readReceiver } from 'mediagate/server';
+import { PlansFileError } from 'mediagate/server';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
+import { createPaymentDesk, readReceiver } from '../../server/payments/index.js';
 import { startPaymentSweep } from '../../server/payments/payment-service.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { createPepper } from 'mediagate/server';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
+import { createPepper } from '../../server/keys/index.js';
 import { createKeyRecord } from '../../server/keys/keys.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../support/browser-session.js';
 import { inventedModel, MODEL } from '../support/invented-image.js';

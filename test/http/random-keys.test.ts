@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { expect } from 'chai';
-import { createKeyRecord, createPepper } from 'mediagate/server';
+import { createKeyRecord, createPepper } from '../../server/keys/index.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 const KEYS = 1_500;

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
-import { PLUGIN_SETTING_DESCRIPTIONS, readSettings, SETTING_DESCRIPTIONS, SettingsError } from 'mediagate/server';
+import { readSettings, SettingsError } from 'mediagate/server';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../server/settings/index.js';
 import { packageRoot } from '../support/package-root.js';
 
 describe('settings', () => {

@@ -1,15 +1,10 @@
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import {
-  type AccountDependencies,
-  type Catalogue,
-  createIdentity,
-  createPaymentDesk,
-  createSiteAddress,
-  DEFAULT_CATALOGUE,
-  type Identity,
-  type PaymentReceiver,
-} from 'mediagate/server';
+import { createIdentity, type Identity } from '../../server/accounts/index.js';
+import { createSiteAddress } from '../../server/http/index.js';
+import { createPaymentDesk, type PaymentReceiver } from '../../server/payments/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE } from '../../server/plans/index.js';
+import type { AccountDependencies } from '../../server/server-context.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
 import type { ScriptedIssuer } from '../support/scripted-issuer.js';
 import type { Stack } from '../support/stacks.js';

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { createPepper } from 'mediagate/server';
+import { createPepper } from '../../server/keys/index.js';
 import { assets } from '../../server/site/assets.js';
 import { html } from '../../server/site/page.js';
 import { money, timeLeft } from '../../server/site/views.js';

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { isGatewayError, openHttpClient, systemClock } from 'mediagate';
+import { createRecordingLogger } from 'mediagate/testing';
+import { Webhook } from 'standardwebhooks';
+import type { State } from '../../server/state.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,
@@ -7,10 +10,7 @@ import {
   type WebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,
-} from 'mediagate/server';
-import { createRecordingLogger } from 'mediagate/testing';
-import { Webhook } from 'standardwebhooks';
-import type { State } from '../../server/state.js';
+} from '../../server/webhooks/index.js';
 import { engines, ManualClock, type Place } from '../core/state/engines.js';
 import { ownPostgres } from '../core/state/postgres-away.js';
 import type { Stack } from '../support/stacks.js';

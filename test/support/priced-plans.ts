@@ -1,4 +1,5 @@
-import { type Catalogue, DEFAULT_CATALOGUE, type PaymentReceiver } from 'mediagate/server';
+import type { PaymentReceiver } from '../../server/payments/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE } from '../../server/plans/index.js';
 
 /** The plans of the service document, with prices that everybody may see. */
 export const PRICED_PLANS: Catalogue = {
