@@ -270,7 +270,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   );
 }
 
-/** Stands where a gateway has no browser: rungs that want one are skipped. */
+/** Stands where a gateway has no browser: methods that want one are skipped. */
 export const absentBrowser: Browser = {
   available: false,
   run: () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no browser.')),

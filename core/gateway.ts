@@ -93,7 +93,7 @@ export interface Gateway extends AsyncDisposable {
   match(url: string): { platform: string; link: LinkRef };
   /** Platforms whose extractor is ready, in the order of the entries. */
   platforms(): readonly PlatformInfo[];
-  /** Those of one platform, without asking its extractor for the state of its rungs. Undefined where it is not ready. */
+  /** Those of one platform, without asking its extractor for the state of its methods. Undefined where it is not ready. */
   platformFeatures(platform: string): PlatformFeatures | undefined;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
@@ -200,8 +200,8 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
         name: contribution.displayName,
         linkForms: contribution.linkForms,
         features: featuresOf(contribution),
-        rungs: host.stateOf(entry, () => contribution.rungs?.()),
-        canaries: contribution.canaries ?? [],
+        methods: host.stateOf(entry, () => contribution.methods?.()),
+        probeLinks: contribution.probeLinks ?? [],
       })),
     platformFeatures(platform) {
       const extractor = registry.extractor(platform);

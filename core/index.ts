@@ -39,9 +39,9 @@ export { leaveScope, runInScope, type WorkScope } from './observability/work-sco
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
 export { systemClock } from './runtime/clock.js';
 export * from './runtime/errors.js';
-export { type Placed, PlacedList } from './runtime/placed-list.js';
+export { type Placed, SwapRemoveList } from './runtime/placed-list.js';
 export { drawRandomBytes } from './runtime/random-bytes.js';
-export { type Checked, createValidator, type Issue, nearestName, type Validator } from './runtime/validation.js';
+export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './runtime/validation.js';
 export { type Files, openFiles } from './storage/files.js';
 export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';
 export { correctionOf } from './text/background.js';

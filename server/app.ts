@@ -16,7 +16,7 @@ import {
   addField,
   addRoutes,
   answerErrors,
-  createAuthFailures,
+  createFixedWindowLimiter,
   dispatch,
   type GuardOf,
   logRequest,
@@ -60,7 +60,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const server = createServerContext(dependencies);
   const accounts = createAccountContext(server);
   const { keys, clock, addressOf, siteUrl } = server;
-  const auth = createAuth({ keys, failures: createAuthFailures(clock), addressOf, siteUrl });
+  const auth = createAuth({ keys, failures: createFixedWindowLimiter(clock), addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.account.site);
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader } = route;

@@ -1,4 +1,4 @@
-import { createInstances, createJobClock, openDatabase } from '../core/database/index.js';
+import { createDatabaseClock, createInstances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
@@ -12,20 +12,14 @@ import {
   createUsers,
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
-import { createKeptAnswers } from './idempotency/index.js';
+import { createIdempotentResponses } from './idempotency/index.js';
 import { createApiKeys } from './keys/index.js';
 import { createSlotTable, createWindows } from './limits/index.js';
 import { migrations } from './migrations/index.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
-import {
-  createAdmissions,
-  createBudgets,
-  createJobAdmission,
-  createJobCosts,
-  createUsageLedger,
-} from './usage/index.js';
+import { createAdmissions, createBudgets, createJobAdmission, createJobCosts, createUsageLog } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
 /** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
@@ -71,10 +65,17 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const { reservationLeaseMs: leaseMs } = settings;
     const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
     const storedResponses = createStoredResponses(database, logger);
-    const times = createJobClock(sharedClock);
+    const times = createDatabaseClock(sharedClock);
     const instances = createInstances({ database, times, logger });
     const { jobLeaseMs } = settings;
-    const keptAnswers = createKeptAnswers({ database, dispatcher, clock: times, leaseMs: jobLeaseMs, pollMs, logger });
+    const idempotentResponses = createIdempotentResponses({
+      database,
+      dispatcher,
+      clock: times,
+      leaseMs: jobLeaseMs,
+      pollMs,
+      logger,
+    });
     return {
       engine,
       ...createAccountState({ database, times }),
@@ -82,10 +83,10 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       windows: createWindows({ database, slots }),
       admissions,
       budgets: createBudgets(database, times),
-      usage: createUsageLedger(database),
+      usage: createUsageLog(database),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
-      keptAnswers,
+      idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: createWebhooks(database, times),
       cache,
@@ -96,7 +97,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         await jobs.close();
         await admissions.close();
         await storedResponses.close();
-        await keptAnswers.close();
+        await idempotentResponses.close();
         await dispatcher.close();
         await instances.close();
         await cache.close();

@@ -13,20 +13,20 @@ import {
 import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
-import { createAnswerDesk } from './idempotency/index.js';
+import { createIdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
 import type { Health, Metrics } from './observability/index.js';
 import { openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
 import { openStateOf } from './open-state.js';
-import { createPaymentDesk, startPaymentSweep } from './payments/index.js';
+import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import type { AppDependencies } from './server-context.js';
 import type { Settings } from './settings/index.js';
 import { checkRoom, fingerprintsOf, loadPeppers, secretsOf } from './settings/index.js';
 import type { State } from './state.js';
-import { createUsageDesk } from './usage/index.js';
+import { createUsageService } from './usage/index.js';
 import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
@@ -201,11 +201,11 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await openKeyTable({ keys: state.keys, peppers, clock, logger });
   opened.add(() => keys.close());
-  const { windows, budgets, admissions, usage: ledger, orders, keptAnswers, files, webhooks: events } = state;
-  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const { windows, budgets, admissions, usage: ledger, orders, idempotentResponses, files, webhooks: events } = state;
+  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   opened.add(() => usage.close());
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
-  const payments = createPaymentDesk({ orders, catalogue, freeTierPeriod, receiver });
+  const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
   const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
   const account = identity && { state, identity, ...plans, site };
   if (account) {
@@ -216,7 +216,14 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
   if (webhooks) metrics?.watch({ webhooks: events });
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
-  const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain: health.drain, graceMs });
+  const answers = createIdempotencyService({
+    answers: idempotentResponses,
+    files,
+    clock,
+    logger,
+    drain: health.drain,
+    graceMs,
+  });
   // Closed before the usage desk, which takes down what is left of them.
   opened.add(() => answers.close());
   const dependencies = {

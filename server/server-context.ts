@@ -1,6 +1,6 @@
 import type { Clock, Gateway, Logger, Tracer } from 'mediagate';
-import type { AccountView, Identity, SessionDesk } from './accounts/index.js';
-import { createAccountView, createSessionDesk } from './accounts/index.js';
+import type { AccountView, Identity, SessionService } from './accounts/index.js';
+import { createAccountView, createSessionService } from './accounts/index.js';
 import {
   type AddressOf,
   type BodyBudget,
@@ -8,21 +8,21 @@ import {
   createBodyBudget,
   createFixedWindow,
   createPollGuard,
-  createWaitingRoom,
+  createSemaphore,
   type PollGuard,
   type Route,
+  type Semaphore,
   type SiteAddress,
-  type WaitingRoom,
 } from './http/index.js';
-import type { AnswerDesk } from './idempotency/index.js';
+import type { IdempotencyService } from './idempotency/index.js';
 import type { KeyTable, Pepper } from './keys/index.js';
 import type { Windows } from './limits/index.js';
 import type { Health, Metrics } from './observability/index.js';
-import type { PaymentDesk, PaymentSecrets } from './payments/index.js';
+import type { PaymentSecrets, PaymentService } from './payments/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { State } from './state.js';
-import type { Budgets, UsageDesk, UsageLedger } from './usage/index.js';
-import type { WebhookDesk } from './webhooks/index.js';
+import type { Budgets, UsageLog, UsageService } from './usage/index.js';
+import type { WebhookService } from './webhooks/index.js';
 
 /** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
 const UPLOADS = 32;
@@ -36,10 +36,10 @@ const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 export interface AppDependencies {
   gateway: Gateway;
   windows: Windows;
-  usage: UsageDesk;
-  answers: AnswerDesk;
+  usage: UsageService;
+  answers: IdempotencyService;
   budgets: Budgets;
-  ledger: UsageLedger;
+  ledger: UsageLog;
   keys: KeyTable;
   health: Health;
   logger: Logger;
@@ -59,7 +59,7 @@ export interface AppDependencies {
   /** Accounts of people. Default: there are none, and nobody signs in. */
   account?: AccountDependencies;
   /** Default: `webhook_url` is ignored. */
-  webhooks?: WebhookDesk;
+  webhooks?: WebhookService;
   /** Where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
   /** Counts requests. Default: nobody does. */
@@ -80,7 +80,7 @@ export interface AccountDependencies {
   freeTierPeriod: FreeTierPeriod;
   /** What new keys are hashed with. */
   pepper: Pepper;
-  payments: PaymentDesk;
+  payments: PaymentService;
   /** Of those that tell of transfers. */
   paymentSecrets: PaymentSecrets;
   /** Where people reach the site. */
@@ -98,7 +98,7 @@ export interface ServerContext extends AppDependencies {
   uploads: BodyBudget;
   polls: PollGuard;
   /** Requests that wait for an image. */
-  waiting: WaitingRoom;
+  waiting: Semaphore;
   /** Aborts when the gateway begins to finish. */
   drain: AbortSignal;
   /** Every route, as it is declared. */
@@ -108,7 +108,7 @@ export interface ServerContext extends AppDependencies {
 /** The same for routes of accounts. */
 export interface AccountContext extends ServerContext {
   account: AccountDependencies;
-  sessions: SessionDesk;
+  sessions: SessionService;
   view: AccountView;
   /** Bodies of callers without a key or a session. */
   publicBodies: BodyBudget;
@@ -127,7 +127,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
     bodies,
     uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
     polls: createPollGuard(clock),
-    waiting: createWaitingRoom(),
+    waiting: createSemaphore(),
     drain: health.drain,
     routes: [],
   };
@@ -142,7 +142,7 @@ export function createAccountContext(server: ServerContext): AccountContext | un
   return {
     ...server,
     account,
-    sessions: createSessionDesk(state.sessions, site),
+    sessions: createSessionService(state.sessions, site),
     view: createAccountView({ accounts, keys, jobs, budgets, ledger, windows, imageDailyLimit, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };

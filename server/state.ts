@@ -11,10 +11,10 @@ import type {
 import type { Instances } from '../core/database/index.js';
 import type { AccountKeys, Accounts, DeviceGrants, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
-import type { KeptAnswers } from './idempotency/index.js';
+import type { IdempotentResponses } from './idempotency/index.js';
 import type { Windows } from './limits/index.js';
 import type { Orders } from './payments/index.js';
-import type { Admissions, Budgets, ProductJobs, UsageLedger } from './usage/index.js';
+import type { Admissions, Budgets, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
@@ -76,10 +76,10 @@ export interface State extends AccountState {
   readonly windows: Windows;
   readonly admissions: Admissions;
   readonly budgets: Budgets;
-  readonly usage: UsageLedger;
+  readonly usage: UsageLog;
   readonly storedResponses: StoredResponses;
   readonly backgroundResponses: BackgroundResponses;
-  readonly keptAnswers: KeptAnswers;
+  readonly idempotentResponses: IdempotentResponses;
   readonly jobs: ProductJobs;
   readonly webhooks: Webhooks;
   readonly cache: Cache;

@@ -14,10 +14,10 @@ export interface WorkLife {
 }
 
 /** Work that does not end with its client, but is not for ever either. */
-export type Outlive = (gone: AbortSignal) => WorkLife;
+export type DetachedTimeout = (gone: AbortSignal) => WorkLife;
 
 /** @param stopping Ends all of it. */
-export function createOutlive(stopping: AbortSignal): Outlive {
+export function createDetachedTimeout(stopping: AbortSignal): DetachedTimeout {
   let unheard = 0;
 
   return (gone) => {

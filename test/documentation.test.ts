@@ -6,15 +6,15 @@ import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfi
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createRoutes } from '../server/app.js';
 import { createSiteAddress, ERROR_CLASSES, type Route } from '../server/http/index.js';
-import { createAnswerDesk } from '../server/idempotency/index.js';
+import { createIdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
 import { createHealth, createMetrics } from '../server/observability/index.js';
-import { createPaymentDesk } from '../server/payments/index.js';
+import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { createAccountContext, createServerContext } from '../server/server-context.js';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
-import { createUsageDesk } from '../server/usage/index.js';
+import { createUsageService } from '../server/usage/index.js';
 import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
 import { packageRoot } from './support/package-root.js';
 
@@ -70,12 +70,12 @@ describe("README's tables equal the code", () => {
     expectTable('plugins', renderTable(['plugin', 'provides', 'what it does', 'options'], rows));
   });
 
-  it('platforms: link forms and rungs of the extractors', () => {
-    const rows = gateway.platforms().map(({ key, name, linkForms, rungs }) => {
+  it('platforms: link forms and methods of the extractors', () => {
+    const rows = gateway.platforms().map(({ key, name, linkForms, methods }) => {
       const forms = linkForms.map((form) => `\`${form}\``).join(' ');
-      return [`\`${key}\``, name, forms, rungs.map((rung) => `\`${rung.name}\``).join(' ')];
+      return [`\`${key}\``, name, forms, methods.map((method) => `\`${method.name}\``).join(' ')];
     });
-    expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'rungs, best first'], rows));
+    expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'methods, best first'], rows));
   });
 
   async function declaredRoutes(): Promise<Route[]> {
@@ -84,16 +84,22 @@ describe("README's tables equal the code", () => {
     const { windows, budgets, admissions, usage: ledger } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
-    const usage = createUsageDesk({ admissions, clock });
+    const usage = createUsageService({ admissions, clock });
     const metrics = await createMetrics({ clock });
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
-    const payments = createPaymentDesk({ orders: state.orders, ...plans });
+    const payments = createPaymentService({ orders: state.orders, ...plans });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
     const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account };
-    const { keptAnswers, files } = state;
-    const answers = createAnswerDesk({ answers: keptAnswers, files, clock, logger, drain: health.drain });
+    const { idempotentResponses, files } = state;
+    const answers = createIdempotencyService({
+      answers: idempotentResponses,
+      files,
+      clock,
+      logger,
+      drain: health.drain,
+    });
     const counting = { windows, usage, answers, budgets, ledger };
     const server = createServerContext({ gateway, ...counting, keys, health, logger, clock, ...all });
     const routes = createRoutes(server, createAccountContext(server));

@@ -5,7 +5,7 @@ import { packageRoot } from './support/package-root.js';
 
 const PROGRAMS = {
   demo: 'dist/test/demo.js',
-  stand: 'dist/test/cluster/run-stand.js',
+  stand: 'dist/test/cluster/run-cluster.js',
   bench: 'dist/test/bench/index.js',
   screenshots: 'dist/test/screenshots.js',
   faults: 'dist/test/chaos/run-faults.js',

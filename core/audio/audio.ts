@@ -15,7 +15,7 @@ import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { openSounding } from './sounding.js';
+import { openAudioResponse } from './sounding.js';
 import { checkTranscript, createSoundUploads } from './voice-conversion.js';
 
 /** A sound that somebody sends. */
@@ -50,16 +50,16 @@ export interface Heard extends Transcript {
   usage: Usage;
 }
 
-export interface Sounding {
+export interface AudioResponse {
   /** To be read once, to its end or until it is told to return. What it throws is a GatewayError. */
   body: AsyncIterable<Uint8Array>;
   contentType: string;
   ignored: readonly string[];
   /** Resolves when the body has ended, whole or not. */
-  ended: Promise<SoundingEnd>;
+  ended: Promise<AudioResponseEnd>;
 }
 
-export interface SoundingEnd {
+export interface AudioResponseEnd {
   usage: Usage;
   /** Why it is not whole. */
   failure?: GatewayError;
@@ -87,9 +87,9 @@ export interface Audio {
   /** To English. */
   translate(call: TranscribeCall): AudioExchange<Heard>;
   /** Answers with the first bytes; so do the others that make sound. */
-  speak(call: SpeakCall): AudioExchange<Sounding>;
-  changeVoice(call: ChangeVoiceCall): AudioExchange<Sounding>;
-  generateSound(call: GenerateSoundCall): AudioExchange<Sounding>;
+  speak(call: SpeakCall): AudioExchange<AudioResponse>;
+  changeVoice(call: ChangeVoiceCall): AudioExchange<AudioResponse>;
+  generateSound(call: GenerateSoundCall): AudioExchange<AudioResponse>;
 }
 
 /** Of a model that says nothing: as many as the open format lets clients send. */
@@ -132,12 +132,12 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     { model, format, signal }: SoundCall,
     counted: Usage,
     make: (provider: AudioProvider, signal: AbortSignal) => Promise<SoundStream> | undefined,
-  ): AudioExchange<Sounding> {
-    const open = async (): Promise<Sounding> => {
+  ): AudioExchange<AudioResponse> {
+    const open = async (): Promise<AudioResponse> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const ask = (life: AbortSignal) =>
         inSpan(modelSpan(operation, model, entry), async () => offered(await make(contribution, life)));
-      return openSounding({ host, entry, format, ask, counted, signal, ...media });
+      return openAudioResponse({ host, entry, format, ask, counted, signal, ...media });
     };
     const answer = open();
     return { answer, ended: endOf(answer, ({ ended }) => ended, signal, counted) };

@@ -3,7 +3,7 @@ import type { Ffmpeg } from '../media/index.js';
 import { SPEECH_FORMATS } from '../media/index.js';
 import type { PluginHost } from '../plugins/index.js';
 import { GatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
-import type { Sounding, SoundingEnd } from './audio.js';
+import type { AudioResponse, AudioResponseEnd } from './audio.js';
 import { convertSpeech } from './voice-conversion.js';
 
 /** Between two pieces of a model's sound. */
@@ -13,7 +13,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** A model that tells what was used tells it with the last byte. */
 const USAGE_MS = 1_000;
 
-export interface SoundingOptions {
+export interface AudioResponseOptions {
   host: Pick<PluginHost, 'call' | 'terms'>;
   entry: string;
   format: SpeechFormat;
@@ -29,14 +29,14 @@ export interface SoundingOptions {
 }
 
 /** A model's sound in the wanted format, from its first bytes on. */
-export async function openSounding(options: SoundingOptions): Promise<Sounding> {
+export async function openAudioResponse(options: AudioResponseOptions): Promise<AudioResponse> {
   const { host, entry, format, ask, counted, ffmpeg, signal, idleMs = IDLE_MS } = options;
   // The entry may be gone before its sound is.
   const { failureOf } = host.terms(entry);
   const life = new AbortController();
   const stop = () => life.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
-  const ended = Promise.withResolvers<SoundingEnd>();
+  const ended = Promise.withResolvers<AudioResponseEnd>();
   // Also where nobody ever began to read.
   life.signal.addEventListener('abort', () => ended.resolve({ usage: counted, failure: unheard() }), { once: true });
 

@@ -20,7 +20,7 @@ export type Precision = Static<typeof PrecisionSchema>;
 
 export const ProvenanceSchema = Type.Object(
   {
-    /** Member (dotted, e.g. `metrics.likes`) → the rung it came from. */
+    /** Member (dotted, e.g. `metrics.likes`) → the method it came from. */
     sources: Type.Record(Type.String(), Type.String()),
     /** Metric → how exact it is. */
     precision: Type.Record(Type.String(), PrecisionSchema),

@@ -16,7 +16,7 @@ export interface ExtractRequest {
   includeEmptyReviews?: boolean;
   /** Offer an MP3 link where the item has sound. Default true. */
   includeAudioMp3?: boolean;
-  /** One rung to ask alone, past the cache and keeping nothing: how the canary tells rungs apart. */
+  /** One method to ask alone, past the cache and keeping nothing: how the probe tells methods apart. */
   only?: string;
   /** Waiting for an answer ends with it; work that others wait for goes on. */
   signal?: AbortSignal;

@@ -58,28 +58,28 @@ export interface Extractor {
    */
   resolveAudio?(call: ExtractCall): Promise<AudioSource>;
   /** Its ways to the platform as they are now, best first; cheap, since `/health` asks. A ladder gives them. */
-  rungs?(): readonly RungState[];
-  /** Public items that are likely to last; what the canary asks for. Default: none. */
-  readonly canaries?: readonly CanaryLink[];
+  methods?(): readonly MethodState[];
+  /** Public items that are likely to last; what the probe asks for. Default: none. */
+  readonly probeLinks?: readonly ProbeLink[];
 }
 
-/** A link to ask each rung for alone, and what is expected. */
-export interface CanaryLink {
+/** A link to ask each method for alone, and what is expected. */
+export interface ProbeLink {
   url: string;
   /**
-   * Rung → members of the document that it usually fills, dotted as in `data.provenance.sources`. A rung that is not
+   * Method → members of the document that it usually fills, dotted as in `data.provenance.sources`. A method that is not
    * named is asked too, but need not answer.
    */
   fills: Readonly<Record<string, readonly string[] | undefined>>;
 }
 
 /** One way to a platform, and whether it can be gone now. */
-export interface RungState {
+export interface MethodState {
   /** As in `extraction_method` and `error.attempts`. */
   name: string;
-  /** False where this gateway lacks what the rung needs: a key, a browser. */
+  /** False where this gateway lacks what the method needs: a key, a browser. */
   available: boolean;
-  /** Present while the rung rests after failing: why, and for how many whole seconds still. */
+  /** Present while the method rests after failing: why, and for how many whole seconds still. */
   rest?: { code: TransientCode; seconds: number };
 }
 
@@ -93,7 +93,7 @@ export interface ExtractCall {
   options: ExtractOptions;
   /** Aborts at the entry's deadline and when nobody waits for the result any more. */
   signal: AbortSignal;
-  /** The one rung to try, whatever little it gives: how the canary tells rungs apart. Default: the ladder decides. */
+  /** The one method to try, whatever little it gives: how the probe tells methods apart. Default: the ladder decides. */
   only?: string;
 }
 
@@ -116,7 +116,7 @@ export const EXTRACT_DEFAULTS: Readonly<ExtractOptions> = {
 
 /** One item's data and how it was had. */
 export interface Extraction {
-  /** How the data was had, e.g. `innertube+watch_page`: the rungs that gave something, in order. */
+  /** How the data was had, e.g. `innertube+watch_page`: the methods that gave something, in order. */
   method: string;
   data: ExtractionData;
   /** Stable notes on best-effort parts, e.g. `metadata_only`, `live_now`, `reviews_partial: 3 of 10`. */

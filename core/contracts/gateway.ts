@@ -1,5 +1,5 @@
 import type { Attempt, ErrorCode } from '../runtime/index.js';
-import type { CanaryLink, RungState } from './extractor.js';
+import type { MethodState, ProbeLink } from './extractor.js';
 import type { UpstreamState } from './meter.js';
 import type { Plugin } from './plugin.js';
 
@@ -88,9 +88,9 @@ export interface PlatformInfo {
   linkForms: readonly string[];
   features: PlatformFeatures;
   /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
-  rungs: readonly RungState[];
+  methods: readonly MethodState[];
   /** Links to try it with. */
-  canaries: readonly CanaryLink[];
+  probeLinks: readonly ProbeLink[];
 }
 
 /** What links of a platform can have here. */

@@ -78,7 +78,7 @@ export interface HttpStream {
 
 /** A real browser, one context per call. Declared by `needs: ['browser']`, or by `wants` where it can be done without. */
 export interface Browser {
-  /** False where `BROWSER=off` or no browser was found; rungs that need it are then skipped. */
+  /** False where `BROWSER=off` or no browser was found; methods that need it are then skipped. */
   readonly available: boolean;
   /**
    * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens. What the page loads

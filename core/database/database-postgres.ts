@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { startRounds } from '../runtime/index.js';
+import { startPollLoop } from '../runtime/index.js';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from './kysely.js';
 import { createStatementNames, type StatementNames } from './statements.js';
 
@@ -136,7 +136,7 @@ export function listenPostgres({ url, channel, heard, connected, failed, beatMs 
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
     const work = async () => void (await client.query('select 1'));
-    const beats = startRounds({ intervalMs: beatMs, work, report: end });
+    const beats = startPollLoop({ intervalMs: beatMs, work, report: end });
     await ended;
     await beats.stop();
     signal.removeEventListener('abort', end);

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Logger } from '../contracts/index.js';
-import { endsWithin, GatewayError, makeFolder, type Placed, PlacedList, withDeadline } from '../runtime/index.js';
+import { endsWithin, GatewayError, makeFolder, type Placed, SwapRemoveList, withDeadline } from '../runtime/index.js';
 import { databaseAway, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import type { Migrations } from './migration-locks.js';
@@ -221,7 +221,7 @@ function createDatabase(
   usualPatienceMs = DATABASE_PATIENCE_MS,
 ): Database {
   let closing: Promise<void> | undefined;
-  const active = new PlacedList<Active>();
+  const active = new SwapRemoveList<Active>();
 
   /** Answers in time even where the work does not; what it does later is rolled back or nobody's concern. */
   async function answer<Result>(

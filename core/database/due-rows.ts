@@ -1,5 +1,5 @@
 import { leaveScope } from '../observability/index.js';
-import { endsWithin, startRounds } from '../runtime/index.js';
+import { endsWithin, startPollLoop } from '../runtime/index.js';
 import type { Engine } from './database.js';
 import { type Kysely, type RawBuilder, sql } from './kysely.js';
 import type { Tables } from './tables.js';
@@ -125,7 +125,7 @@ export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
   }
 
   // Belongs to no request, also where a request starts it.
-  const looks = leaveScope(() => startRounds({ intervalMs, work: look, report }));
+  const looks = leaveScope(() => startPollLoop({ intervalMs, work: look, report }));
 
   async function stop(): Promise<void> {
     closing.abort();

@@ -4,20 +4,20 @@ import { hostname } from 'node:os';
 import type { Logger } from '../contracts/index.js';
 import { GatewayError, isProcessRunning } from '../runtime/index.js';
 import type { Database } from './database.js';
-import type { JobClock } from './job-clock.js';
+import type { DatabaseClock } from './job-clock.js';
 import type { Kysely } from './kysely.js';
 import type { Tables } from './tables.js';
 
 /** Says of another's beat, as it was just read, whether it has been the same for a whole lease. */
 export type SilenceCheck = (id: string, beat: string) => boolean;
 
-export interface Beats {
+export interface Heartbeat {
   /** One look at all others: asked once of each, before the next look. Who is no longer there is forgotten. */
   look(): SilenceCheck;
 }
 
 /** How long others have shown no life, by this process's own steady clock and while it could look. */
-export function createBeats(leaseMs: number): Beats {
+export function createHeartbeat(leaseMs: number): Heartbeat {
   /** Since when they have been the same. */
   let seen = new Map<string, { beat: string; since: number }>();
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -52,7 +52,7 @@ const BOOT = randomUUID();
 const MACHINE = describeMachine();
 
 /** A name for one set of workers of this process. */
-export function nameRunner(): string {
+export function processId(): string {
   return JSON.stringify([MACHINE, process.pid, BOOT, randomUUID()]);
 }
 
@@ -65,7 +65,7 @@ export function hasEnded(runner: string): boolean {
 }
 
 /** In words for people: the machine, which may be a container, and the process on it. */
-export function describeRunner(runner: string): { host: string; pid: number } {
+export function describeProcess(runner: string): { host: string; pid: number } {
   const [machine, pid] = JSON.parse(runner) as [string, number];
   return { host: machine.split(' ', 1)[0] ?? '', pid };
 }
@@ -143,7 +143,7 @@ export function createInstances({
   logger,
 }: {
   database: Database;
-  times: JobClock;
+  times: DatabaseClock;
   logger: Logger;
 }): Instances {
   const id = randomUUID();

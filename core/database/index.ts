@@ -10,18 +10,18 @@ export {
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
-export { createGroupCommit, createLanes, type GroupCommit } from './group-commit.js';
+export { createGroupCommit, createShards, type GroupCommit } from './group-commit.js';
 export {
-  createBeats,
+  createHeartbeat,
   createInstances,
-  describeRunner,
+  describeProcess,
   differencesAmong,
   type Fingerprint,
   hasEnded,
   type Instances,
-  nameRunner,
+  processId,
 } from './heartbeat.js';
-export { createJobClock, DATABASE_NOW, type JobClock } from './job-clock.js';
+export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './job-clock.js';
 export {
   type ColumnDataType,
   CompiledQuery,
@@ -51,7 +51,7 @@ export {
   deleteExpired,
   type ExpiringTable,
   filled,
-  isKept,
+  isStorable,
   lockNamed,
   play,
   rowsOf,

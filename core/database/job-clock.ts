@@ -9,7 +9,7 @@ export const DATABASE_NOW = sql.raw<number>(NOW);
 const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
 
 /** The one clock of all jobs. */
-export interface JobClock {
+export interface DatabaseClock {
   /** The time when the statement runs, in milliseconds since 1970. */
   readonly now: RawBuilder<number>;
   /** Parameters of `now` in a statement that was compiled before. */
@@ -20,7 +20,7 @@ export interface JobClock {
 }
 
 /** @param clock Default: the database's own. */
-export function createJobClock(clock?: Clock): JobClock {
+export function createDatabaseClock(clock?: Clock): DatabaseClock {
   function* look(): Script<number> {
     if (clock) return Math.floor(clock.now());
     const [row] = yield* rowsOf(READ_NOW);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
-import { createRareWarning, GatewayError } from '../runtime/index.js';
+import { createThrottledWarning, GatewayError } from '../runtime/index.js';
 import { describeMigrationFailure, isServerLock, isSqliteLock } from './database-errors.js';
 import type { Kysely } from './kysely.js';
 import { Migrator } from './kysely.js';
@@ -55,7 +55,8 @@ export async function readSchemaStatus(queries: Kysely<Tables>, migrations: Migr
  */
 export async function migrate(queries: Kysely<Tables>, migrations: Migrations, logger?: Logger): Promise<string[]> {
   const deadline = performance.now() + MIGRATION_STATEMENT_MS;
-  const warn = logger && createRareWarning(logger, 'the schema is not up to date yet: other sessions use its tables');
+  const warn =
+    logger && createThrottledWarning(logger, 'the schema is not up to date yet: other sessions use its tables');
   for (;;) {
     const status = await readSchemaStatus(queries, migrations);
     const { pending, newer } = status;

@@ -179,7 +179,7 @@ export function storable(text: string, most: number): string {
 }
 
 /** Whether a name may be there at all: PostgreSQL does not even look for a text with U+0000 in it. */
-export function isKept(name: string): boolean {
+export function isStorable(name: string): boolean {
   return !name.includes('\u0000');
 }
 

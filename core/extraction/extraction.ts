@@ -19,7 +19,7 @@ import {
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { type Checked, createValidator, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { AudioLinks } from './mp3-files.js';
-import { createFlights, createResultCache, type Kept } from './result-cache.js';
+import { createResultCache, createSingleFlight, type Kept } from './result-cache.js';
 import { parseLinkText } from './scraping/index.js';
 
 /**
@@ -91,8 +91,8 @@ export interface Obtained {
 export function createExtractionService(options: ExtractionOptions): ExtractionService {
   const { registry, host, clock, cache, meter } = options;
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
-  const flights = createFlights<Kept>();
-  const walks = createFlights<string>();
+  const flights = createSingleFlight<Kept>();
+  const walks = createSingleFlight<string>();
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
 
   /**
@@ -145,7 +145,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  /** What a short link stands for. The source was asked, so whoever is refused hears how that went, as of any other rung. */
+  /** What a short link stands for. The source was asked, so whoever is refused hears how that went, as of any other method. */
   async function walk(from: Target, signal: AbortSignal | undefined): Promise<Target> {
     const begun = clock.monotonic();
     let target = from;
@@ -159,7 +159,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       const { platform } = target.extractor.contribution;
-      const attempt = { rung: 'short_link', outcome: error.code, ms: Math.round(clock.monotonic() - begun) };
+      const attempt = { method: 'short_link', outcome: error.code, ms: Math.round(clock.monotonic() - begun) };
       throw error.with({ platform, attempts: [attempt] });
     }
   }

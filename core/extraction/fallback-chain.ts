@@ -1,4 +1,4 @@
-import type { Clock, Logger, RungState } from '../contracts/index.js';
+import type { Clock, Logger, MethodState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import {
   type Attempt,
@@ -13,24 +13,24 @@ import {
 } from '../runtime/index.js';
 import { createCoolDown, decide } from './method-results.js';
 
-/** One way to get an item's data. Rungs are listed best first. */
-export interface Rung<Found, Call> {
+/** One way to get an item's data. Methods are listed best first. */
+export interface Method<Found, Call> {
   /** Stable, snake_case; shown in `extraction_method`, `provenance.sources` and `error.attempts`. */
   readonly name: string;
-  /** Rough expense in units of one plain HTTP fetch; a ladder's `maxCost` stops it before a rung that would exceed it. */
+  /** Rough expense in units of one plain HTTP fetch; a ladder's `maxCost` stops it before a method that would exceed it. */
   readonly cost: number;
-  /** True where a definitive "no" of this rung ends the ladder; false where it is one vote. */
+  /** True where a definitive "no" of this method ends the ladder; false where it is one vote. */
   readonly authority: boolean;
-  /** Neighbouring rungs of one group are tried at the same time. */
+  /** Neighbouring methods of one group are tried at the same time. */
   readonly group?: string;
-  /** Whether this gateway has what the rung needs (a key is configured, a browser is there). Default: yes. */
+  /** Whether this gateway has what the method needs (a key is configured, a browser is there). Default: yes. */
   available?(): boolean;
-  /** Whether the rung is worth trying for this call. Default: yes. */
+  /** Whether the method is worth trying for this call. Default: yes. */
   usable?(call: Call): boolean;
   run(call: Call, signal: AbortSignal): Promise<Outcome<Found>>;
 }
 
-/** What a rung came back with. A rung may also throw a GatewayError; anything else thrown counts as `upstream_changed`. */
+/** What a method came back with. A method may also throw a GatewayError; anything else thrown counts as `upstream_changed`. */
 export type Outcome<Found> =
   /** Data of the requested item, perhaps not all of it. */
   | { kind: 'found'; found: Found; limitations?: readonly string[] | undefined }
@@ -51,52 +51,52 @@ export type Outcome<Found> =
       cause?: unknown;
     };
 
-export interface LadderOptions<Found, Call> {
-  rungs: readonly Rung<Found, Call>[];
+export interface FallbackChainOptions<Found, Call> {
+  methods: readonly Method<Found, Call>[];
   clock: Clock;
   logger: Logger;
   platform: string;
-  /** Whether what has been found so far makes further rungs needless. */
+  /** Whether what has been found so far makes further methods needless. */
   isEnough(parts: readonly Part<Found>[], call: Call): boolean;
-  /** Whether parts together are worth an answer although every rung ended otherwise (a title, an author and an id). */
+  /** Whether parts together are worth an answer although every method ended otherwise (a title, an author and an id). */
   isWorthwhile(parts: readonly Part<Found>[]): boolean;
   /** Milliseconds for the whole climb. Default 25,000. */
   budgetMs?: number;
-  /** Milliseconds for one rung. Default 12,000. */
-  rungMs?: number;
+  /** Milliseconds for one method. Default 12,000. */
+  methodMs?: number;
   /** Sum of costs that may be spent on one call. Default: no limit. */
   maxCost?: number;
   /** Source of jitter, 0 to 1. Default `Math.random`. */
   random?(): number;
 }
 
-/** What one rung contributed. */
+/** What one method contributed. */
 export interface Part<Found> {
-  rung: string;
+  method: string;
   found: Found;
 }
 
 export interface Climb<Found> {
-  /** In the order the rungs are listed. */
+  /** In the order the methods are listed. */
   parts: readonly Part<Found>[];
   attempts: readonly Attempt[];
   limitations: readonly string[];
   /** The definitive answer that came along with worthwhile data, if any (an age gate, a region). */
   verdict?: { code: DefinitiveCode; reason?: string };
-  /** True where a rung that could have added more failed in a way that may pass. */
+  /** True where a method that could have added more failed in a way that may pass. */
   partial: boolean;
 }
 
-/** Climbs rungs; keeps, for as long as it lives, which rung rests after failing. */
-export interface Ladder<Found, Call> {
+/** Climbs methods; keeps, for as long as it lives, which method rests after failing. */
+export interface FallbackChain<Found, Call> {
   /**
-   * With `only`, that rung alone is tried, and whatever it gives is worth an answer.
+   * With `only`, that method alone is tried, and whatever it gives is worth an answer.
    * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of a signal that aborts, unless that
    * is a deadline: then the climb ends with what it has.
    */
   climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>>;
-  /** Every rung as it is now, in the order they are listed. */
-  rungs(): RungState[];
+  /** Every method as it is now, in the order they are listed. */
+  methods(): MethodState[];
 }
 
 /** Codes that an authority gives only where nothing of the item may be shown, whatever else was found. */
@@ -104,9 +104,9 @@ const ABSOLUTE: ReadonlySet<DefinitiveCode> = new Set<DefinitiveCode>(['private'
 const BUDGET_MS = 25_000;
 const RUNG_MS = 12_000;
 
-/** What became of one rung in one climb. Without an outcome it was not tried. */
+/** What became of one method in one climb. Without an outcome it was not tried. */
 export interface Tried<Found> {
-  rung: string;
+  method: string;
   authority: boolean;
   attempt: Attempt;
   outcome?: Outcome<Found>;
@@ -115,59 +115,61 @@ export interface Tried<Found> {
 }
 
 /**
- * Rungs are tried in the order given, neighbours of one group together, until `isEnough` or an authority's "no". A rung
- * that keeps failing rests; see `method-results.ts`. Where nothing else helped, rungs that rest for being unreadable are
+ * Methods are tried in the order given, neighbours of one group together, until `isEnough` or an authority's "no". A method
+ * that keeps failing rests; see `method-results.ts`. Where nothing else helped, methods that rest for being unreadable are
  * tried all the same, one call at a time.
  */
-export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): Ladder<Found, Call> {
-  const { rungs, clock, logger, platform, isEnough, isWorthwhile } = options;
-  const { budgetMs = BUDGET_MS, rungMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
+export function createFallbackChain<Found, Call>(
+  options: FallbackChainOptions<Found, Call>,
+): FallbackChain<Found, Call> {
+  const { methods, clock, logger, platform, isEnough, isWorthwhile } = options;
+  const { budgetMs = BUDGET_MS, methodMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
   const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
 
   async function climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>> {
     signal.throwIfAborted();
-    const wanted = only === undefined ? rungs : rungs.filter(({ name }) => name === only);
+    const wanted = only === undefined ? methods : methods.filter(({ name }) => name === only);
     const start = clock.monotonic();
     const tried = new Map<string, Tried<Found>>();
     let spent = 0;
 
-    const list = () => rungs.map((rung) => tried.get(rung.name)).filter((one) => one !== undefined);
+    const list = () => methods.map((method) => tried.get(method.name)).filter((one) => one !== undefined);
     const isDone = () => {
       const state = summarize(list());
       return state.ruled || isEnough(state.parts, call);
     };
-    const leave = (rung: Rung<Found, Call>, outcome: string, late = false) =>
-      tried.set(rung.name, {
-        rung: rung.name,
-        authority: rung.authority,
-        attempt: { rung: rung.name, outcome, ms: 0 },
+    const leave = (method: Method<Found, Call>, outcome: string, late = false) =>
+      tried.set(method.name, {
+        method: method.name,
+        authority: method.authority,
+        attempt: { method: method.name, outcome, ms: 0 },
         late,
       });
 
-    async function attempt(rung: Rung<Found, Call>): Promise<void> {
+    async function attempt(method: Method<Found, Call>): Promise<void> {
       const left = budgetMs - (clock.monotonic() - start);
       if (left <= 0 || isOverdue(signal)) {
-        leave(rung, 'skipped', true);
+        leave(method, 'skipped', true);
         return;
       }
-      const run = await runRung({ rung, call, signal, limitMs: Math.min(rungMs, left), clock, logger, platform });
-      // A rung that was given less than its time is not to blame for being cut.
-      if (!(run.cut && (left < rungMs || isOverdue(signal)))) coolDown.report(rung.name, run.outcome);
-      tried.set(rung.name, {
-        rung: rung.name,
-        authority: rung.authority,
-        attempt: { rung: rung.name, outcome: nameOf(run.outcome), ms: run.ms },
+      const run = await runMethod({ method, call, signal, limitMs: Math.min(methodMs, left), clock, logger, platform });
+      // A method that was given less than its time is not to blame for being cut.
+      if (!(run.cut && (left < methodMs || isOverdue(signal)))) coolDown.report(method.name, run.outcome);
+      tried.set(method.name, {
+        method: method.name,
+        authority: method.authority,
+        attempt: { method: method.name, outcome: nameOf(run.outcome), ms: run.ms },
         outcome: run.outcome,
       });
     }
 
-    async function step(group: readonly Rung<Found, Call>[]): Promise<void> {
-      const ready = group.filter((rung) => {
-        const affordable = spent + rung.cost <= maxCost;
-        if (!affordable || rung.available?.() === false || rung.usable?.(call) === false) leave(rung, 'skipped');
-        else if (coolDown.rests(rung.name)) leave(rung, 'resting');
+    async function step(group: readonly Method<Found, Call>[]): Promise<void> {
+      const ready = group.filter((method) => {
+        const affordable = spent + method.cost <= maxCost;
+        if (!affordable || method.available?.() === false || method.usable?.(call) === false) leave(method, 'skipped');
+        else if (coolDown.rests(method.name)) leave(method, 'resting');
         else {
-          spent += rung.cost;
+          spent += method.cost;
           return true;
         }
         return false;
@@ -180,14 +182,14 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
       if (isDone()) break;
     }
     if (!isDone() && !isWorthwhile(summarize(list()).parts)) {
-      for (const rung of rungs) {
-        const resting = tried.get(rung.name)?.attempt.outcome === 'resting';
-        if (!resting || spent + rung.cost > maxCost || !coolDown.beginProbe(rung.name)) continue;
-        spent += rung.cost;
+      for (const method of methods) {
+        const resting = tried.get(method.name)?.attempt.outcome === 'resting';
+        if (!resting || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
+        spent += method.cost;
         try {
-          await attempt(rung);
+          await attempt(method);
         } finally {
-          coolDown.endProbe(rung.name);
+          coolDown.endProbe(method.name);
         }
         if (isDone() || isWorthwhile(summarize(list()).parts)) break;
       }
@@ -199,7 +201,7 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
     const { parts, verdict, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
     if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
-      throw decide({ tried, rest: (rung) => coolDown.rest(rung) }).with({ attempts, platform });
+      throw decide({ tried, rest: (method) => coolDown.rest(method) }).with({ attempts, platform });
     }
     const failed = tried.some(
       (one) => one.late || one.outcome?.kind === 'transient' || one.attempt.outcome === 'resting',
@@ -207,7 +209,7 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
     return { parts, attempts, limitations, ...(verdict && { verdict }), partial: failed && !isEnough(parts, call) };
   }
 
-  function stateOf({ name, available }: Rung<Found, Call>): RungState {
+  function stateOf({ name, available }: Method<Found, Call>): MethodState {
     const rest = coolDown.rest(name);
     return {
       name,
@@ -216,15 +218,15 @@ export function createLadder<Found, Call>(options: LadderOptions<Found, Call>): 
     };
   }
 
-  return { climb, rungs: () => rungs.map(stateOf) };
+  return { climb, methods: () => methods.map(stateOf) };
 }
 
-function groupNeighbours<Found, Call>(rungs: readonly Rung<Found, Call>[]): Rung<Found, Call>[][] {
-  const steps: Rung<Found, Call>[][] = [];
-  for (const rung of rungs) {
+function groupNeighbours<Found, Call>(methods: readonly Method<Found, Call>[]): Method<Found, Call>[][] {
+  const steps: Method<Found, Call>[][] = [];
+  for (const method of methods) {
     const last = steps.at(-1);
-    if (last && rung.group !== undefined && last[0]?.group === rung.group) last.push(rung);
-    else steps.push([rung]);
+    if (last && method.group !== undefined && last[0]?.group === method.group) last.push(method);
+    else steps.push([method]);
   }
   return steps;
 }
@@ -236,7 +238,7 @@ function nameOf(outcome: Outcome<unknown>): string {
 interface Summary<Found> {
   parts: Part<Found>[];
   limitations: string[];
-  /** The "no" of an authority, or of a rung that gave data along with it. */
+  /** The "no" of an authority, or of a method that gave data along with it. */
   verdict?: { code: DefinitiveCode; reason?: string };
   /** An authority said no: nobody else is asked. */
   ruled: boolean;
@@ -247,9 +249,9 @@ interface Summary<Found> {
 function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
   const summary: Summary<Found> = { parts: [], limitations: [], ruled: false, refused: false };
   const limitations = new Set<string>();
-  for (const { rung, authority, outcome } of tried) {
+  for (const { method, authority, outcome } of tried) {
     if (!outcome || outcome.kind === 'transient') continue;
-    if (outcome.found !== undefined) summary.parts.push({ rung, found: outcome.found });
+    if (outcome.found !== undefined) summary.parts.push({ method, found: outcome.found });
     for (const limitation of outcome.limitations ?? []) limitations.add(limitation);
     if (outcome.kind !== 'definitive') continue;
     if (authority ? !summary.ruled : !summary.verdict && outcome.found !== undefined) {
@@ -262,7 +264,7 @@ function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
   return summary;
 }
 
-export interface RungRun<Found> {
+export interface MethodRun<Found> {
   outcome: Outcome<Found>;
   /** Whole milliseconds. */
   ms: number;
@@ -270,8 +272,8 @@ export interface RungRun<Found> {
   cut: boolean;
 }
 
-export interface RungRunOptions<Found, Call> {
-  rung: Rung<Found, Call>;
+export interface MethodRunOptions<Found, Call> {
+  method: Method<Found, Call>;
   call: Call;
   signal: AbortSignal;
   limitMs: number;
@@ -281,14 +283,14 @@ export interface RungRunOptions<Found, Call> {
 }
 
 /**
- * One rung under its deadline. Whatever the rung does, there is an outcome, and in time: a rung that ignores its signal is
+ * One method under its deadline. Whatever the method does, there is an outcome, and in time: a method that ignores its signal is
  * left behind.
  * @throws the reason of the caller's signal, at once, unless that is a deadline; and nothing else.
  */
-export function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
-  const { rung, platform } = options;
-  const attributes = { 'mediagate.platform': platform, 'mediagate.rung': rung.name };
-  return inSpan({ name: `rung ${rung.name}`, attributes }, async (span) => {
+export function runMethod<Found, Call>(options: MethodRunOptions<Found, Call>): Promise<MethodRun<Found>> {
+  const { method, platform } = options;
+  const attributes = { 'mediagate.platform': platform, 'mediagate.method': method.name };
+  return inSpan({ name: `method ${method.name}`, attributes }, async (span) => {
     const run = await runInTime(options);
     const { outcome } = run;
     span?.set({ 'mediagate.outcome': outcome.kind, ...(outcome.kind !== 'found' && { 'error.type': outcome.code }) });
@@ -296,14 +298,14 @@ export function runRung<Found, Call>(options: RungRunOptions<Found, Call>): Prom
   });
 }
 
-async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Promise<RungRun<Found>> {
-  const { rung, call, signal, limitMs, clock, logger, platform } = options;
+async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): Promise<MethodRun<Found>> {
+  const { method, call, signal, limitMs, clock, logger, platform } = options;
   const start = clock.monotonic();
   const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
   let ending: AbortSignal | undefined;
-  const run = (rungSignal: AbortSignal) => {
-    ending = rungSignal;
-    return rung.run(call, rungSignal);
+  const run = (methodSignal: AbortSignal) => {
+    ending = methodSignal;
+    return method.run(call, methodSignal);
   };
   const isCut = () => ending?.aborted ?? true;
 
@@ -319,9 +321,9 @@ async function runInTime<Found, Call>(options: RungRunOptions<Found, Call>): Pro
   }
   const ms = Math.round(clock.monotonic() - start);
   if (outcome.kind === 'transient') {
-    const fields = { platform, rung: rung.name, code: outcome.code, ms, error: outcome.cause };
-    if (outcome.code === 'upstream_changed') logger.warn('a rung could not be understood', fields);
-    else logger.debug('a rung failed', fields);
+    const fields = { platform, extractionMethod: method.name, code: outcome.code, ms, error: outcome.cause };
+    if (outcome.code === 'upstream_changed') logger.warn('a method could not be understood', fields);
+    else logger.debug('a method failed', fields);
   }
   return { outcome, ms, cut: isCut() };
 }

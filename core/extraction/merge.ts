@@ -24,7 +24,7 @@ type Unsure<Value> = Value extends readonly (infer Item)[]
     ? { [Name in keyof Value]: Unsure<Value[Name]> | (object extends Pick<Value, Name> ? undefined : never) }
     : Value;
 
-/** What a rung of a post or video platform found: any part of the document. A member that is undefined counts as absent. */
+/** What a method of a post or video platform found: any part of the document. A member that is undefined counts as absent. */
 export interface PartialPost {
   common?: Unsure<Partial<Common>> | undefined;
   ids?: Unsure<Partial<Ids>> | undefined;
@@ -57,7 +57,7 @@ const FINENESS: Readonly<Record<Precision, number>> = { exact: 2, rounded: 1, hi
 
 /** A part whose members are known to fit the schema. */
 interface FittedPart {
-  rung: string;
+  method: string;
   common: Common;
   ids: Ids;
   metrics: Metrics;
@@ -70,7 +70,7 @@ interface FittedPart {
 /**
  * One document of several parts, given best first. Of each member the first part that has it wins; an exact count beats
  * a rounded one, a stated time beats one computed from the id; media URLs are united in order. What does not fit the
- * schema is left out member by member. `provenance` says which rung gave what. The parts are left as they are.
+ * schema is left out member by member. `provenance` says which method gave what. The parts are left as they are.
  */
 export function mergePosts(parts: readonly PostPart[]): PostData {
   const fitted = parts.map(fitPart);
@@ -95,15 +95,15 @@ export function mergePosts(parts: readonly PostPart[]): PostData {
     note(sources, 'common.title', sources['common.caption']);
   }
   const provenance: Provenance = { sources, precision };
-  const dated = fitted.find((part) => part.rung === sources['common.published_at'] && part.publishedAtSource);
+  const dated = fitted.find((part) => part.method === sources['common.published_at'] && part.publishedAtSource);
   if (dated) provenance.published_at_source = 'id';
   const raw_stats = Object.assign({}, ...fitted.map((part) => part.raw_stats).reverse());
   return { common, ids, metrics, media, raw_stats, provenance };
 }
 
-function fitPart({ rung, found }: PostPart): FittedPart {
+function fitPart({ method, found }: PostPart): FittedPart {
   return {
-    rung,
+    method,
     common: (fitSchema(CommonSchema, found.common) ?? {}) as Common,
     ids: (fitSchema(IdsSchema, found.ids) ?? {}) as Ids,
     metrics: (fitSchema(MetricsSchema, found.metrics) ?? {}) as Metrics,
@@ -128,7 +128,7 @@ function takeFirst<Group extends 'common' | 'ids' | 'metrics'>(
     for (const [name, value] of Object.entries(part[group])) {
       if (Object.hasOwn(taken, name)) continue;
       taken[name] = value;
-      note(sources, `${group}.${name}`, part.rung);
+      note(sources, `${group}.${name}`, part.method);
     }
   }
   // Every value came out of a part of this very type.
@@ -162,7 +162,7 @@ function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, strin
     for (const member of members) {
       if (known[member] === undefined && other[member] !== undefined) {
         Object.assign(known, { [member]: other[member] });
-        note(sources, `common.author.${member}`, part.rung);
+        note(sources, `common.author.${member}`, part.method);
       }
     }
     author = known;
@@ -197,7 +197,7 @@ function mergeMetrics(
       precision[counter] = fineness;
       if (value === undefined) continue;
       metrics[counter] = value;
-      note(sources, `metrics.${counter}`, part.rung);
+      note(sources, `metrics.${counter}`, part.method);
     }
   }
   return metrics;
@@ -210,11 +210,11 @@ function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string
     of: (part: FittedPart) => readonly Item[] | undefined,
   ) => {
     const lists = parts
-      .map((part) => ({ rung: part.rung, items: of(part) ?? [] }))
+      .map((part) => ({ method: part.method, items: of(part) ?? [] }))
       .filter(({ items }) => items.length > 0);
     const [first, ...others] = lists;
     if (!first) return [];
-    note(sources, `media.${name}`, first.rung);
+    note(sources, `media.${name}`, first.method);
     // Mostly one part has them all, and comparing a hundred addresses of a kilobyte with nothing would be felt.
     if (others.length === 0) return [...first.items];
     const united = new Map<string, Item>();
@@ -241,6 +241,6 @@ function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string
   };
 }
 
-function note(sources: Record<string, string>, member: string, rung: string | undefined): void {
-  if (rung !== undefined) sources[member] = rung;
+function note(sources: Record<string, string>, member: string, method: string | undefined): void {
+  if (method !== undefined) sources[member] = method;
 }

@@ -46,7 +46,7 @@ const MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
 
 export interface Decision {
   tried: readonly Tried<unknown>[];
-  rest(rung: string): Rest | undefined;
+  rest(method: string): Rest | undefined;
 }
 
 /**
@@ -76,7 +76,7 @@ function resting(one: Tried<unknown>): boolean {
 
 function failureOf(one: Tried<unknown>, rest: Decision['rest']): Transient | undefined {
   const { outcome } = one;
-  const pause = rest(one.rung);
+  const pause = rest(one.method);
   const retryAfterSeconds = pause && pause.remainingMs / 1000;
   if (outcome?.kind === 'transient')
     return { ...outcome, retryAfterSeconds: outcome.retryAfterSeconds ?? retryAfterSeconds };
@@ -109,27 +109,27 @@ const LIMITED_FIRST_MS = 10_000;
 const UNREADABLE_FIRST_MS = 30_000;
 const LONGEST_MS = 600_000;
 const SHORTEST_MS = 1_000;
-/** Unreadable answers in a row that make a rung rest. */
+/** Unreadable answers in a row that make a method rest. */
 const PATIENCE = 5;
 
-/** Why a rung rests, and for how long still. */
+/** Why a method rests, and for how long still. */
 export interface Rest {
   code: TransientCode;
   remainingMs: number;
 }
 
 /**
- * Which rungs rest, by one circuit breaker each. A rate limit makes a rung rest at once, as long as the platform asks for or
+ * Which methods rest, by one circuit breaker each. A rate limit makes a method rest at once, as long as the platform asks for or
  * else 10 s and doubling, with full jitter; five unreadable answers in a row make it rest 30 s and doubling; never longer than
  * 10 minutes. Data or a definitive answer clears all of it.
  */
 export interface CoolDown {
-  report(rung: string, outcome: Outcome<unknown>): void;
-  rests(rung: string): boolean;
-  rest(rung: string): Rest | undefined;
-  /** True where the rung rests for being unreadable and nobody else is trying it. Then `endProbe` must follow. */
-  beginProbe(rung: string): boolean;
-  endProbe(rung: string): void;
+  report(method: string, outcome: Outcome<unknown>): void;
+  rests(method: string): boolean;
+  rest(method: string): Rest | undefined;
+  /** True where the method rests for being unreadable and nobody else is trying it. Then `endProbe` must follow. */
+  beginProbe(method: string): boolean;
+  endProbe(method: string): void;
 }
 
 interface Circuit {
@@ -142,24 +142,24 @@ export function createCoolDown({ clock, random }: { clock: Clock; random: () => 
   const circuits = new Map<string, Circuit>();
   const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
 
-  function of(rung: string): Circuit {
-    const known = circuits.get(rung);
+  function of(method: string): Circuit {
+    const known = circuits.get(method);
     if (known) return known;
     const breaker = createCircuitBreaker({ clock, maxFailures: PATIENCE, coolDownMs });
     const fresh: Circuit = { breaker, code: 'upstream_error' };
-    circuits.set(rung, fresh);
+    circuits.set(method, fresh);
     return fresh;
   }
 
-  function rest(rung: string): Rest | undefined {
-    const { breaker, code } = of(rung);
+  function rest(method: string): Rest | undefined {
+    const { breaker, code } = of(method);
     const { remainingMs } = breaker;
     return remainingMs > 0 ? { code, remainingMs } : undefined;
   }
 
   return {
-    report(rung, outcome) {
-      const circuit = of(rung);
+    report(method, outcome) {
+      const circuit = of(method);
       const { breaker } = circuit;
       if (outcome.kind !== 'transient') {
         breaker.succeed();
@@ -170,15 +170,15 @@ export function createCoolDown({ clock, random }: { clock: Clock; random: () => 
         return;
       }
       // Calls that were under way together are limited together.
-      if (rest(rung)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
+      if (rest(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
       const askedMs = (outcome.retryAfterSeconds ?? 0) * 1000;
       breaker.open(bounded(askedMs || random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
       circuit.code = outcome.code;
     },
     rest,
-    rests: (rung) => rest(rung) !== undefined,
-    beginProbe: (rung) => rest(rung)?.code !== 'upstream_rate_limited' && of(rung).breaker.beginProbe(),
-    endProbe: (rung) => of(rung).breaker.endProbe(),
+    rests: (method) => rest(method) !== undefined,
+    beginProbe: (method) => rest(method)?.code !== 'upstream_rate_limited' && of(method).breaker.beginProbe(),
+    endProbe: (method) => of(method).breaker.endProbe(),
   };
 }
 

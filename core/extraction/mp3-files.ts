@@ -17,7 +17,7 @@ import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpFaces } from '../net/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
-import { createMakings, type Make, makeAudio } from './mp3-transcoding.js';
+import { createTranscodes, type Make, makeAudio } from './mp3-transcoding.js';
 
 /** For media: the whole making has a time of its own, so this one never comes first. */
 const FETCH_MS = 600_000;
@@ -50,7 +50,7 @@ interface Item {
 
 export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   const { links, registry, host, storage, scratch, clock, logger } = options;
-  const makings = createMakings(clock);
+  const makings = createTranscodes(clock);
   // What a crash has left; whatever cannot be removed now is met again with the next file.
   scratch.sweep().catch(() => undefined);
 

@@ -179,7 +179,7 @@ export interface Making {
 export type Make = (signal: AbortSignal, begin: (growing: GrowingFile) => void) => Promise<void>;
 
 /** Files in the making: each once, a few at a time, in bounded time. */
-export interface Makings {
+export interface Transcodes {
   has(key: string): boolean;
   /**
    * The making of this key, begun where there is none.
@@ -190,7 +190,7 @@ export interface Makings {
   close(): Promise<void>;
 }
 
-export function createMakings(clock: Clock): Makings {
+export function createTranscodes(clock: Clock): Transcodes {
   const makings = new Map<string, Making & { over: Promise<void> }>();
   const refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
   const limit = pLimit(AT_A_TIME);

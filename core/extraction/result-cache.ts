@@ -114,7 +114,7 @@ function estimateBytes(kept: Kept): number {
 }
 
 /** One piece of work for everybody who asks for the same thing at the same time. */
-export interface Flights<Result> {
+export interface SingleFlight<Result> {
   /**
    * Joins the running work of this key, or starts it. The work's signal aborts when nobody waits any more.
    * @throws what the work throws, or the reason of this caller's own signal.
@@ -129,7 +129,7 @@ interface Flight<Result> {
   readonly controller: AbortController;
 }
 
-export function createFlights<Result>(): Flights<Result> {
+export function createSingleFlight<Result>(): SingleFlight<Result> {
   const flights = new Map<string, Flight<Result>>();
 
   function start(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight<Result> {

@@ -24,7 +24,7 @@ export interface Served extends Serving {
 }
 
 /** Somebody who wants to be told of work that ended: jobs, and answers to requests with an idempotency key. */
-export interface EndWatcher {
+export interface CompletionWatcher {
   ended(id: string): void;
   /** Ends may have gone unheard. */
   missed(): void;
@@ -46,7 +46,7 @@ export interface Dispatcher {
   announceEnds(ids: readonly string[]): Script<void>;
   /** After that transaction, for those who watch in this process. */
   ended(id: string): void;
-  watchEnds(watcher: EndWatcher): Serving;
+  watchEnds(watcher: CompletionWatcher): Serving;
   close(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ const EMBEDDED_POLL_MS = 1_000;
 
 /** Work is heard of in this process at once, and of other processes by looking every second. */
 export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS): Dispatcher {
-  const { add, ended } = createEndWatchers();
+  const { add, ended } = createCompletionWatchers();
   return {
     *announce() {},
     *announceEnds() {},
@@ -94,7 +94,7 @@ const POLL_MS = 5_000;
 export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
   const self = randomUUID();
   const pumps = createPumps(pollMs);
-  const watchers = createEndWatchers();
+  const watchers = createCompletionWatchers();
   let listening: Listening | undefined;
 
   /** Not before: a process that only accepts jobs needs no connection for this. */
@@ -144,10 +144,10 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
 }
 
 /** Those in this process who want to be told of jobs that ended. */
-export function createEndWatchers() {
-  const watchers = new Set<EndWatcher>();
+export function createCompletionWatchers() {
+  const watchers = new Set<CompletionWatcher>();
   return {
-    add(watcher: EndWatcher): Serving {
+    add(watcher: CompletionWatcher): Serving {
       watchers.add(watcher);
       return {
         async stop() {

@@ -8,7 +8,7 @@ export type {
 } from './admission.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
-export { createEndWaits } from './job-ends.js';
+export { createCompletionWaiters } from './job-ends.js';
 export { createJobs } from './job-service.js';
 export { hashText, toFailure, toJson } from './job-table.js';
 export type {

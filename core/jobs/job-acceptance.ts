@@ -1,7 +1,7 @@
 import {
   type CompiledQuery,
   createListScript,
-  type JobClock,
+  type DatabaseClock,
   type Kysely,
   rowsOf,
   type Script,
@@ -52,7 +52,7 @@ export interface AcceptanceOptions {
   table: JobTable;
   turnStatements: TurnStatements;
   hooks: AdmissionHooks;
-  clock: JobClock;
+  clock: DatabaseClock;
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { JobFailure, JobState } from '../contracts/index.js';
-import type { JobClock } from '../database/index.js';
+import type { DatabaseClock } from '../database/index.js';
 import {
   type Database,
-  describeRunner,
+  describeProcess,
   hasEnded,
   type Kysely,
   type Script,
@@ -37,7 +37,7 @@ export interface ListedJob {
   /** Runs begun so far. */
   attempts: number;
   /** Runs that ended with their process. */
-  cutOffs: number;
+  crashCount: number;
   /** Whoever asked first. */
   owner: string;
   /** The key that they asked with; null where there was none. */
@@ -157,7 +157,7 @@ type Mark = Pick<JobRow, 'id' | 'created_at' | 'finished_at'>;
 export interface JobAdministrationOptions {
   database: Database;
   table: JobTable;
-  clock: JobClock;
+  clock: DatabaseClock;
   leaseMs: number;
 }
 
@@ -341,7 +341,7 @@ function toListed(row: ListedRow): ListedJob {
     kind,
     state,
     attempts,
-    cutOffs: row.cut_offs,
+    crashCount: row.cut_offs,
     owner: account_id,
     keyId: key_id === '' ? null : key_id,
     joined,
@@ -357,5 +357,5 @@ function workerOf({ runner, started_at, beat_at }: ListedRow): JobWorker | null 
   if (runner === null) return null;
   // What an earlier run left says nothing of this one.
   const seenAt = Math.max(beat_at ?? 0, started_at ?? 0);
-  return { ...describeRunner(runner), seenAt, hasEnded: hasEnded(runner) };
+  return { ...describeProcess(runner), seenAt, hasEnded: hasEnded(runner) };
 }

@@ -1,6 +1,6 @@
 import type { Logger, Meter } from '../contracts/index.js';
 import {
-  createBeats,
+  createHeartbeat,
   DATABASE_PATIENCE_MS,
   type Database,
   hasEnded,
@@ -8,7 +8,7 @@ import {
   play,
   type Script,
 } from '../database/index.js';
-import { startRounds } from '../runtime/index.js';
+import { startPollLoop } from '../runtime/index.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
@@ -205,7 +205,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   } = options;
   const intervalMs = leaseMs / 3;
   const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
-  const beats = createBeats(leaseMs);
+  const beats = createHeartbeat(leaseMs);
 
   async function renew(): Promise<void> {
     const held = [...runs.values()];
@@ -260,7 +260,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   }
 
   async function cutOff(run: RunSeen): Promise<void> {
-    const fails = run.cutOffs + 1 >= maxAttempts;
+    const fails = run.crashCount + 1 >= maxAttempts;
     const job = await ends.cutOff(kind, run, fails);
     if (!job) return;
     if (fails) endedUnrun?.(job);
@@ -277,7 +277,7 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     for (const job of expired) endedUnrun?.(job);
   }
 
-  const start = (work: () => Promise<void>) => startRounds({ intervalMs, work, report });
+  const start = (work: () => Promise<void>) => startPollLoop({ intervalMs, work, report });
   const looking = start(endTheDead);
   const rounds = [looking, start(renew), start(expire), start(sweeper.sweep)];
   return {

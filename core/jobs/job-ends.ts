@@ -2,7 +2,7 @@ import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   createGroupCommit,
   type Database,
-  type JobClock,
+  type DatabaseClock,
   type OnEnd,
   play,
   type Script,
@@ -46,7 +46,7 @@ export interface JobEndsOptions {
   runTable: JobRunTable;
   endTable: JobEndTable;
   dispatcher: Dispatcher;
-  clock: JobClock;
+  clock: DatabaseClock;
   hooksOf(kind: JobKind): AdmissionHooks;
 }
 
@@ -196,19 +196,19 @@ const EXPIRED = toJson({
 const LOOK_MS = 1_000;
 
 /** Those who wait for work to end. */
-export interface EndWaits {
+export interface CompletionWaiters {
   /** Begins at once, so that no end is missed that comes after this call. */
-  begin(id: string): EndWait;
+  begin(id: string): CompletionWaiter;
   stop(): Promise<void>;
 }
 
-export interface EndWait {
+export interface CompletionWaiter {
   /** Resolves when the work has ended or the time is over; rejects with the signal's reason. */
   over(timeoutMs: number, signal?: AbortSignal): Promise<void>;
   stop(): void;
 }
 
-export interface EndWaitsOptions {
+export interface CompletionWaitersOptions {
   /** Which of these have ended, or are gone. Asked about all that are waited for at once. */
   findEnded(ids: readonly string[]): Promise<readonly string[]>;
   dispatcher: Dispatcher;
@@ -217,7 +217,12 @@ export interface EndWaitsOptions {
   report(error: unknown): void;
 }
 
-export function createEndWaits({ findEnded, dispatcher, pollMs = LOOK_MS, report }: EndWaitsOptions): EndWaits {
+export function createCompletionWaiters({
+  findEnded,
+  dispatcher,
+  pollMs = LOOK_MS,
+  report,
+}: CompletionWaitersOptions): CompletionWaiters {
   const waiting = new Map<string, Set<() => void>>();
   let watching: Serving | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -1,8 +1,8 @@
 import {
   type CompiledQuery,
   type Database,
+  type DatabaseClock,
   filled,
-  type JobClock,
   type Kysely,
   lockNamed,
   rowsOf,
@@ -27,12 +27,12 @@ export interface RunKey {
 export interface RunSeen extends RunKey {
   beat: number;
   runner: string;
-  cutOffs: number;
+  crashCount: number;
   /** Of the request that accepted the job. */
   request_id: string | null;
 }
 
-export interface ClaimWish {
+export interface ClaimInput {
   kind: JobKind;
   runner: string;
   /** Only jobs that were cut off less often. Default: any. */
@@ -46,7 +46,7 @@ export type JobRunTable = ReturnType<typeof createJobRunTable>;
 /** The statements of runs: claimed, alive, given back, cut off. */
 export function createJobRunTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
-  clock: JobClock,
+  clock: DatabaseClock,
 ) {
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
@@ -64,7 +64,7 @@ export function createJobRunTable(
   }
 
   /** Each form once; see statements.ts. */
-  function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimWish): CompiledQuery<JobRow> {
+  function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
     const form = `${kind} ${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
     if (known) return known;
@@ -126,7 +126,7 @@ export function createJobRunTable(
     },
 
     /** The job whose turn it is, which now runs. */
-    *claim(wish: ClaimWish): Script<JobRow | undefined> {
+    *claim(wish: ClaimInput): Script<JobRow | undefined> {
       // Where no round trip is saved, looking costs a fraction of an update that finds nothing.
       if (!postgres && !(yield* mayClaim(wish.kind))) return undefined;
       const { runner, cutOffsBelow, maxPerKey } = wish;
@@ -169,7 +169,7 @@ export function createJobRunTable(
         .where(RUNNING)
         .$narrowType<{ runner: string }>()
         .execute();
-      return rows.map(({ cut_offs, ...run }) => ({ ...run, cutOffs: cut_offs }));
+      return rows.map(({ cut_offs, ...run }) => ({ ...run, crashCount: cut_offs }));
     },
 
     /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
@@ -241,7 +241,7 @@ export type JobEndTable = ReturnType<typeof createJobEndTable>;
 /** The statements that end jobs. Each ends a job that has not ended, so whatever goes with that happens once. */
 export function createJobEndTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
-  clock: JobClock,
+  clock: DatabaseClock,
 ) {
   const complete = compileFinish('result');
   const fail = compileFinish('error');

@@ -1,19 +1,19 @@
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
 import {
+  createDatabaseClock,
   createGroupCommit,
-  createJobClock,
   type Database,
+  type DatabaseClock,
   type GroupCommit,
-  type JobClock,
   play,
 } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
-import { createRareWarning, isGatewayError } from '../runtime/index.js';
+import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import { type AdmissionHooks, BOUND_ONLY } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import { acceptGroup, type Candidate, compileTurnStatements, toCandidate } from './job-acceptance.js';
 import { createJobAdministration, type JobAdministration } from './job-administration.js';
-import { createEndWaits, createJobEnds } from './job-ends.js';
+import { createCompletionWaiters, createJobEnds } from './job-ends.js';
 import { createJobEndTable, createJobRunTable } from './job-runs.js';
 import { createJobTable, type JobTable, toJobRecord } from './job-table.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
@@ -58,13 +58,13 @@ export function createJobs({
   meter,
   ...rest
 }: JobsOptions): ClosableJobs {
-  const clock = createJobClock(rest.clock);
-  const report = createRareWarning(logger, 'background jobs wait for the database');
+  const clock = createDatabaseClock(rest.clock);
+  const report = createThrottledWarning(logger, 'background jobs wait for the database');
   const table = createJobTable(database, clock);
   const runTable = createJobRunTable(database, clock);
   const endTable = createJobEndTable(database, clock);
   const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock, hooksOf });
-  const waits = createEndWaits({ findEnded: table.findEnded, dispatcher, pollMs, report });
+  const waits = createCompletionWaiters({ findEnded: table.findEnded, dispatcher, pollMs, report });
   const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
   const working = new Map<StartedWorkers, JobKind>();
 
@@ -191,7 +191,7 @@ export interface SweeperOptions {
   kind: JobKind;
   database: Database;
   table: JobTable;
-  clock: JobClock;
+  clock: DatabaseClock;
 }
 
 export interface Sweeper {

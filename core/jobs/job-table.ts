@@ -4,8 +4,8 @@ import {
   type CompiledQuery,
   createRowInsertScript,
   type Database,
+  type DatabaseClock,
   filled,
-  type JobClock,
   type Kysely,
   lockNamed,
   type RawBuilder,
@@ -74,7 +74,7 @@ export function ownedBy(owner: string): RawBuilder<boolean> {
 export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that write jobs down and look at them, alike on both engines. */
-export function createJobTable({ engine, queries: compiler, run }: Database, clock: JobClock) {
+export function createJobTable({ engine, queries: compiler, run }: Database, clock: DatabaseClock) {
   const inserts = forEachKind(compileInsert);
   // Each poll looks and each acceptance counts.
   const looks = forEachKind(compileLook);

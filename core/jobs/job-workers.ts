@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import { type Database, nameRunner, play } from '../database/index.js';
+import { type Database, play, processId } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { Dispatcher, JobService, Served } from './dispatcher.js';
@@ -57,7 +57,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
   const { graceMs = 0 } = options;
   const { database, sweeper, runTable, ends, dispatcher, report, logger, tracer, meter } = options;
-  const runner = nameRunner();
+  const runner = processId();
   const runs = new Map<string, Run>();
   const ending = new Set<Promise<void>>();
   const stopping = new AbortController();

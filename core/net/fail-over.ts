@@ -92,7 +92,7 @@ interface Circuit<Upstream> {
 export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): FailOver<Upstream> {
   const { clock, restMs = REST_MS, weightOf, retryShare } = options;
   const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
-  const turns = weightOf && createWeightedTurns<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
+  const turns = weightOf && createFairQueue<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
     const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
@@ -245,13 +245,13 @@ export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>
 }
 
 /** Whose turn it is, among those that can take it. */
-export interface WeightedTurns<Item> {
+export interface FairQueue<Item> {
   /** Each item is taken in proportion to its weight, evenly spread; one of weight 0 where no other can be. */
   next(items: readonly Item[]): Item | undefined;
 }
 
 /** Smooth weighted round robin. @param weightOf not negative. */
-export function createWeightedTurns<Item>(weightOf: (item: Item) => number): WeightedTurns<Item> {
+export function createFairQueue<Item>(weightOf: (item: Item) => number): FairQueue<Item> {
   /** What each is owed; together nothing, so that nobody has to catch up who was away. */
   const credit = new Map<Item, number>();
 

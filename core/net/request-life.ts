@@ -1,4 +1,4 @@
-import { GatewayError, type Placed, PlacedList, unlessAborted } from '../runtime/index.js';
+import { GatewayError, type Placed, SwapRemoveList, unlessAborted } from '../runtime/index.js';
 
 /** How late a deadline may be that is far off; such ones have one timer together. */
 const TICK_MS = 250;
@@ -15,7 +15,7 @@ export interface RequestLifeOptions {
 
 /** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
 export class RequestLives {
-  readonly #open = new PlacedList<RequestLife>();
+  readonly #open = new SwapRemoveList<RequestLife>();
   readonly #signals: readonly AbortSignal[];
   #ticking: NodeJS.Timeout | undefined;
 

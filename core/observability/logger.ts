@@ -31,7 +31,7 @@ const FIELDS = {
   jobId: 'string',
   entry: 'string',
   platform: 'string',
-  rung: 'string',
+  extractionMethod: 'string',
   route: 'string',
   method: 'string',
   keyId: 'string',

@@ -164,17 +164,17 @@ function cleanDetails(thrown: GatewayError, hide: HideOptions): Details {
 }
 
 function cleanAttempt(attempt: Partial<Attempt> | null, hide: HideOptions): Attempt | undefined {
-  const { rung, outcome, ms } = attempt ?? {};
-  if (typeof rung !== 'string' || typeof outcome !== 'string' || typeof ms !== 'number') return undefined;
-  return { rung: hide(rung), outcome: hide(outcome), ms };
+  const { method, outcome, ms } = attempt ?? {};
+  if (typeof method !== 'string' || typeof outcome !== 'string' || typeof ms !== 'number') return undefined;
+  return { method: hide(method), outcome: hide(outcome), ms };
 }
 
 function isSame({ attempts, ...details }: Details, thrown: GatewayError): boolean {
   if (Object.entries(details).some(([name, value]) => thrown[name as keyof typeof details] !== value)) return false;
   if (attempts === undefined || thrown.attempts === undefined) return attempts === thrown.attempts;
-  const isKept = ({ rung, outcome }: Attempt, index: number) =>
-    thrown.attempts?.[index]?.rung === rung && thrown.attempts[index]?.outcome === outcome;
-  return attempts.length === thrown.attempts.length && attempts.every(isKept);
+  const isStorable = ({ method, outcome }: Attempt, index: number) =>
+    thrown.attempts?.[index]?.method === method && thrown.attempts[index]?.outcome === outcome;
+  return attempts.length === thrown.attempts.length && attempts.every(isStorable);
 }
 
 function textOf(value: unknown): string | undefined {

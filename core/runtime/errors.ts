@@ -140,9 +140,9 @@ export function isTransientCode(code: ErrorCode): code is TransientCode {
   return TRANSIENT.has(code);
 }
 
-/** One rung that was tried for a link: names and outcomes only, never a URL or an address. */
+/** One method that was tried for a link: names and outcomes only, never a URL or an address. */
 export interface Attempt {
-  rung: string;
+  method: string;
   /** `ok`, `skipped` (not usable, too dear or too late), `resting` (after failures), or the error code it ended with. */
   outcome: string;
   /** Whole milliseconds. */

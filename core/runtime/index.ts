@@ -22,8 +22,8 @@ export {
   withBoundedWait,
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';
-export { type Placed, PlacedList } from './placed-list.js';
+export { type Placed, SwapRemoveList } from './placed-list.js';
 export { drawRandomBytes } from './random-bytes.js';
-export { createRareWarning, type Rounds, startRounds } from './rounds.js';
+export { createThrottledWarning, type PollLoop, startPollLoop } from './rounds.js';
 export { type LogFields, type Logger, silentLogger } from './silent-logger.js';
 export { type Checked, createValidator } from './validation.js';

@@ -1,4 +1,4 @@
-/** What stands in a {@link PlacedList}, in one at a time. */
+/** What stands in a {@link SwapRemoveList}, in one at a time. */
 export interface Placed {
   /** Where it stands; the list's own. */
   place: number;
@@ -8,7 +8,7 @@ export interface Placed {
  * What is under way, where much comes and goes. A Set would do but for the collector: each time its table is made anew, the
  * old one keeps what was in it alive until the next major collection, and with it all that every request was made of.
  */
-export class PlacedList<Item extends Placed> {
+export class SwapRemoveList<Item extends Placed> {
   readonly #items: Item[] = [];
 
   get size(): number {

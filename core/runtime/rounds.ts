@@ -1,13 +1,13 @@
 import type { Logger } from './silent-logger.js';
 
-export interface Rounds {
+export interface PollLoop {
   /** Of the first round, whatever came of it. */
   first: Promise<void>;
   /** Waits for the round under way. */
   stop(): Promise<void>;
 }
 
-export interface RoundsOptions {
+export interface PollLoopOptions {
   /** Milliseconds from the end of one to the next. */
   intervalMs: number;
   work(): Promise<void>;
@@ -15,7 +15,7 @@ export interface RoundsOptions {
 }
 
 /** Does the same again and again until stopped, one after the other: a database that is slow does not pile them up. */
-export function startRounds({ intervalMs, work, report }: RoundsOptions): Rounds {
+export function startPollLoop({ intervalMs, work, report }: PollLoopOptions): PollLoop {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   async function round(): Promise<void> {
@@ -47,7 +47,7 @@ const INTERVAL_MS = 60_000;
  * A warning that is logged once a minute at most: what is away is away for everybody who asks.
  * @param now Milliseconds that never jump. Default: those of the process.
  */
-export function createRareWarning(logger: Logger, message: string, now = () => performance.now()) {
+export function createThrottledWarning(logger: Logger, message: string, now = () => performance.now()) {
   let loggedAt = Number.NEGATIVE_INFINITY;
   return (error: unknown): void => {
     if (now() - loggedAt < INTERVAL_MS) return;

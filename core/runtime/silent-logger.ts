@@ -23,7 +23,7 @@ export interface LogFields {
   /** Public part of the API key. */
   keyId?: string;
   code?: string;
-  rung?: string;
+  extractionMethod?: string;
   platform?: string;
   model?: string;
   /** Canonical item id. */

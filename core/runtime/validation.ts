@@ -61,7 +61,7 @@ export function createValidator<Schema extends TSchema>(schema: Schema): Validat
 function messageOf({ keyword, params, parentSchema, message = keyword }: ErrorObject): string {
   const { additionalProperty } = params;
   if (keyword === 'additionalProperties' && typeof additionalProperty === 'string') {
-    const near = nearestName(additionalProperty.slice(0, MAX_NAME), Object.keys(parentSchema?.properties ?? {}));
+    const near = closestMatch(additionalProperty.slice(0, MAX_NAME), Object.keys(parentSchema?.properties ?? {}));
     const unknown = `must not have ${JSON.stringify(additionalProperty.slice(0, MAX_NAME))}, which is not known`;
     return near === undefined ? unknown : `${unknown}; "${near}" is`;
   }
@@ -89,7 +89,7 @@ const MOST_EDITS = 2;
  * neighbours swapped), of which a name of six letters or more may have two and a shorter one a single one.
  * @param mayBeMeant Whether a name as near as that is one that may be meant. Default: each is.
  */
-export function nearestName(
+export function closestMatch(
   name: string,
   known: Iterable<string>,
   mayBeMeant: (candidate: string) => boolean = () => true,

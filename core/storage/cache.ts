@@ -3,7 +3,13 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
 import type { Database } from '../database/index.js';
-import { createCircuitBreaker, createRareWarning, GatewayError, systemClock, withDeadline } from '../runtime/index.js';
+import {
+  createCircuitBreaker,
+  createThrottledWarning,
+  GatewayError,
+  systemClock,
+  withDeadline,
+} from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const PATIENCE_MS = 500;
@@ -45,7 +51,9 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     serialize: toText,
     deserialize: (text) => JSON.parse(text),
   });
-  const report = createRareWarning(logger, 'the cache failed; the gateway goes on without', () => clock.monotonic());
+  const report = createThrottledWarning(logger, 'the cache failed; the gateway goes on without', () =>
+    clock.monotonic(),
+  );
   const circuit = createCircuitBreaker({
     clock: { monotonic: () => performance.now() },
     maxFailures: 1,

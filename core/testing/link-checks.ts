@@ -62,19 +62,19 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
         }),
     },
     {
-      name: 'gives the canary links of items and rungs that it has',
+      name: 'gives a probe links of items and methods that it has',
       async run() {
-        const { canaries = [], rungs } = await whole();
+        const { probeLinks = [], methods } = await whole();
         await each(
-          canaries.map(({ url }) => url),
+          probeLinks.map(({ url }) => url),
           (extractor, url) => {
             const { link, error } = tryMatch(extractor, url);
             return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
           },
         );
-        const names = new Set((rungs?.() ?? []).map(({ name }) => name));
-        const unknown = canaries.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
-        reportAll(unknown.map((name) => `a canary link names the rung "${name}", which there is not`));
+        const names = new Set((methods?.() ?? []).map(({ name }) => name));
+        const unknown = probeLinks.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
+        reportAll(unknown.map((name) => `a probe link names the method "${name}", which there is not`));
       },
     },
     {

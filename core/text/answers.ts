@@ -10,7 +10,7 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 const NO_MORE = { done: true, value: undefined } as const;
 
 export interface AnswerStreamOptions {
-  body: PacedBody;
+  body: PullStream;
   reader: EventReader;
   wording: Wording;
   /** Whether the caller has gone; then nobody is told anything. */
@@ -218,7 +218,7 @@ const MAX_BYTES_PER_TURN = 8 * 1024;
 /** Milliseconds that all bodies together may take of one turn of the event loop. */
 const MAX_TURN_MS = 5;
 
-/** Who reads a {@link PacedBody}: is called once for each time it asks. */
+/** Who reads a {@link PullStream}: is called once for each time it asks. */
 export interface BodyReader {
   take(bytes: Uint8Array): void;
   /** Nothing came for a while. It may ask again. */
@@ -233,7 +233,7 @@ export interface BodyReader {
  * A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. It calls
  * rather than promises: what an answer says comes in many pieces, and each promise less is one.
  */
-export class PacedBody {
+export class PullStream {
   readonly #iterator: AsyncIterator<Uint8Array>;
   #reader: BodyReader | undefined;
   /** Came while nobody waited. */

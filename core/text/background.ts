@@ -1,6 +1,6 @@
 import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
 import { type DueWork, startDueWork } from '../database/index.js';
-import { createRareWarning, isGatewayError } from '../runtime/index.js';
+import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import type { TextExchange, TextOutcome } from './requests.js';
 
 const ROUND_MS = 5_000;
@@ -60,7 +60,7 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): DueWork {
     atOnce: AT_ONCE,
     take: ({ most }) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS }),
     work: look,
-    report: createRareWarning(logger, 'responses in the background wait for the database'),
+    report: createThrottledWarning(logger, 'responses in the background wait for the database'),
   });
 }
 

@@ -1,6 +1,6 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { AnswerStream, type BodyReader, PacedBody, readWholeAnswer } from './answers.js';
+import { AnswerStream, type BodyReader, PullStream, readWholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
@@ -83,7 +83,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #reject: (failure: GatewayError) => void = () => {};
   #end: (outcome: TextOutcome) => void = () => {};
   #reply: TextReply | undefined;
-  #body: PacedBody | undefined;
+  #body: PullStream | undefined;
   #isStreaming = false;
   #isOver = false;
   #hasLeft = false;
@@ -148,7 +148,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     // Given up meanwhile; what it was sent with has been aborted.
     if (this.#isOver) return;
     const { failureOf } = this.#options;
-    const body = new PacedBody(reply.body, (thrown) => failureOf(thrown, this.#flow.signal));
+    const body = new PullStream(reply.body, (thrown) => failureOf(thrown, this.#flow.signal));
     this.#reply = reply;
     this.#body = body;
     this.#hear();
@@ -210,7 +210,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     return this.#body && !this.#isRead && error.code === 'upstream_error' ? brokenOff(error) : error;
   }
 
-  #openStream(reply: TextReply, body: PacedBody): void {
+  #openStream(reply: TextReply, body: PullStream): void {
     this.#isStreaming = true;
     const reader = this.#options.readerOf(reply);
     const events = new AnswerStream({

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../runtime/index.js';
-import { type Placed, PlacedList } from '../runtime/index.js';
+import { type Placed, SwapRemoveList } from '../runtime/index.js';
 
 /** Something that has to look at the time now and then. */
 export interface Watched extends Placed {
@@ -20,7 +20,7 @@ export interface Watch {
 
 /** @param tickMs milliseconds between ticks, and so how late one may be. */
 export function createWatch(tickMs: number, monotonic: () => number): Watch {
-  const all = new PlacedList<Watched>();
+  const all = new SwapRemoveList<Watched>();
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {

@@ -1,5 +1,5 @@
 import {
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -10,10 +10,10 @@ import {
   type PluginContext,
   retryAfterSeconds,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import facts from './facts.json' with { type: 'json' };
 import { matchLink } from './links.js';
 import { readApiReply, readPage } from './parse.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 
 type Found = Outcome<PartialPost>;
 
@@ -38,11 +38,11 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     return readStatus(response) ?? readPage(response.text(), link.id);
   }
 
-  const ladder = createLadder<PartialPost, ExtractCall>({
+  const ladder = createFallbackChain<PartialPost, ExtractCall>({
     platform: '_template',
     clock,
     logger,
-    rungs: [
+    methods: [
       { name: 'api', cost: 1, authority: true, available: () => options.apiKey !== undefined, run: fromApi },
       { name: 'page', cost: 2, authority: false, run: fromPage },
     ],
@@ -55,12 +55,12 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     displayName: 'Reelbox',
     linkForms: ['https://reelbox.example/clip/{id}', 'https://m.reelbox.example/c/{id}'],
     match: matchLink,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
     async extract(call): Promise<Extraction> {
       const { parts, limitations, partial } = await ladder.climb(call, call.signal, call.only);
       return {
-        method: parts.map(({ rung }) => rung).join('+'),
+        method: parts.map(({ method }) => method).join('+'),
         data: mergePosts(parts),
         limitations,
         partial,

@@ -1,5 +1,5 @@
 import {
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -8,13 +8,13 @@ import {
   isGatewayError,
   type PluginContext,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { finishProduct } from './finish.js';
 import { LINK_FORMS, matchProduct } from './links.js';
+import { BROWSER_RUNG, createMethods, groupsToAsk, type ProductCall } from './methods.js';
 import { type Found, isReadable, isWhole, type ShopClimb } from './outcomes.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 import { agreedMeaning } from './requests.js';
-import { BROWSER_RUNG, createRungs, groupsToAsk, type ProductCall } from './rungs.js';
 
 const PLATFORM = 'clip_shop';
 
@@ -30,13 +30,13 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
   const { http, browser, clock, logger, options } = context;
   const { acceptLanguage, pageTimeoutMs, budgetMs } = options;
   const facts = resolveFacts(options.facts);
-  const ladder = createLadder<Found, ProductCall>({
+  const ladder = createFallbackChain<Found, ProductCall>({
     platform: PLATFORM,
     clock,
     logger,
     budgetMs,
-    rungMs: budgetMs,
-    rungs: createRungs({ http, browser, clock, facts, acceptLanguage, pageTimeoutMs }),
+    methodMs: budgetMs,
+    methods: createMethods({ http, browser, clock, facts, acceptLanguage, pageTimeoutMs }),
     isEnough: (parts, call) => {
       const found = parts.flatMap((part) => part.found.parts);
       const priced = found.some(({ product }) => product.price?.amount !== undefined);
@@ -52,8 +52,8 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     linkForms: LINK_FORMS,
     background: true,
     match: matchProduct,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
 
     async extract({ link, options: wishes, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ProductCall = {
@@ -68,10 +68,10 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
       refuseTagsAlone(climb);
       const { data, limitations } = finishProduct({ climb, link, options: wishes, now: clock.now() });
       const failed = climb.attempts.some(
-        ({ rung, outcome }) => rung === BROWSER_RUNG && outcome !== 'ok' && outcome !== 'skipped',
+        ({ method, outcome }) => method === BROWSER_RUNG && outcome !== 'ok' && outcome !== 'skipped',
       );
       return {
-        method: [...new Set(climb.parts.map(({ rung }) => rung))].join('+'),
+        method: [...new Set(climb.parts.map(({ method }) => method))].join('+'),
         data,
         limitations,
         partial: failed || !isWhole(climb.parts.flatMap(({ found }) => found.parts)),
@@ -90,7 +90,7 @@ function refuseTagsAlone({ parts, verdict, attempts }: ShopClimb): void {
 /** Each address alone may be the wrong one; where all of them refuse alike, that is the answer. */
 function asAgreed(error: GatewayError, { outcomes }: ProductCall): GatewayError {
   const asked = (error.attempts ?? []).filter(({ outcome }) => outcome !== 'skipped');
-  const meaning = asked.length > 1 ? agreedMeaning(asked.map(({ rung }) => outcomes.get(rung))) : undefined;
+  const meaning = asked.length > 1 ? agreedMeaning(asked.map(({ method }) => outcomes.get(method))) : undefined;
   if (!meaning) return error;
   return new GatewayError(meaning.code, 'No address of the product leads to it.', {
     platform: PLATFORM,

@@ -1,9 +1,9 @@
 import type { ExtractOptions, LinkRef, Part, Precision, ProductData } from 'mediagate';
 import { mergeProducts } from './merge-products.js';
+import { groupsOf } from './methods.js';
 import { isWhole, type ShopClimb } from './outcomes.js';
 import type { FoundProduct } from './parse-product.js';
 import type { ReviewGroup } from './reviews.js';
-import { groupsOf } from './rungs.js';
 
 export interface FinishCall {
   climb: ShopClimb;
@@ -18,7 +18,7 @@ const TAG_NOTES: ReadonlySet<string> = new Set(['fallback_source: page_tags', 'm
 
 /** One document of everything that was found, and what the caller should know about it. */
 export function finishProduct({ climb, link, options, now }: FinishCall): { data: ProductData; limitations: string[] } {
-  const parts = climb.parts.flatMap(({ rung, found }) => found.parts.map((part) => ({ rung, found: part })));
+  const parts = climb.parts.flatMap(({ method, found }) => found.parts.map((part) => ({ method, found: part })));
   const merged = mergeProducts(parts);
   const groups = groupsOf(
     climb.parts.map(({ found }) => found),
@@ -58,13 +58,13 @@ export function finishProduct({ climb, link, options, now }: FinishCall): { data
   return { data, limitations: [...new Set(limitations)] };
 }
 
-/** The rung whose reviews a group begins with. */
+/** The method whose reviews a group begins with. */
 function reviewSource(group: string, { reviews }: ReviewGroup, { parts }: ShopClimb): Record<string, string> {
   const first = reviews[0]?.id;
   const source = parts.find(({ found }) =>
     [...(found.walks ?? []), ...found.parts].some((one) => one.reviews.some(({ id }) => id === first)),
   );
-  return first && source ? { [`reviews.${group}`]: source.rung } : {};
+  return first && source ? { [`reviews.${group}`]: source.method } : {};
 }
 
 /** A price counts as hidden where no source shows it, or where the one that does hides another end of the range. */

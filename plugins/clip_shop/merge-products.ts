@@ -15,11 +15,11 @@ const GROUPS = ['shop', 'rating'] as const;
 export function mergeProducts(parts: readonly Part<FoundProduct>[]): MergedProduct {
   const product: Record<string, unknown> = {};
   const sources: Record<string, string> = {};
-  for (const { rung, found } of byPrice(parts)) {
+  for (const { method, found } of byPrice(parts)) {
     for (const [name, value] of Object.entries(found.product)) {
       if (Object.hasOwn(product, name) && !isEmptyList(product[name])) continue;
       product[name] = value;
-      if (!isEmptyList(value)) sources[`product.${name}`] = rung;
+      if (!isEmptyList(value)) sources[`product.${name}`] = method;
     }
   }
   for (const group of GROUPS) Object.assign(product, mergeGroup(group, parts, sources));
@@ -46,13 +46,13 @@ function mergeGroup(
   sources: Record<string, string>,
 ): Partial<Product> {
   const members: Record<string, unknown> = {};
-  for (const { rung, found } of parts) {
+  for (const { method, found } of parts) {
     const other = found.product[group];
     if (!other || ('id' in other && other.id && members.id && other.id !== members.id)) continue;
     for (const [name, value] of Object.entries(other)) {
       if (Object.hasOwn(members, name)) continue;
       members[name] = value;
-      sources[`product.${group}.${name}`] = rung;
+      sources[`product.${group}.${name}`] = method;
     }
   }
   delete sources[`product.${group}`];

@@ -5,7 +5,7 @@ import { type FoundProduct, readProducts } from './parse-product.js';
 import type { ReviewWalk } from './review-walk.js';
 import { type RouterData, readRouterData } from './router-data.js';
 
-/** What a rung finds: parts of the document, the fullest first, and the reviews it was given page by page. */
+/** What a method finds: parts of the document, the fullest first, and the reviews it was given page by page. */
 export interface Found {
   parts: readonly FoundProduct[];
   walks?: readonly ReviewWalk[];

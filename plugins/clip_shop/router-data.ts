@@ -52,7 +52,7 @@ function escaped(name: string): string {
 function readRoot(root: JsonRecord, id: string): RouterData {
   const pages = recordsIn(Object.values(asRecord(root.loaderData) ?? {})).filter((page) => asRecord(page.page_config));
   const components = pages.flatMap((page) => recordsIn(at(page, 'page_config', 'components_map')));
-  const holders = recordsIn(components.map((component) => holderOf(component)));
+  const holders = recordsIn(components.map((component) => quotaSubject(component)));
   const copies = recordsIn(pages.map((page) => at(page, 'page_config', 'global_data', 'product_info'))).map((copy) =>
     copy.product_info === undefined ? { ...copy, product_info: copy } : copy,
   );
@@ -81,7 +81,7 @@ function isReviewPart(component: JsonRecord): boolean {
   return [component.component_type, component.component_name].some((name) => /review/.test(asString(name) ?? ''));
 }
 
-function holderOf(component: JsonRecord): JsonRecord | undefined {
+function quotaSubject(component: JsonRecord): JsonRecord | undefined {
   const data = asRecord(component.component_data);
   if (!data) return undefined;
   if (asRecord(data.product_info)) return data;

@@ -1,6 +1,6 @@
 import {
   type AudioSource,
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -13,13 +13,13 @@ import {
   type PartialPost,
   type PluginContext,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import { isComplete, isReadable } from './completeness.js';
 import { resolveFacts } from './facts.js';
 import { alignMedia, dateById, limitationsOf, orderVideos } from './finish.js';
 import { LINK_FORMS, matchClip } from './links.js';
+import { type ClipCall, createMethods } from './methods.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 import { createRequests } from './requests.js';
-import { type ClipCall, createRungs } from './rungs.js';
 import { resolveShortLink } from './short-links.js';
 import { createSoundSearch } from './sound.js';
 
@@ -36,11 +36,11 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
   const facts = resolveFacts(options.facts);
   const requests = createRequests({ http, facts, language: options.language });
   const findSound = createSoundSearch({ requests, facts });
-  const ladder = createLadder<PartialPost, ClipCall>({
+  const ladder = createFallbackChain<PartialPost, ClipCall>({
     platform: PLATFORM,
     clock,
     logger,
-    rungs: createRungs({ requests, facts }),
+    methods: createMethods({ requests, facts }),
     isEnough,
     isWorthwhile: (parts) => parts.some(({ found }) => isReadable(found)),
   });
@@ -52,8 +52,8 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
     audio: true,
     mediaHosts: facts.mediaHosts,
     match: matchClip,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
     resolve: (call) => resolveShortLink({ http, facts }, call),
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
@@ -64,7 +64,7 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
       const parts = alignMedia(climb.parts);
       const data = orderVideos(mergePosts(dateById(parts, link.id)));
       return {
-        method: parts.map(({ rung }) => rung).join('+'),
+        method: parts.map(({ method }) => method).join('+'),
         data,
         limitations: limitationsOf(data, climb),
         audio: parts.some(({ found }) => found.audio),

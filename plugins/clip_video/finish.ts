@@ -2,13 +2,13 @@ import { type Climb, type MediaEntry, type PartialPost, type PostData, type Post
 import { hasFiles } from './completeness.js';
 import { betterFirst, isCover } from './media-files.js';
 
-/** Rungs in whose place another one had to answer. */
+/** Methods in whose place another one had to answer. */
 const PRIMARY = 'page';
 const EPOCH_SHIFT = 32n;
 
 /**
- * The same pictures and the same sound come under other addresses from every rung: only one part's are kept, of the
- * pictures the one's that has more than a cover. Of videos each rung has addresses worth having.
+ * The same pictures and the same sound come under other addresses from every method: only one part's are kept, of the
+ * pictures the one's that has more than a cover. Of videos each method has addresses worth having.
  */
 export function alignMedia(parts: readonly PostPart[]): PostPart[] {
   const pictured = parts.find((part) => imagesOf(part).some((entry) => !isCover(entry)));
@@ -17,11 +17,11 @@ export function alignMedia(parts: readonly PostPart[]): PostPart[] {
     audio: parts.find(({ found }) => found.media?.entries?.some(({ kind }) => kind === 'audio')),
   };
   return parts.map((part) => {
-    const { rung, found } = part;
+    const { method, found } = part;
     const keeps = ({ kind }: MediaEntry) => owners[kind] === undefined || owners[kind] === part;
     const image_urls = owners.image === part ? found.media?.image_urls : undefined;
     const media = { ...found.media, image_urls, entries: found.media?.entries?.filter(keeps) };
-    return { rung, found: { ...found, media } };
+    return { method, found: { ...found, media } };
   });
 }
 
@@ -54,7 +54,7 @@ export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
   if (!first || parts.some(({ found }) => found.common?.published_at)) return [...parts];
   return [
     ...parts,
-    { rung: first.rung, found: { common: { published_at: toIsoTime(seconds) }, publishedAtSource: 'id' } },
+    { method: first.method, found: { common: { published_at: toIsoTime(seconds) }, publishedAtSource: 'id' } },
   ];
 }
 
@@ -64,7 +64,7 @@ export function limitationsOf(data: PostData, { parts, limitations, verdict }: C
   const rounded = precision.filter(([, one]) => one === 'rounded').map(([metric]) => metric);
   const files = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
   const videos = data.media.video_urls.flatMap((url) => files.get(url) ?? []);
-  const first = parts[0]?.rung;
+  const first = parts[0]?.method;
   return [
     ...new Set([
       ...(verdict ? [verdict.code] : []),

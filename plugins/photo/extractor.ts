@@ -1,6 +1,6 @@
 import {
   type AudioSource,
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -10,13 +10,13 @@ import {
   mergePosts,
   type PluginContext,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { limitationsOf, partsOf, rankReadings } from './finish.js';
 import { LINK_FORMS, matchPost } from './links.js';
+import { createMethods, type PostCall } from './methods.js';
 import { type Found, isReadable, isWhole, isWorthwhile } from './outcomes.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 import { createRequests } from './requests.js';
-import { createRungs, type PostCall } from './rungs.js';
 import { resolveShareLink } from './share-link.js';
 import { identityOf } from './shortcode.js';
 
@@ -31,11 +31,11 @@ export interface PhotoOptions {
 export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
   const { http, clock, logger, options } = context;
   const facts = resolveFacts(options.facts);
-  const ladder = createLadder<Found, PostCall>({
+  const ladder = createFallbackChain<Found, PostCall>({
     platform: PLATFORM,
     clock,
     logger,
-    rungs: createRungs({ requests: createRequests({ http, facts }), facts }),
+    methods: createMethods({ requests: createRequests({ http, facts }), facts }),
     isEnough: (parts) => {
       const readings = parts.flatMap(({ found }) => found);
       return isReadable(readings) && isWhole(readings);
@@ -57,8 +57,8 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchPost,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
 
     resolve({ link, signal }) {
       return resolveShareLink({ http, facts, link, signal });
@@ -67,7 +67,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     async extract(call): Promise<Extraction> {
       const { climb, readings, data } = await read(call);
       return {
-        method: climb.parts.map(({ rung }) => rung).join('+'),
+        method: climb.parts.map(({ method }) => method).join('+'),
         data,
         limitations: limitationsOf(data, readings, climb),
         audio: chooseSound(data.media.entries ?? []) !== undefined,

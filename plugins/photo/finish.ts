@@ -3,37 +3,37 @@ import type { Found, PostClimb } from './outcomes.js';
 import { type PostReading, SOURCES } from './post-reading.js';
 import { type PostIdentity, timeOfMediaId } from './shortcode.js';
 
-/** One reading, and the rung that gave it. */
-export interface RungReading extends PostReading {
-  rung: string;
+/** One reading, and the method that gave it. */
+export interface MethodReading extends PostReading {
+  method: string;
 }
 
-/** The readings of all rungs, best source first. */
-export function rankReadings(parts: readonly Part<Found>[]): RungReading[] {
-  const readings = parts.flatMap(({ rung, found }) => found.map((reading) => ({ ...reading, rung })));
+/** The readings of all methods, best source first. */
+export function rankReadings(parts: readonly Part<Found>[]): MethodReading[] {
+  const readings = parts.flatMap(({ method, found }) => found.map((reading) => ({ ...reading, method })));
   return readings.sort((one, other) => SOURCES.indexOf(one.source) - SOURCES.indexOf(other.source));
 }
 
 /** Readings as parts of one document: the media of the one reading that shows most of it, the time from the id at last. */
-export function partsOf(readings: readonly RungReading[], { mediaId }: PostIdentity): PostPart[] {
+export function partsOf(readings: readonly MethodReading[], { mediaId }: PostIdentity): PostPart[] {
   const pictured = fullest(readings, 'image_urls');
   const filmed = fullest(readings, 'video_urls');
   const parts = readings.map((reading): PostPart => {
-    const { rung, post } = reading;
-    return { rung, found: withMedia(post, reading === pictured, reading === filmed) };
+    const { method, post } = reading;
+    return { method, found: withMedia(post, reading === pictured, reading === filmed) };
   });
   const [first] = readings;
   const stated = readings.some(({ post }) => post.common?.published_at);
   const published_at = stated ? undefined : timeOfMediaId(mediaId);
   if (first && published_at)
-    parts.push({ rung: first.rung, found: { common: { published_at }, publishedAtSource: 'id' } });
+    parts.push({ method: first.method, found: { common: { published_at }, publishedAtSource: 'id' } });
   return parts;
 }
 
 /** The same picture has another address in each reply, so addresses of several cannot be united. */
-function fullest(readings: readonly RungReading[], name: 'image_urls' | 'video_urls'): RungReading | undefined {
-  const amount = ({ post }: RungReading) => post.media?.[name]?.length ?? 0;
-  return readings.reduce<RungReading | undefined>(
+function fullest(readings: readonly MethodReading[], name: 'image_urls' | 'video_urls'): MethodReading | undefined {
+  const amount = ({ post }: MethodReading) => post.media?.[name]?.length ?? 0;
+  return readings.reduce<MethodReading | undefined>(
     (best, one) => (amount(one) > (best ? amount(best) : 0) ? one : best),
     undefined,
   );
@@ -54,7 +54,7 @@ function withMedia(post: PartialPost, images: boolean, videos: boolean): Partial
 }
 
 /** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, readings: readonly RungReading[], climb: PostClimb): string[] {
+export function limitationsOf(data: PostData, readings: readonly MethodReading[], climb: PostClimb): string[] {
   const [best] = readings;
   const metrics = Object.entries(data.provenance?.precision ?? {});
   const named = (how: string) => metrics.filter(([, one]) => one === how).map(([metric]) => metric);

@@ -2,7 +2,7 @@ import type { Climb, DefinitiveCode, Outcome } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { PostReading } from './post-reading.js';
 
-/** What a rung finds: accounts of the post, best first. */
+/** What a method finds: accounts of the post, best first. */
 export type Found = readonly PostReading[];
 export type PostOutcome = Outcome<Found>;
 export type PostClimb = Climb<Found>;

@@ -1,6 +1,6 @@
 import {
   type AudioSource,
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -13,14 +13,14 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { limitationsOf } from './finish.js';
 import { isAlias, LINK_FORMS, matchItem } from './links.js';
+import { createMethods, type ItemCall } from './methods.js';
 import type { Found } from './outcomes.js';
 import { isReadable } from './page.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 import { createRequests } from './requests.js';
-import { createRungs, type ItemCall } from './rungs.js';
 import { resolveShortLink } from './short-links.js';
 
 const PLATFORM = 'social';
@@ -36,11 +36,11 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
   const { http, clock, logger, options } = context;
   const facts = resolveFacts(options.facts);
   const requests = createRequests({ http, facts, language: options.language });
-  const ladder = createLadder<Found, ItemCall>({
+  const ladder = createFallbackChain<Found, ItemCall>({
     platform: PLATFORM,
     clock,
     logger,
-    rungs: createRungs({ requests, facts }),
+    methods: createMethods({ requests, facts }),
     isEnough: (parts, { link }) => isComplete(parts, link.kind !== 'post'),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
@@ -53,8 +53,8 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchItem,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
 
     resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),
 
@@ -63,9 +63,12 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
       const result = await climb(call);
       const parts = flatten(result.parts);
       const [best] = parts;
-      const data = mergePosts([...parts, ...(best ? [{ rung: best.rung, found: { ids: idsOf(link, parts) } }] : [])]);
+      const data = mergePosts([
+        ...parts,
+        ...(best ? [{ method: best.method, found: { ids: idsOf(link, parts) } }] : []),
+      ]);
       return {
-        method: [...new Set(parts.map(({ rung }) => rung))].join('+'),
+        method: [...new Set(parts.map(({ method }) => method))].join('+'),
         data,
         limitations: limitationsOf(data, result, link.kind !== 'post'),
         audio: data.common.live_status !== 'live' && parts.some(({ found }) => found.audio),
@@ -105,7 +108,7 @@ function isComplete(parts: readonly Part<Found>[], isVideo: boolean): boolean {
 }
 
 function flatten(parts: readonly Part<Found>[]): PostPart[] {
-  return parts.flatMap(({ rung, found }) => found.map((post) => ({ rung, found: post })));
+  return parts.flatMap(({ method, found }) => found.map((post) => ({ method, found: post })));
 }
 
 /** What the link alone tells; an alias stands for the number where nothing names that. */

@@ -1,7 +1,7 @@
 import {
   type AudioSource,
   at,
-  createLadder,
+  createFallbackChain,
   type ExtractCall,
   type Extraction,
   type Extractor,
@@ -12,15 +12,15 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
-import canaries from './canaries.json' with { type: 'json' };
 import { resolveFacts } from './facts.js';
 import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
 import { LINK_FORMS, matchVideo } from './links.js';
+import { createMethods, SHOWN_BY, type VideoCall } from './methods.js';
 import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
 import { alignOwner } from './owner-alignment.js';
 import { chooseSound } from './parse-formats.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
 import { createRequests } from './requests.js';
-import { createRungs, SHOWN_BY, type VideoCall } from './rungs.js';
 
 const PLATFORM = 'vidsite';
 
@@ -38,11 +38,11 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
   const facts = resolveFacts(options.facts);
   const reading = { facts, region };
   const requests = createRequests({ http, facts, language, region, apiKey });
-  const ladder = createLadder<Found, VideoCall>({
+  const ladder = createFallbackChain<Found, VideoCall>({
     platform: PLATFORM,
     clock,
     logger,
-    rungs: createRungs({ ...reading, requests, hasApiKey: Boolean(apiKey) }),
+    methods: createMethods({ ...reading, requests, hasApiKey: Boolean(apiKey) }),
     isEnough: (parts, call) => isComplete(parts, call),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
@@ -54,8 +54,8 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     audio: true,
     mediaHosts: ['.googlevideo.com'],
     match: matchVideo,
-    rungs: ladder.rungs,
-    canaries,
+    methods: ladder.methods,
+    probeLinks,
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: VideoCall = { id: link.id, outcomes: new Map() };
@@ -65,7 +65,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));
       const live = data.common.live_status;
       return {
-        method: [...new Set(parts.map(({ rung }) => rung))].join('+'),
+        method: [...new Set(parts.map(({ method }) => method))].join('+'),
         data,
         limitations: limitationsOf(data, climb, call.outcomes),
         audio: live !== 'live' && live !== 'upcoming' && parts.some(({ found }) => found.audio),
@@ -103,9 +103,9 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
 /** Further requests are worth their while as long as the files, the numbers of the page, or the date were not had. */
 function isComplete(parts: readonly Part<Found>[], { outcomes }: VideoCall): boolean {
   const posts = parts.flatMap(({ found }) => found);
-  const answered = (...rungs: string[]) =>
-    rungs.some((rung) => {
-      const outcome = outcomes.get(rung);
+  const answered = (...methods: string[]) =>
+    methods.some((method) => {
+      const outcome = outcomes.get(method);
       return outcome?.kind === 'definitive' || (outcome?.kind === 'found' && outcome.found.length > 0);
     });
   return (
@@ -118,15 +118,15 @@ function isComplete(parts: readonly Part<Found>[], { outcomes }: VideoCall): boo
 
 /** Private stays private, even where another reply let something of the item slip. */
 function refusePrivate({ outcomes }: VideoCall, attempts: GatewayError['attempts']): void {
-  for (const [rung, outcome] of outcomes) {
-    if (rung === 'oembed' || outcome.kind !== 'definitive' || outcome.code !== 'private') continue;
+  for (const [method, outcome] of outcomes) {
+    if (method === 'oembed' || outcome.kind !== 'definitive' || outcome.code !== 'private') continue;
     const { code, reason } = outcome;
     throw new GatewayError(code, 'The item is private.', { platform: PLATFORM, reason, attempts });
   }
 }
 
 function flatten(parts: readonly Part<Found>[]): PostPart[] {
-  return parts.flatMap(({ rung, found }) => found.map((post) => ({ rung, found: post })));
+  return parts.flatMap(({ method, found }) => found.map((post) => ({ method, found: post })));
 }
 
 /** What the ids alone tell, where no reply says it: the channel's address, and the picture that every video has. */
@@ -138,9 +138,9 @@ function withDefaults(parts: readonly PostPart[], id: string): PostPart[] {
   const thumbnail = `https://i.ytimg.com/vi/${id}/hqdefault.jpg`;
   return [
     ...parts,
-    ...(known && author ? [{ rung: known.rung, found: { common: { author } } }] : []),
+    ...(known && author ? [{ method: known.method, found: { common: { author } } }] : []),
     ...(parts[0] && !pictured
-      ? [{ rung: parts[0].rung, found: { common: { thumbnail }, media: { image_urls: [thumbnail] } } }]
+      ? [{ method: parts[0].method, found: { common: { thumbnail }, media: { image_urls: [thumbnail] } } }]
       : []),
   ];
 }

@@ -1,7 +1,7 @@
 import type { MediaEntry, PostData, PostPart } from 'mediagate';
 import { noteOf, type VideoClimb, type VideoOutcome } from './outcomes.js';
 
-/** Rungs whose "no" tells why the item cannot be played. */
+/** Methods whose "no" tells why the item cannot be played. */
 const TELLING = ['innertube_player', 'innertube_microformat', 'watch_page'];
 
 /** Leaves the thumbnail to the part that has the largest picture of all. */
@@ -9,10 +9,10 @@ export function alignThumbnail(parts: readonly PostPart[]): PostPart[] {
   const pictures = parts.flatMap(({ found }) => found.media?.entries?.filter(({ kind }) => kind === 'image') ?? []);
   const largest = pictures.sort(largerFirst)[0]?.url;
   if (!largest) return [...parts];
-  return parts.map(({ rung, found }) => {
-    if (found.common?.thumbnail === undefined || found.common.thumbnail === largest) return { rung, found };
+  return parts.map(({ method, found }) => {
+    if (found.common?.thumbnail === undefined || found.common.thumbnail === largest) return { method, found };
     const { thumbnail: _smaller, ...common } = found.common;
-    return { rung, found: { ...found, common } };
+    return { method, found: { ...found, common } };
   });
 }
 
@@ -27,10 +27,10 @@ export function orderPictures(data: PostData): PostData {
 export function alignViewers(parts: readonly PostPart[]): PostPart[] {
   const live = parts.find(({ found }) => found.common?.is_live !== undefined)?.found.common?.is_live;
   if (live) return [...parts];
-  return parts.map(({ rung, found }) => {
-    if (found.metrics?.concurrent_viewers === undefined) return { rung, found };
+  return parts.map(({ method, found }) => {
+    if (found.metrics?.concurrent_viewers === undefined) return { method, found };
     const { concurrent_viewers: _watching, ...metrics } = found.metrics;
-    return { rung, found: { ...found, metrics } };
+    return { method, found: { ...found, metrics } };
   });
 }
 
@@ -48,8 +48,8 @@ export function limitationsOf(
   { limitations, verdict }: VideoClimb,
   outcomes: ReadonlyMap<string, VideoOutcome>,
 ): string[] {
-  const refusals = TELLING.flatMap((rung) => {
-    const outcome = outcomes.get(rung);
+  const refusals = TELLING.flatMap((method) => {
+    const outcome = outcomes.get(method);
     return outcome?.kind === 'definitive' ? [noteOf(outcome.code)] : [];
   });
   const files = (data.media.entries ?? []).filter(({ kind }) => kind !== 'image' && kind !== 'subtitle');

@@ -4,7 +4,7 @@ import { parseNext } from './parse-next.js';
 import { parsePlayer } from './parse-player.js';
 import { type PlayState, readPlayState } from './playability.js';
 
-/** What a rung finds: parts of the post, best first. */
+/** What a method finds: parts of the post, best first. */
 export type Found = readonly PartialPost[];
 export type VideoOutcome = Outcome<Found>;
 export type VideoClimb = Climb<Found>;

@@ -6,11 +6,11 @@ import type { PartialPost, PostPart } from 'mediagate';
  */
 export function alignOwner(parts: readonly PostPart[], shownBy: readonly string[]): PostPart[] {
   const shown = parts.find(
-    ({ rung, found }) => shownBy.includes(rung) && found.metrics?.subscriber_count !== undefined,
+    ({ method, found }) => shownBy.includes(method) && found.metrics?.subscriber_count !== undefined,
   );
   const owner = shown?.found.common?.author?.id;
   if (!owner) return [...parts];
-  return parts.map(({ rung, found }) => ({ rung, found: belongsTo(found, owner) ? found : withoutOwner(found) }));
+  return parts.map(({ method, found }) => ({ method, found: belongsTo(found, owner) ? found : withoutOwner(found) }));
 }
 
 function belongsTo(post: PartialPost, owner: string): boolean {

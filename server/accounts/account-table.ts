@@ -1,5 +1,5 @@
 import type { Engine, Kysely, Selectable, SelectQueryBuilder, Tables, Transaction } from '../../core/database/index.js';
-import { isKept } from '../../core/database/index.js';
+import { isStorable } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { Grant } from '../keys/index.js';
 import type { AccountPlan, AccountRecord } from './accounts.js';
@@ -25,7 +25,7 @@ export function findAccount(queries: Kysely<Tables>, id: string): Promise<Accoun
  */
 export async function lockAccount(transaction: Transaction<Tables>, engine: Engine, id: string): Promise<AccountRow> {
   const rows = transaction.selectFrom('accounts').selectAll().where('id', '=', id);
-  const row = isKept(id) ? await locked(engine, rows).executeTakeFirst() : undefined;
+  const row = isStorable(id) ? await locked(engine, rows).executeTakeFirst() : undefined;
   if (!row) throw new GatewayError('account_not_found', 'There is no such account.');
   return row;
 }
@@ -37,7 +37,7 @@ export async function lockAccountOf(
   userId: string,
 ): Promise<AccountRow> {
   const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
-  const user = isKept(userId) ? await users.executeTakeFirst() : undefined;
+  const user = isStorable(userId) ? await users.executeTakeFirst() : undefined;
   if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
   return lockAccount(transaction, engine, user.account_id);
 }

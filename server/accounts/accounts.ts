@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { JobClock } from '../../core/database/index.js';
-import { type Database, isKept } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
+import { type Database, isStorable } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
 import { accountAt } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
@@ -72,7 +72,7 @@ export interface Accounts {
 
 export interface AccountsOptions {
   database: Database;
-  times: JobClock;
+  times: DatabaseClock;
 }
 
 /** Accounts in SQL. */
@@ -80,7 +80,7 @@ export function createAccounts({ database, times }: AccountsOptions): Accounts {
   const { engine } = database;
   return {
     async find(id) {
-      if (!isKept(id)) return undefined;
+      if (!isStorable(id)) return undefined;
       return database.run(async (queries) => {
         const row = await findAccount(queries, id);
         if (!row) return undefined;
@@ -89,7 +89,7 @@ export function createAccounts({ database, times }: AccountsOptions): Accounts {
     },
 
     async preview(accountId, terms) {
-      if (!isKept(accountId)) return [];
+      if (!isStorable(accountId)) return [];
       return database.run(async (queries) => {
         return previewPlans(queries, { accountId, terms, at: await times.read(queries) });
       });

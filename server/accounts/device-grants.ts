@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { JobClock } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
 import {
   type Database,
   deleteBeyond,
@@ -66,7 +66,7 @@ const SLOWER_SECONDS = 5;
 const LAST_INTERVAL_SECONDS = 60;
 
 /** Device grants in SQL. */
-export function createDeviceGrants(database: Database, times: JobClock): DeviceGrants {
+export function createDeviceGrants(database: Database, times: DatabaseClock): DeviceGrants {
   const { engine } = database;
   const table: ExpiringTable = { engine, table: 'device_grants', key: 'device_hash' };
 

@@ -1,5 +1,5 @@
 import type { Tables, Transaction } from '../../core/database/index.js';
-import { type ApiKeyRow, isGoodRow } from '../keys/index.js';
+import { type ApiKeyRow, isValidRow } from '../keys/index.js';
 import { ENTRIES_KEPT_MS } from '../usage/index.js';
 
 /** Of an account, to be shown. */
@@ -17,7 +17,7 @@ export async function forgetEndedKeys(
   keys: readonly ApiKeyRow[],
   now: number,
 ): Promise<void> {
-  const ended = keys.filter((row) => !isGoodRow(row, now));
+  const ended = keys.filter((row) => !isValidRow(row, now));
   const old = ended.slice(0, Math.max(0, ended.length - KEPT)).filter((row) => isForgettable(row, now));
   const ids = old.map(({ id }) => id);
   if (ids.length === 0) return;

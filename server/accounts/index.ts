@@ -5,7 +5,7 @@ export { deviceApiRoutes, showUserCode } from './device-api.js';
 export type { DeviceGrant, DeviceGrants } from './device-grants.js';
 export { createDeviceGrants } from './device-grants.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
-export { createKeyDesk, type KeyDesk, type KeyDeskOptions, MAX_KEYS } from './key-service.js';
+export { createKeyService, type KeyService, type KeyServiceOptions, MAX_KEYS } from './key-service.js';
 export { agentRoutes, type Endpoint, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
 export type { PlanChange } from './plan-change.js';
@@ -16,9 +16,9 @@ export type { SessionKind, Sessions, SignedIn } from './session-store.js';
 export { createSessions } from './session-store.js';
 export {
   createPlay,
-  createSessionDesk,
   createSessionGuard,
-  type SessionDesk,
+  createSessionService,
+  type SessionService,
 } from './sessions.js';
 export { KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
 export { signInRoutes, signOutRoutes } from './sign-in.js';

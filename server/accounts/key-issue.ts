@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Database, JobClock, Tables, Transaction } from '../../core/database/index.js';
+import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import type { ApiKeyRecord, ApiKeys, NewKeyRecord } from '../keys/index.js';
-import { type ApiKeyRow, accountAt, isGoodRow, keyAt, keysOf, soonerOf, toKeyRecord } from '../keys/index.js';
+import { type ApiKeyRow, accountAt, isValidRow, keyAt, keysOf, soonerOf, toKeyRecord } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
 import { forgetEndedKeys } from './ended-keys.js';
@@ -47,7 +47,7 @@ export interface AccountKeys extends ApiKeys {
 /** Keys that go by the plan of their account. */
 export function createKeyIssue(
   { engine, transaction: run }: Database,
-  times: JobClock,
+  times: DatabaseClock,
 ): Pick<AccountKeys, 'issue' | 'rotate'> {
   return {
     issue: ({ accountId, key, otherwise, maxKeys }: KeyIssue): Promise<ApiKeyRecord> =>
@@ -56,7 +56,7 @@ export function createKeyIssue(
         refuseSuspended(account);
         const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
-        const good = known.filter((row) => isGoodRow(row, now));
+        const good = known.filter((row) => isValidRow(row, now));
         if (good.filter((row) => !isReplaced(row, good)).length >= maxKeys) throw tooMany(maxKeys);
         await forgetEndedKeys(transaction, known, now);
         account = accountAt(account, now);
@@ -75,7 +75,7 @@ export function createKeyIssue(
         refuseSuspended(await lockAccount(transaction, engine, accountId));
         const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
-        const good = known.filter((row) => isGoodRow(row, now));
+        const good = known.filter((row) => isValidRow(row, now));
         const old = good.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
         if (isReplaced(old, good)) throw new GatewayError('key_replaced', 'This key was rotated before.');

@@ -5,7 +5,7 @@ import {
   createKey,
   deriveKey,
   hashKey,
-  isGood,
+  isValidKey,
   type KeyTable,
   type KeyText,
   type Pepper,
@@ -27,7 +27,7 @@ export interface Repeat {
   key: string;
 }
 
-export interface KeyWish {
+export interface CreateKeyInput {
   accountId: string;
   /** 1 to 100 characters. */
   name: string;
@@ -35,7 +35,7 @@ export interface KeyWish {
   repeat?: Repeat;
 }
 
-export interface RotationWish {
+export interface RotateKeyInput {
   accountId: string;
   /** Public id. Default: the only key that is good. */
   id?: string;
@@ -54,26 +54,26 @@ export interface MadeKey {
 }
 
 /** Makes and ends the keys of accounts. What it changes holds on this node at once, on others within 5 s. */
-export interface KeyDesk {
+export interface KeyService {
   /**
    * The first key of an account; it comes with the free tier where the account has no plan.
    * @throws GatewayError `key_exists` where it has a good one, `idempotency_key_reused`, `account_suspended`.
    */
-  makeFirst(wish: KeyWish): Promise<MadeKey>;
+  makeFirst(wish: CreateKeyInput): Promise<MadeKey>;
   /** One more. @throws GatewayError `too_many_keys` beyond {@link MAX_KEYS}, otherwise as `makeFirst`. */
-  makeFurther(wish: KeyWish): Promise<MadeKey>;
+  makeFurther(wish: CreateKeyInput): Promise<MadeKey>;
   /**
    * @throws GatewayError `key_not_found`, `key_replaced`, `idempotency_key_reused`, `account_suspended`,
    * `missing_required_parameter` where several keys are good and none is named.
    */
-  rotate(wish: RotationWish): Promise<MadeKey & { replaced: ApiKeyRecord }>;
+  rotate(wish: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
   /** One that was revoked before stays so. @throws GatewayError `key_not_found`. */
   revoke(accountId: string, id: string): Promise<ApiKeyRecord>;
   /** Revokes every key of the account that is not; those that it revoked. */
   revokeAll(accountId: string): Promise<readonly ApiKeyRecord[]>;
 }
 
-export interface KeyDeskOptions extends PlanTermsOptions {
+export interface KeyServiceOptions extends PlanTermsOptions {
   keys: Pick<AccountKeys, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
   table: Pick<KeyTable, 'refresh'>;
   /** The newest. */
@@ -81,7 +81,7 @@ export interface KeyDeskOptions extends PlanTermsOptions {
   clock: Clock;
 }
 
-export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
+export function createKeyService(options: KeyServiceOptions): KeyService {
   const { keys, table, pepper, clock } = options;
 
   function hashed({ id, key }: KeyText) {
@@ -108,7 +108,7 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
     }
   }
 
-  async function make({ accountId, name, repeat }: KeyWish, maxKeys: number): Promise<MadeKey> {
+  async function make({ accountId, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
     const text = keyTextOf('make', accountId, repeat);
     const otherwise = planTerms(options.catalogue.freeTier.id, options);
     if (!otherwise) throw new Error('the catalogue has no free tier');
@@ -128,7 +128,7 @@ export function createKeyDesk(options: KeyDeskOptions): KeyDesk {
 
   async function onlyKey(accountId: string): Promise<string> {
     const now = clock.now();
-    const good = (await keys.listOf(accountId)).filter((record) => isGood(record, now));
+    const good = (await keys.listOf(accountId)).filter((record) => isValidKey(record, now));
     const standing = good.filter(({ replacedBy }) => !good.some(({ id }) => id === replacedBy));
     const [only, another] = standing;
     if (!only)

@@ -1,6 +1,6 @@
 import type { Clock } from 'mediagate';
 import type { CustomFetch } from 'openid-client';
-import { createAuthFailures } from '../http/index.js';
+import { createFixedWindowLimiter } from '../http/index.js';
 
 /** How long fetched keys are used for tokens that they are named in. */
 const FRESH_MS = 300_000;
@@ -27,8 +27,8 @@ export interface IssuerKeys {
 }
 
 export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }): IssuerKeys {
-  const asked = createAuthFailures(clock, 1);
-  const fetches = createAuthFailures(clock, FETCHES_PER_MINUTE);
+  const asked = createFixedWindowLimiter(clock, 1);
+  const fetches = createFixedWindowLimiter(clock, FETCHES_PER_MINUTE);
   let known: FetchedKeys | undefined;
   let pending: Promise<Answer> | undefined;
 

@@ -1,4 +1,4 @@
-import type { JobClock } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
 import {
   type Database,
   deleteExpired,
@@ -71,7 +71,7 @@ const MOST_OF_USER = 50;
 const TOUCH_MS = 60_000;
 
 /** Sessions in SQL. */
-export function createSessions(database: Database, times: JobClock): Sessions {
+export function createSessions(database: Database, times: DatabaseClock): Sessions {
   const { engine } = database;
 
   return {

@@ -40,7 +40,7 @@ export interface NewDeviceSession {
 }
 
 /** Who is signed in with a request: a browser by its cookie, a program by a bearer token of the device flow. */
-export interface SessionDesk {
+export interface SessionService {
   /** Undefined where nobody is. A request that sends a bearer token is judged by that alone. */
   find(context: RequestContext): Promise<SignedIn | undefined>;
   /** @throws GatewayError `not_signed_in`; its body then says where to sign in. */
@@ -54,7 +54,7 @@ export interface SessionDesk {
   endAll(context: RequestContext): Promise<void>;
 }
 
-export function createSessionDesk(sessions: Sessions, site: () => SiteAddress): SessionDesk {
+export function createSessionService(sessions: Sessions, site: () => SiteAddress): SessionService {
   async function find(context: RequestContext): Promise<SignedIn | undefined> {
     const shown = shownToken(context, site());
     const found = shown && (await sessions.find(hashToken(shown.token)));
@@ -129,7 +129,7 @@ export function shownToken(context: RequestContext, site: SiteAddress): ShownTok
  * Checks requests of routes that act for the user who is signed in. The session is checked before the origin: a program
  * without a session is told to sign in. Pages lead visitors without a session to the sign-in by themselves.
  */
-export function createSessionGuard(sessions: SessionDesk, site: () => SiteAddress) {
+export function createSessionGuard(sessions: SessionService, site: () => SiteAddress) {
   return ({ method, format, sessionOptional = format === 'page' }: Route): Middleware =>
     async (context, next) => {
       if (!sessionOptional) await sessions.require(context);

@@ -1,4 +1,4 @@
-import type { JobClock } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
 import { type Database, deleteBeyond, deleteExpired, type ExpiringTable } from '../../core/database/index.js';
 
 /** A sign-in that has begun: what its callback is checked against. */
@@ -26,7 +26,7 @@ const GOOD_MS = 10 * 60_000;
 const MOST = 20_000;
 
 /** Sign-ins that have begun, in SQL. */
-export function createSignIns(database: Database, times: JobClock): SignIns {
+export function createSignIns(database: Database, times: DatabaseClock): SignIns {
   const table: ExpiringTable = { engine: database.engine, table: 'sign_ins', key: 'state_hash' };
 
   return {

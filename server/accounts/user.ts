@@ -15,11 +15,11 @@ import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempot
 import {
   type ApiKeyRecord,
   type ApiKeys,
-  isGood,
+  isValidKey,
   type KeyWindows,
   keyState,
-  lookAtWindows,
   maskedKey,
+  readWindows,
 } from '../keys/index.js';
 import type { Windows } from '../limits/index.js';
 import type { Catalogue } from '../plans/index.js';
@@ -29,16 +29,16 @@ import {
   type BudgetState,
   type Budgets,
   type DayRange,
+  getUsage,
   type JobCosts,
   leftOf,
-  lookAtUsage,
   readRangeQuery,
   type UsageCounts,
-  type UsageLedger,
+  type UsageLog,
   type UsageTotal,
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
-import { createKeyDesk, type MadeKey, type Repeat } from './key-service.js';
+import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
 import { asItStands, KeySchema } from './schemas.js';
 import { shownToken } from './sessions.js';
 import type { UserRecord } from './users.js';
@@ -65,7 +65,7 @@ const MAKES_KEY = {
 export function userRoutes(server: AccountContext): Route[] {
   const { account, keys: table, sessions, view, bodies, polls, clock } = server;
   const { state, catalogue, freeTierPeriod, pepper, site } = account;
-  const keyDesk = createKeyDesk({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
+  const keyService = createKeyService({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
   const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
 
   async function beginKey(context: RequestContext) {
@@ -128,7 +128,7 @@ export function userRoutes(server: AccountContext): Route[] {
       errors: [...KEY_ERRORS, 'key_exists'],
       async handler(context) {
         const { accountId, body, repeat } = await beginKey(context);
-        sendMade(context, await keyDesk.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
+        sendMade(context, await keyService.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
       },
     }),
     defineRoute({
@@ -142,7 +142,7 @@ export function userRoutes(server: AccountContext): Route[] {
       errors: [...KEY_ERRORS, 'too_many_keys'],
       async handler(context) {
         const { accountId, body, repeat } = await beginKey(context);
-        sendMade(context, await keyDesk.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
+        sendMade(context, await keyService.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
       },
     }),
     defineRoute({
@@ -156,7 +156,7 @@ export function userRoutes(server: AccountContext): Route[] {
       errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
       async handler(context) {
         const { accountId, body, repeat } = await beginKey(context);
-        const made = await keyDesk.rotate({ accountId, ...decodeRotationBody(body), repeat });
+        const made = await keyService.rotate({ accountId, ...decodeRotationBody(body), repeat });
         sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
       },
     }),
@@ -173,7 +173,7 @@ export function userRoutes(server: AccountContext): Route[] {
       async handler(context) {
         const { accountId, body } = await begin(context);
         refuseMembers(body);
-        const record = await keyDesk.revoke(accountId, context.params.id ?? '');
+        const record = await keyService.revoke(accountId, context.params.id ?? '');
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
     }),
@@ -188,7 +188,7 @@ export function userRoutes(server: AccountContext): Route[] {
       async handler(context) {
         const { user } = await sessions.require(context);
         polls.admit(user.id);
-        const revoked = await keyDesk.revokeAll(user.accountId);
+        const revoked = await keyService.revokeAll(user.accountId);
         context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
       },
     }),
@@ -270,7 +270,7 @@ export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: Account
 
 /** Keys that can be used. */
 export function countGoodKeys(keys: readonly ApiKeyRecord[], now: number): number {
-  return keys.filter((record) => isGood(record, now)).length;
+  return keys.filter((record) => isValidKey(record, now)).length;
 }
 
 function encodeKey({ record, windows }: OverviewKey, now: number) {
@@ -330,7 +330,7 @@ export interface AccountViewOptions {
   accounts: Pick<Accounts, 'find'>;
   keys: Pick<ApiKeys, 'listOf'>;
   budgets: Pick<Budgets, 'find'>;
-  ledger: Pick<UsageLedger, 'totals'>;
+  ledger: Pick<UsageLog, 'totals'>;
   windows: Windows;
   jobs: Pick<JobCosts, 'usedToday'>;
   /** Images of one day where the plan says nothing. Default: any number. */
@@ -365,7 +365,7 @@ export function createAccountView(options: AccountViewOptions): AccountView {
       const [account, records] = await Promise.all([find(user), newestFirst(user)]);
       const budgetId = account.plan?.budgetId ?? null;
       const [{ budget, totals }, images, looked] = await Promise.all([
-        lookAtUsage({ budgets, ledger }, budgetId, { accountId, ...range }),
+        getUsage({ budgets, ledger }, budgetId, { accountId, ...range }),
         imagesOf(account),
         Promise.all(records.map(look)),
       ]);
@@ -380,7 +380,7 @@ export function createAccountView(options: AccountViewOptions): AccountView {
   }
 
   async function look(record: ApiKeyRecord): Promise<OverviewKey> {
-    return { record, windows: isGood(record, clock.now()) ? await lookAtWindows(windows, record) : undefined };
+    return { record, windows: isValidKey(record, clock.now()) ? await readWindows(windows, record) : undefined };
   }
 }
 

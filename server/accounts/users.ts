@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isKept, storable, type Tables, type Transaction } from '../../core/database/index.js';
+import { isStorable, storable, type Tables, type Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { refuseSuspended } from './account-table.js';
 import type { AccountsOptions } from './accounts.js';
@@ -98,7 +98,7 @@ export function createUsers({ database, times }: AccountsOptions): Users {
     },
 
     async find(id) {
-      if (!isKept(id)) return undefined;
+      if (!isStorable(id)) return undefined;
       const row = await database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
       return row && toUserRecord(row);
     },
@@ -111,7 +111,7 @@ export function createUsers({ database, times }: AccountsOptions): Users {
     },
 
     async findByEmail(email) {
-      if (!isKept(email)) return [];
+      if (!isStorable(email)) return [];
       const rows = await database.run((queries) =>
         selectUsers(queries)
           .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
@@ -123,7 +123,7 @@ export function createUsers({ database, times }: AccountsOptions): Users {
     },
 
     async list({ limit, before }) {
-      if (before !== undefined && !isKept(before)) return [];
+      if (before !== undefined && !isStorable(before)) return [];
       const rows = await database.run((queries) => {
         const users = selectUsers(queries).orderBy('users.created_at', 'desc').orderBy('users.id', 'desc').limit(limit);
         if (before === undefined) return users.execute();

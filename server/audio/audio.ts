@@ -30,7 +30,7 @@ import {
   type OutgoingAnswer,
   readIdempotencyKey,
 } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
 import type { ServerContext } from '../server-context.js';
 
@@ -152,7 +152,7 @@ export async function useUpload(
     soundNames,
     maxBytes: audioMaxBytes,
     budget: uploads,
-    owner: holderOf(keyOf(context)),
+    owner: quotaSubject(keyOf(context)),
     signal: clientSignal(response),
     fingerprinted: key !== undefined,
   };

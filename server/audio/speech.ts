@@ -1,4 +1,4 @@
-import { type Sounding, type SoundingEnd, type SpeakCall, Type, type Usage } from 'mediagate';
+import { type AudioResponse, type AudioResponseEnd, type SpeakCall, Type, type Usage } from 'mediagate';
 import {
   defineRoute,
   type ErrorContext,
@@ -10,7 +10,7 @@ import {
   toGatewayError,
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import {
   AUDIO_ANSWERS,
@@ -36,7 +36,7 @@ export function speechRoutes(server: ServerContext): Route[] {
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
       budget: bodies,
-      owner: holderOf(keyOf(context)),
+      owner: quotaSubject(keyOf(context)),
       fingerprinted: key !== undefined,
     });
 
@@ -126,18 +126,18 @@ export function speechRoutes(server: ServerContext): Route[] {
   ];
 }
 
-function encodeSound({ contentType, body }: Sounding): OutgoingAnswer {
+function encodeSound({ contentType, body }: AudioResponse): OutgoingAnswer {
   return { contentType, body };
 }
 
-function encodeEvents({ state }: RequestContext, sounding: Sounding): OutgoingAnswer {
+function encodeEvents({ state }: RequestContext, sounding: AudioResponse): OutgoingAnswer {
   return { contentType: EVENTS, body: encodeSpeechEvents(sounding, state), ended: sounding.ended };
 }
 
 /** The 40,000 characters of the models that take most, and instructions, however they are written. */
 export const MAX_SPEECH_BODY_BYTES = 640 * 1024;
 
-export interface SpeechWish {
+export interface SpeechInput {
   call: Omit<SpeakCall, 'signal'>;
   /** Whether the sound travels in events. */
   events: boolean;
@@ -162,7 +162,7 @@ const check = createMemberCheck(SpeechBodySchema);
  * Reads what is to be said, and how.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechWish {
+export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInput {
   const { members, rest } = check(sent);
   const { model, input, voice, speed = 1, instructions, ...how } = members;
   return {
@@ -180,7 +180,7 @@ export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechWis
 }
 
 /** A sound in server-sent events: its pieces in base64, then what was used; or why it broke off. */
-export async function* encodeSpeechEvents(sounding: Sounding, request: ErrorContext): AsyncGenerator<Uint8Array> {
+export async function* encodeSpeechEvents(sounding: AudioResponse, request: ErrorContext): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of sounding.body) {
       const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
@@ -194,7 +194,7 @@ export async function* encodeSpeechEvents(sounding: Sounding, request: ErrorCont
   yield event(encodeDone(await sounding.ended));
 }
 
-function encodeDone({ usage }: SoundingEnd): string {
+function encodeDone({ usage }: AudioResponseEnd): string {
   return JSON.stringify({ type: 'speech.audio.done', usage: describeUsage(usage) });
 }
 

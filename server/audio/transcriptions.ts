@@ -85,7 +85,7 @@ export interface EncodedTranscript {
 type Task = 'transcribe' | 'translate';
 
 /** What was heard, in the format that was asked for, or as events. */
-export function encodeTranscript(heard: Heard, wish: TranscriptionWish, task: Task): EncodedTranscript {
+export function encodeTranscript(heard: Heard, wish: TranscriptionInput, task: Task): EncodedTranscript {
   if (wish.stream) return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(heard)].join('') };
   return ENCODERS[wish.format](heard, wish, task);
 }
@@ -96,7 +96,7 @@ const json = (value: unknown): EncodedTranscript => ({
 });
 
 const ENCODERS: Readonly<
-  Record<TranscriptionFormat, (heard: Heard, wish: TranscriptionWish, task: Task) => EncodedTranscript>
+  Record<TranscriptionFormat, (heard: Heard, wish: TranscriptionInput, task: Task) => EncodedTranscript>
 > = {
   json: (heard) => json({ text: heard.text, usage: usageOf(heard) }),
   text: ({ text }) => ({ contentType: 'text/plain; charset=utf-8', text: `${text}\n` }),
@@ -105,7 +105,7 @@ const ENCODERS: Readonly<
   verbose_json: (heard, wish, task) => json(verbose(heard, wish, task)),
 };
 
-function verbose(heard: Heard, { call, granularities }: TranscriptionWish, task: Task) {
+function verbose(heard: Heard, { call, granularities }: TranscriptionInput, task: Task) {
   const { text, language, durationSeconds, segments, words } = heard;
   const fallback = task === 'translate' ? 'en' : (call.language ?? 'und');
   return {
@@ -166,7 +166,7 @@ export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
 type Granularity = 'segment' | 'word';
 
 /** What is asked for of a sound, and how it is to be answered. */
-export interface TranscriptionWish {
+export interface TranscriptionInput {
   call: Omit<TranscribeCall, 'sound' | 'signal'>;
   format: TranscriptionFormat;
   /** What `verbose_json` shows. */
@@ -190,7 +190,7 @@ const FIELDS: ReadonlySet<string> = new Set([
  * Reads the fields of a transcription or a translation.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionWish {
+export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionInput {
   const model = requiredField(fields, 'model', 'the name of a model that hears');
   if (model.length > MAX_NAME_LENGTH) throw invalid('model', 'the name of a model');
   const prompt = fieldOf(fields, 'prompt');

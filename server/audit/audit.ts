@@ -1,7 +1,7 @@
 import {
   type CompiledQuery,
   type Database,
-  isKept,
+  isStorable,
   type Kysely,
   type Selectable,
   sql,
@@ -98,7 +98,7 @@ export function compileAudit(queries: Kysely<Tables>, line: AuditLine): Compiled
 export function createAudit(database: Database): Audit {
   return {
     async list({ subject, limit }) {
-      if (subject !== undefined && !isKept(subject)) return [];
+      if (subject !== undefined && !isStorable(subject)) return [];
       const rows = await database.run((queries) => {
         const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
         return subject === undefined

@@ -64,8 +64,10 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
     for (const [name, sum] of sums) {
       report({ step: 'files', done, of: sums.size });
       const source = path.join(folder, name);
-      const isKept = name !== MANIFEST_FILE;
-      const digest = await (isKept ? copyWithDigest(source, path.join(draft, name), signal) : digestOf(source, signal));
+      const isStorable = name !== MANIFEST_FILE;
+      const digest = await (isStorable
+        ? copyWithDigest(source, path.join(draft, name), signal)
+        : digestOf(source, signal));
       if (digest?.sha256 !== sum) throw damaged(`${source} is ${digest ? 'not what was backed up' : 'missing'}`);
       if (name.startsWith(`${SECRETS_FOLDER}/`)) await checkSecret(path.join(draft, name));
       done += 1;

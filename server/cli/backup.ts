@@ -5,7 +5,7 @@ import { shellWord } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { CommandFailure, print, requireState, runLengthy } from './command.js';
+import { CommandFailure, print, requireState, withProgress } from './command.js';
 
 export interface BackupFlags {
   secrets?: boolean;
@@ -21,7 +21,7 @@ export async function backupCommand(
     throw new CommandFailure(adviceFor(settings, settings.databaseUrl, folder), 2);
   await requireState(settings);
   const { dataDir, filesUrl } = settings;
-  const report = await runLengthy((lengthy) =>
+  const report = await withProgress((lengthy) =>
     backUpState({ dataDir, folder, release: PACKAGE_VERSION, secrets, clock: systemClock, ...lengthy }),
   );
   const rows = Object.values(report.tables).reduce((sum, count) => sum + count, 0);

@@ -13,10 +13,10 @@ To begin:
   mediagate doctor               see what this machine has and what is missing
   mediagate serve --help         see the settings, which come from the environment`;
 
-const CANARY_HELP = `
+const PROBE_HELP = `
 A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
-"fills" says which members each rung should give; without it a link is held to what its platform's own link fills.
-The exit code is 1 where a rung that should answer does not, or gives less.`;
+"fills" says which members each method should give; without it a link is held to what its platform's own link fills.
+The exit code is 1 where a method that should answer does not, or gives less.`;
 
 /** Every command loads what it needs and nothing else: `keys list` opens no plugin, `--help` no database. */
 function createProgram(): Command {
@@ -95,13 +95,13 @@ function createProgram(): Command {
     );
 
   program
-    .command('canary')
+    .command('probe')
     .description('try every way to every platform (needs the network)')
     .option('--platform <key>', 'only this platform, e.g. vidsite')
     .option('--links <file>', 'JSON file of links to ask for in place of those of the plugins')
     .option('--json', 'print JSON')
-    .addHelpText('after', CANARY_HELP)
-    .action((options) => runCommand(async (settings) => (await import('./probe.js')).canaryCommand(settings, options)));
+    .addHelpText('after', PROBE_HELP)
+    .action((options) => runCommand(async (settings) => (await import('./probe.js')).probeCommand(settings, options)));
 
   pointToHelp(program, 'mediagate');
   return program;

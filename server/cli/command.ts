@@ -155,7 +155,7 @@ export interface Lengthy {
 }
 
 /** Runs work that somebody may want to see, and to cut off. */
-export async function runLengthy<Result>(work: (lengthy: Lengthy) => Promise<Result>): Promise<Result> {
+export async function withProgress<Result>(work: (lengthy: Lengthy) => Promise<Result>): Promise<Result> {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new CommandFailure('Cut off; nothing was kept.', INTERRUPTED_EXIT_CODE));
   const spinner = startSpinner('beginning');

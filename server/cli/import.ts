@@ -3,7 +3,7 @@ import { importState } from '../backup/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { CommandFailure, openCommandLogger, print, runLengthy } from './command.js';
+import { CommandFailure, openCommandLogger, print, withProgress } from './command.js';
 import { warnOfPeppers } from './restore.js';
 
 /** Brings a state out of SQLite into the empty PostgreSQL of the settings. */
@@ -14,7 +14,7 @@ export async function importCommand(settings: Settings, { from }: { from: string
   }
   const logger = openCommandLogger(settings);
   try {
-    const { tables, files, peppers } = await runLengthy((lengthy) =>
+    const { tables, files, peppers } = await withProgress((lengthy) =>
       importState({ from, databaseUrl, dataDir, filesUrl, clock: systemClock, logger, ...lengthy }),
     );
     const rows = Object.entries(tables).map(([name, count]) => [name, grouped(count)]);

@@ -79,7 +79,7 @@ async function countLines(jobs: Records['jobs']): Promise<string[]> {
 
 /** As `--json` prints a job. */
 export function describeJob(job: ListedJob, moment: Moment) {
-  const { id, kind, state, owner, keyId, joined, attempts, cutOffs, createdAt, startedAt, finishedAt, error } = job;
+  const { id, kind, state, owner, keyId, joined, attempts, crashCount, createdAt, startedAt, finishedAt, error } = job;
   const inStateMs = inState(job, moment);
   return {
     id,
@@ -89,7 +89,7 @@ export function describeJob(job: ListedJob, moment: Moment) {
     joined,
     key: keyId,
     runs: attempts,
-    cut_offs: cutOffs,
+    cut_offs: crashCount,
     created_at: isoTime(createdAt),
     started_at: isoTime(startedAt),
     finished_at: isoTime(finishedAt),
@@ -248,8 +248,8 @@ function traceOf({ traceparent }: CostedJob): string | null {
 }
 
 function renderWhole({ job, audit }: Shown): string {
-  const { attempts, cutOffs, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
-  const runs = cutOffs === 0 ? String(attempts) : `${attempts}, of which ${cutOffs} cut off`;
+  const { attempts, crashCount, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
+  const runs = crashCount === 0 ? String(attempts) : `${attempts}, of which ${crashCount} cut off`;
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
   const facts = [
     ['job', job.id],
@@ -299,7 +299,7 @@ function renderCharge({ model, units, usage, at }: JobCharge): string {
 function attemptTable(error: JobFailure | null): string {
   const attempts = error?.attempts ?? [];
   if (attempts.length === 0) return '';
-  const rows = attempts.map(({ rung, outcome, ms }) => [shown(rung), shown(outcome), grouped(ms)]);
+  const rows = attempts.map(({ method, outcome, ms }) => [shown(method), shown(outcome), grouped(ms)]);
   return `${renderTable(['RUNG', 'OUTCOME', 'MS'], rows)}\n`;
 }
 
@@ -327,8 +327,8 @@ export function renderLease({ seenAt, hasEnded }: JobWorker, { at, leaseMs }: Pi
 }
 
 /** Why a job waits. */
-export function renderWait({ attempts, cutOffs }: Pick<ListedJob, 'attempts' | 'cutOffs'>): string {
+export function renderWait({ attempts, crashCount }: Pick<ListedJob, 'attempts' | 'crashCount'>): string {
   if (attempts === 0) return 'waits for its turn';
-  if (cutOffs === 0) return 'was given back; waits to run again';
-  return `was cut off ${cutOffs === 1 ? 'once' : `${cutOffs} times`}; waits to run again`;
+  if (crashCount === 0) return 'was given back; waits to run again';
+  return `was cut off ${crashCount === 1 ? 'once' : `${crashCount} times`}; waits to run again`;
 }

@@ -5,7 +5,7 @@ import {
   createKeyRecord,
   GRANTS,
   type Grant,
-  isGoodState,
+  isValidState,
   keyState,
   LOCAL_ACCOUNT,
   namedKeyId,
@@ -158,7 +158,7 @@ function expiryOf(text: string | undefined): number | null {
 
 function stateOf(record: ApiKeyRecord): string {
   const state = keyState(record, systemClock.now());
-  return isGoodState(state) ? 'good' : state;
+  return isValidState(state) ? 'good' : state;
 }
 
 function describe({ record, budget }: Listed) {

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import {
-  type CanaryLink,
   createValidator,
   type Gateway,
   type GatewayError,
   isGatewayError,
   type PlatformInfo,
+  type ProbeLink,
   systemClock,
   Type,
 } from 'mediagate';
@@ -13,21 +13,21 @@ import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { CommandMistake, openQuietLogger, print, printJson, startSpinner, withGateway } from './command.js';
 
-export interface CanaryOptions {
+export interface ProbeOptions {
   platform?: string;
   /** A file, see {@link TargetChoice}. */
   links?: string;
   json?: boolean;
 }
 
-/** Asks every rung of every platform for a link, over the real network. Exit code 1 where one that should answer does not. */
-export async function canaryCommand(settings: Settings, options: CanaryOptions): Promise<number> {
+/** Asks every method of every platform for a link, over the real network. Exit code 1 where one that should answer does not. */
+export async function probeCommand(settings: Settings, options: ProbeOptions): Promise<number> {
   const { platform, links: file, json } = options;
   const logger = openQuietLogger(settings);
   try {
     return await withGateway(settings, logger, async (gateway) => {
       const targets = await chooseTargets(gateway, { platform, file } satisfies TargetChoice);
-      const trials = await tryAll(targets, (target, onRung) => tryRungs(gateway, target, onRung));
+      const trials = await tryAll(targets, (target, onMethod) => tryMethods(gateway, target, onMethod));
       if (json) printJson(trials);
       else print(render(targets, trials));
       return trials.some(({ level }) => level === 'fail') ? 1 : 0;
@@ -39,20 +39,20 @@ export async function canaryCommand(settings: Settings, options: CanaryOptions):
 
 /** Platforms at the same time, the links of one platform one after the other. */
 async function tryAll(
-  targets: readonly CanaryTarget[],
-  tryOne: (target: CanaryTarget, onRung: (rung: string) => void) => Promise<RungTrial[]>,
-): Promise<RungTrial[]> {
+  targets: readonly ProbeTarget[],
+  tryOne: (target: ProbeTarget, onMethod: (method: string) => void) => Promise<MethodTrial[]>,
+): Promise<MethodTrial[]> {
   const spinner = startSpinner('asking');
   const busy = new Map<string, string>();
   const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
-    const trials: RungTrial[] = [];
+    const trials: MethodTrial[] = [];
     for (const target of list) {
       const { key } = target.platform;
-      const onRung = (rung: string) => {
-        busy.set(key, `${key}: ${rung}`);
+      const onMethod = (method: string) => {
+        busy.set(key, `${key}: ${method}`);
         spinner?.update([...busy.values()].join('   '));
       };
-      trials.push(...(await tryOne(target, onRung)));
+      trials.push(...(await tryOne(target, onMethod)));
       busy.delete(key);
     }
     return trials;
@@ -64,11 +64,11 @@ async function tryAll(
   }
 }
 
-function render(targets: readonly CanaryTarget[], trials: readonly RungTrial[]): string {
-  const rows = trials.map(({ level, platform, rung, outcome, ms, filled, missing, reason }) => [
+function render(targets: readonly ProbeTarget[], trials: readonly MethodTrial[]): string {
+  const rows = trials.map(({ level, platform, method, outcome, ms, filled, missing, reason }) => [
     level,
     platform,
-    rung,
+    method,
     outcome,
     level === 'skip' ? '' : String(ms),
     outcome === 'ok' ? String(filled.length) : '',
@@ -79,10 +79,10 @@ function render(targets: readonly CanaryTarget[], trials: readonly RungTrial[]):
   const failed = trials.filter(({ level }) => level === 'fail');
   const verdict =
     failed.length === 0
-      ? 'Every rung that should answer does.'
+      ? 'Every method that should answer does.'
       : failed.length === 1
-        ? `1 of ${trials.length} rungs does not give what it should.`
-        : `${failed.length} of ${trials.length} rungs do not give what they should.`;
+        ? `1 of ${trials.length} methods does not give what it should.`
+        : `${failed.length} of ${trials.length} methods do not give what they should.`;
   return `${asked}\n\n${table}\n\n${verdict}\n`;
 }
 
@@ -99,11 +99,11 @@ const LinksFile = createValidator(
   ),
 );
 
-/** One link to try, and what is expected of its platform's rungs; see `CanaryLink`. */
-export interface CanaryTarget {
+/** One link to try, and what is expected of its platform's methods; see `ProbeLink`. */
+export interface ProbeTarget {
   platform: PlatformInfo;
   url: string;
-  fills: CanaryLink['fills'];
+  fills: ProbeLink['fills'];
 }
 
 export interface TargetChoice {
@@ -117,7 +117,7 @@ export interface TargetChoice {
  * The links to try. One of a file that does not say what is expected is held to what its platform's own link fills.
  * @throws CommandMistake where the platform is not there, or the file or a link in it cannot be used.
  */
-export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<CanaryTarget[]> {
+export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<ProbeTarget[]> {
   const platforms = gateway.platforms();
   const wanted = platforms.filter(({ key }) => platform === undefined || key === platform);
   if (wanted.length === 0) {
@@ -126,11 +126,11 @@ export async function chooseTargets(gateway: Gateway, { platform, file }: Target
   }
   const targets =
     file === undefined
-      ? wanted.flatMap((one) => one.canaries.map((link) => ({ platform: one, ...link })))
+      ? wanted.flatMap((one) => one.probeLinks.map((link) => ({ platform: one, ...link })))
       : (await readLinks(file)).flatMap(({ url, fills }) => {
           const key = platformOf(gateway, url, file);
           const one = wanted.find((candidate) => candidate.key === key);
-          return one ? [{ platform: one, url, fills: fills ?? one.canaries[0]?.fills ?? {} }] : [];
+          return one ? [{ platform: one, url, fills: fills ?? one.probeLinks[0]?.fills ?? {} }] : [];
         });
   if (targets.length === 0) throw new CommandMistake('There is no link to try; --links names a file of some.');
   return targets;
@@ -160,11 +160,11 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** How one rung fared with one link. */
-export interface RungTrial {
+/** How one method fared with one link. */
+export interface MethodTrial {
   platform: string;
   url: string;
-  rung: string;
+  method: string;
   /**
    * `ok`: it answered, and gave what it usually gives. `fail`: it should have. `info`: nothing is expected of it.
    * `skip`: this gateway lacks what it needs, so it was not asked.
@@ -182,22 +182,22 @@ export interface RungTrial {
   reason?: string;
 }
 
-/** Asks every rung of the link's platform alone, one after the other, as a visitor with patience would. */
-export async function tryRungs(
+/** Asks every method of the link's platform alone, one after the other, as a visitor with patience would. */
+export async function tryMethods(
   gateway: Gateway,
-  { platform, url, fills }: CanaryTarget,
-  onRung: (rung: string) => void,
-): Promise<RungTrial[]> {
-  const trials: RungTrial[] = [];
-  for (const { name, available } of platform.rungs) {
+  { platform, url, fills }: ProbeTarget,
+  onMethod: (method: string) => void,
+): Promise<MethodTrial[]> {
+  const trials: MethodTrial[] = [];
+  for (const { name, available } of platform.methods) {
     const usual = fills[name];
-    const trial = { platform: platform.key, url, rung: name };
+    const trial = { platform: platform.key, url, method: name };
     if (!available) {
       trials.push({ ...trial, level: 'skip', outcome: 'not set up', ms: 0, filled: [], missing: [] });
       continue;
     }
-    onRung(name);
-    const { outcome, ms, filled, reason } = await tryRung(gateway, url, name);
+    onMethod(name);
+    const { outcome, ms, filled, reason } = await tryMethod(gateway, url, name);
     const missing = outcome === 'ok' ? (usual ?? []).filter((member) => !filled.includes(member)) : [];
     const good = outcome === 'ok' && missing.length === 0;
     const level = usual === undefined ? 'info' : good ? 'ok' : 'fail';
@@ -206,9 +206,9 @@ export async function tryRungs(
   return trials;
 }
 
-type Answer = Pick<RungTrial, 'outcome' | 'ms' | 'filled' | 'reason'>;
+type Answer = Pick<MethodTrial, 'outcome' | 'ms' | 'filled' | 'reason'>;
 
-async function tryRung(gateway: Gateway, url: string, only: string): Promise<Answer> {
+async function tryMethod(gateway: Gateway, url: string, only: string): Promise<Answer> {
   const began = systemClock.monotonic();
   const ms = () => Math.round(systemClock.monotonic() - began);
   try {
@@ -222,8 +222,8 @@ async function tryRung(gateway: Gateway, url: string, only: string): Promise<Ans
   }
 }
 
-/** What became of the rung says more than what its platform makes of it; one that answered without data did not. */
-function outcomeOf({ attempts, code }: GatewayError, rung: string): string {
-  const outcome = attempts?.find((attempt) => attempt.rung === rung)?.outcome ?? 'ok';
+/** What became of the method says more than what its platform makes of it; one that answered without data did not. */
+function outcomeOf({ attempts, code }: GatewayError, method: string): string {
+  const outcome = attempts?.find((attempt) => attempt.method === method)?.outcome ?? 'ok';
   return outcome === 'ok' ? code : outcome;
 }

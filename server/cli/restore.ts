@@ -2,7 +2,7 @@ import { restoreState } from '../backup/index.js';
 import type { Settings } from '../settings/index.js';
 import { findPeppers } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { CommandFailure, print, runLengthy } from './command.js';
+import { CommandFailure, print, withProgress } from './command.js';
 
 /** Puts a backup into the empty data folder of the settings. */
 export async function restoreCommand(settings: Settings, folder: string): Promise<number> {
@@ -11,7 +11,7 @@ export async function restoreCommand(settings: Settings, folder: string): Promis
     const message = 'A backup goes into SQLite. Leave DATABASE_URL out, or bring it there with "mediagate import".';
     throw new CommandFailure(message, 2);
   }
-  const { manifest, schema, peppers } = await runLengthy((lengthy) => restoreState({ folder, dataDir, ...lengthy }));
+  const { manifest, schema, peppers } = await withProgress((lengthy) => restoreState({ folder, dataDir, ...lengthy }));
   const rows = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
   print(`${dataDir}: ${grouped(rows)} rows, ${grouped(manifest.files.count)} files, as of ${manifest.madeAt}.\n`);
   if (schema.pending.length > 0) print(`The next start migrates it from ${schema.done.at(-1)}.\n`);

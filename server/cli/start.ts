@@ -227,13 +227,13 @@ export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): Sampl
   ];
 }
 
-/** The link that most rungs are expected to answer. Where no plugin names any, a question which links there are. */
+/** The link that most methods are expected to answer. Where no plugin names any, a question which links there are. */
 function sampleLink(platforms: readonly PlatformInfo[]): SampleRequest[] {
   const [best] = platforms
-    .flatMap(({ canaries, rungs }) =>
-      canaries.map(({ url, fills }) => ({
+    .flatMap(({ probeLinks, methods }) =>
+      probeLinks.map(({ url, fills }) => ({
         url,
-        ways: rungs.filter(({ name, available }) => available && fills[name] !== undefined).length,
+        ways: methods.filter(({ name, available }) => available && fills[name] !== undefined).length,
       })),
     )
     .sort((one, other) => other.ways - one.ways);

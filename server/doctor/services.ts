@@ -141,11 +141,11 @@ function adviceFor(failed: readonly PluginStatus[]): string {
   return [...correct, ...(isFileAtFault ? [CHECK_FILE] : [])].join(' ');
 }
 
-/** Rungs that this machine or the settings leave out are named: what they would add is then missing. */
+/** Methods that this machine or the settings leave out are named: what they would add is then missing. */
 function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonly PlatformInfo[]): string {
   if (standIn) return `${id} (stand-in for ${serves.join(', ')})`;
   const missing = platforms
     .filter(({ key }) => serves.includes(key))
-    .flatMap(({ rungs }) => rungs.flatMap(({ name, available }) => (available ? [] : [name])));
+    .flatMap(({ methods }) => methods.flatMap(({ name, available }) => (available ? [] : [name])));
   return missing.length > 0 ? `${id} (without ${missing.join(', ')})` : id;
 }

@@ -389,14 +389,14 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
     /** @returns Whether the chunk was copied, so that nothing here reads it any more. */
     add(chunk: Buffer<ArrayBuffer>): boolean {
       const next = size + chunk.length;
-      const isKept = !whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS;
-      if (isKept) chunks.push(chunk);
+      const isStorable = !whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS;
+      if (isStorable) chunks.push(chunk);
       else {
         if (!whole || next > whole.length) grow(next);
         whole?.set(chunk, size);
       }
       size = next;
-      return !isKept;
+      return !isStorable;
     },
     take(): Buffer<ArrayBuffer> {
       if (whole) return whole.subarray(0, size);

@@ -76,7 +76,7 @@ const MAX_FAILURES = 300;
 const MAX_ADDRESSES = 10_000;
 
 /** Counts refused keys per client address, so that guessing is slow. Requests with a good key never meet it. */
-export interface AuthFailures {
+export interface FixedWindowLimiter {
   /** Seconds to wait where the address has used up its failures; undefined where it has not. */
   blockedFor(address: string): number | undefined;
   add(address: string): void;
@@ -88,7 +88,7 @@ interface Count {
 }
 
 /** @param maxFailures Of one address in a minute. */
-export function createAuthFailures(clock: Clock, maxFailures = MAX_FAILURES): AuthFailures {
+export function createFixedWindowLimiter(clock: Clock, maxFailures = MAX_FAILURES): FixedWindowLimiter {
   const window = createFixedWindow(clock, maxFailures);
   return {
     blockedFor: (address) => window.blockedFor(networkOf(address)),
@@ -163,7 +163,7 @@ export interface AddressLimitOptions {
 }
 
 export function createAddressLimit({ clock, perMinute, what }: AddressLimitOptions): AddressLimit {
-  const counts = createAuthFailures(clock, perMinute);
+  const counts = createFixedWindowLimiter(clock, perMinute);
   return {
     admit(address = '') {
       const retryAfterSeconds = counts.blockedFor(address);

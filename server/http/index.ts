@@ -10,11 +10,11 @@ export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJ
 export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
 export {
   type AddressOf,
-  type AuthFailures,
   createAddressLimit,
   createAddressOf,
-  createAuthFailures,
   createFixedWindow,
+  createFixedWindowLimiter,
+  type FixedWindowLimiter,
   matcherOf,
   networkOfProxies,
 } from './client-address.js';
@@ -73,9 +73,9 @@ export {
 } from './route.js';
 export {
   createPollGuard,
-  createWaitingRoom,
+  createSemaphore,
   MAX_WAIT_SECONDS,
   type PollGuard,
   readWait,
-  type WaitingRoom,
+  type Semaphore,
 } from './waiting.js';

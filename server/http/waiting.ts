@@ -4,7 +4,7 @@ import { readPreferences } from './request.js';
 
 const RETRY_SECONDS = 5;
 
-export interface WaitingRoomOptions {
+export interface SemaphoreOptions {
   /** Default 2,000. */
   places?: number;
   /** Places of one holder. Default 500. */
@@ -15,14 +15,14 @@ export interface WaitingRoomOptions {
  * Requests that are held open until something ends: few enough that they cannot use up the connections, and of each holder few
  * enough that there is room for others.
  */
-export interface WaitingRoom {
+export interface Semaphore {
   /** Takes a place; what comes back gives it back. Undefined where all are taken. */
   enter(holder: string): (() => void) | undefined;
   /** As `enter`. @throws GatewayError `queue_full` where all are taken. */
   demand(holder: string): () => void;
 }
 
-export function createWaitingRoom({ places = 2_000, placesEach = 500 }: WaitingRoomOptions = {}): WaitingRoom {
+export function createSemaphore({ places = 2_000, placesEach = 500 }: SemaphoreOptions = {}): Semaphore {
   const taken = new Map<string, number>();
   let free = places;
 

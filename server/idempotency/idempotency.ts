@@ -3,23 +3,23 @@ import {
   type AnswerHead,
   clientSignal,
   createHandOver,
-  createWaitingRoom,
+  createSemaphore,
   EVENTS,
   type RequestContext,
   sendEvents,
   sendStream,
   toGatewayError,
 } from '../http/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
-import { createOutlive } from '../unheard-work.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
+import { createDetachedTimeout } from '../unheard-work.js';
 import { inProgress, markReplayed } from './idempotency-key.js';
 import {
   type AnswerClaim,
   type AnswerRequest,
   type AnswerWork,
   answerFileOf,
-  type KeptAnswer,
-  type KeptAnswers,
+  type IdempotentResponse,
+  type IdempotentResponses,
 } from './kept-answers.js';
 
 /** For a first request that is at work. */
@@ -45,7 +45,7 @@ export interface Answering {
 }
 
 /** Does each request with an Idempotency-Key once, and gives the same answer to those that repeat it. */
-export interface AnswerDesk {
+export interface IdempotencyService {
   /**
    * Has the answer made and sent, unless there is one already. With a key, a client that hangs up ends nothing: the work goes
    * on for five minutes at most, and its answer is there for the client's next try; where 64 others go on like that, it ends
@@ -58,8 +58,8 @@ export interface AnswerDesk {
   close(): Promise<void>;
 }
 
-export interface AnswerDeskOptions {
-  answers: KeptAnswers;
+export interface IdempotencyServiceOptions {
+  answers: IdempotentResponses;
   /** Where bodies are kept. */
   files: Storage;
   clock: Clock;
@@ -70,12 +70,12 @@ export interface AnswerDeskOptions {
   graceMs?: number;
 }
 
-export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
+export function createIdempotencyService(options: IdempotencyServiceOptions): IdempotencyService {
   const { answers, files, clock, logger, drain, graceMs = 0 } = options;
-  const waiting = createWaitingRoom();
+  const waiting = createSemaphore();
   const stopping = new AbortController();
   const working = new Set<Promise<void>>();
-  const outlive = createOutlive(stopping.signal);
+  const outlive = createDetachedTimeout(stopping.signal);
   let grace: NodeJS.Timeout | undefined;
 
   const stop = () => stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
@@ -102,7 +102,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
     }
   }
 
-  async function replay(context: RequestContext, { status, headers, file }: KeptAnswer): Promise<void> {
+  async function replay(context: RequestContext, { status, headers, file }: IdempotentResponse): Promise<void> {
     const { res: response } = context;
     const body = await files.read(file);
     if (!body) {
@@ -172,7 +172,7 @@ export function createAnswerDesk(options: AnswerDeskOptions): AnswerDesk {
       const caller = keyOf(context);
       const { id: keyId, accountId } = caller;
       const request = { accountId, scope: `${keyId} POST ${route}`, key, fingerprint };
-      const claimed = await claim(request, holderOf(caller), gone);
+      const claimed = await claim(request, quotaSubject(caller), gone);
       if (claimed.state === 'answered') {
         await replay(context, claimed.answer);
         return;
@@ -201,7 +201,7 @@ export interface KeepingOptions {
   outgoing: OutgoingAnswer;
   head: AnswerHead;
   work: AnswerWork;
-  answers: KeptAnswers;
+  answers: IdempotentResponses;
   files: Storage;
   logger: Logger;
 }
@@ -254,8 +254,8 @@ export function keepWhileSending({ outgoing, head, work, answers, files, logger 
   /** The answer was all there is of it. */
   async function keep(): Promise<void> {
     copy.end();
-    const isKept = (await isStored) && (await answers.keep(work, { ...head, bytes }));
-    if (isKept) return;
+    const isStorable = (await isStored) && (await answers.keep(work, { ...head, bytes }));
+    if (isStorable) return;
     await answers.release(work);
     await files.delete(file);
   }

@@ -1,5 +1,10 @@
 export type { OutgoingAnswer } from './idempotency.js';
-export { type AnswerDesk, type AnswerDeskOptions, createAnswerDesk, type KeyedRequest } from './idempotency.js';
+export {
+  createIdempotencyService,
+  type IdempotencyService,
+  type IdempotencyServiceOptions,
+  type KeyedRequest,
+} from './idempotency.js';
 export {
   encodeAround,
   IDEMPOTENCY_ERRORS,
@@ -19,5 +24,5 @@ export {
   type KeyHash,
   keyReused,
 } from './idempotency-keys.js';
-export type { KeptAnswers } from './kept-answers.js';
-export { createKeptAnswers } from './kept-answers.js';
+export type { IdempotentResponses } from './kept-answers.js';
+export { createIdempotentResponses } from './kept-answers.js';

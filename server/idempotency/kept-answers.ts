@@ -1,12 +1,18 @@
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
-import { createBeats, type Database, hasEnded, type JobClock, nameRunner } from '../../core/database/index.js';
-import { createEndWaits, type Dispatcher, toFailure, toJson, type WaitOptions } from '../../core/jobs/index.js';
+import { createHeartbeat, type Database, type DatabaseClock, hasEnded, processId } from '../../core/database/index.js';
 import {
-  createRareWarning,
+  createCompletionWaiters,
+  type Dispatcher,
+  toFailure,
+  toJson,
+  type WaitOptions,
+} from '../../core/jobs/index.js';
+import {
+  createThrottledWarning,
   drawRandomBytes,
   GatewayError,
-  type Rounds,
-  startRounds,
+  type PollLoop,
+  startPollLoop,
 } from '../../core/runtime/index.js';
 import type { AnswerHead } from '../http/index.js';
 import { hashKey, type Idempotency } from './idempotency-keys.js';
@@ -31,7 +37,7 @@ export interface AnswerWork {
   readonly room: number;
 }
 
-export interface KeptAnswer extends AnswerHead {
+export interface IdempotentResponse extends AnswerHead {
   /** File of its body. */
   file: string;
 }
@@ -41,7 +47,7 @@ export type AnswerClaim =
   | { state: 'begun'; work: AnswerWork }
   /** Somebody else does it. */
   | { state: 'running'; id: string }
-  | { state: 'answered'; answer: KeptAnswer };
+  | { state: 'answered'; answer: IdempotentResponse };
 
 /**
  * Which requests with an idempotency key are at work, and what those that have ended were answered with. Answers are
@@ -49,7 +55,7 @@ export type AnswerClaim =
  * end can be told, else after a lease without a sign of life. All throw GatewayError `upstream_unavailable` where the database
  * does not answer.
  */
-export interface KeptAnswers {
+export interface IdempotentResponses {
   /** @throws GatewayError `idempotency_key_reused` where the key is that of another request. */
   claim(request: AnswerRequest): Promise<AnswerClaim>;
   /**
@@ -71,10 +77,10 @@ export function answerFileOf({ id }: Pick<AnswerWork, 'id'>): string {
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;
 
-export interface KeptAnswersOptions {
+export interface IdempotentResponsesOptions {
   database: Database;
   dispatcher: Dispatcher;
-  clock: JobClock;
+  clock: DatabaseClock;
   /** Default 15,000. */
   leaseMs?: number;
   /** Milliseconds after which those who wait look by themselves. Default 1,000. */
@@ -82,7 +88,7 @@ export interface KeptAnswersOptions {
   logger: Logger;
 }
 
-export interface ClosableKeptAnswers extends KeptAnswers {
+export interface ClosableIdempotentResponses extends IdempotentResponses {
   close(): Promise<void>;
 }
 
@@ -92,16 +98,16 @@ export interface ClosableKeptAnswers extends KeptAnswers {
  */
 
 /** Answers in the table of the idempotency keys. */
-export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnswers {
+export function createIdempotentResponses(options: IdempotentResponsesOptions): ClosableIdempotentResponses {
   const { database, dispatcher, clock, leaseMs = LEASE_MS, pollMs, logger } = options;
   const table = createAnswerTable(database);
-  const report = createRareWarning(logger, 'requests with an Idempotency-Key wait for the database');
-  const runner = nameRunner();
+  const report = createThrottledWarning(logger, 'requests with an Idempotency-Key wait for the database');
+  const runner = processId();
   /** What this process is at. */
   const working = new Set<string>();
-  const beats = createBeats(leaseMs);
-  const waits = createEndWaits({ findEnded, dispatcher, pollMs, report });
-  let rounds: Rounds | undefined;
+  const beats = createHeartbeat(leaseMs);
+  const waits = createCompletionWaiters({ findEnded, dispatcher, pollMs, report });
+  let rounds: PollLoop | undefined;
 
   async function findEnded(ids: readonly string[]): Promise<string[]> {
     const running = await table.running(ids);
@@ -140,7 +146,7 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
     async claim({ accountId, ...idempotency }) {
       const key = hashKey(idempotency);
       const id = `answer_${drawRandomBytes(16).toString('hex')}`;
-      rounds ??= startRounds({ intervalMs: leaseMs / 3, work: beat, report });
+      rounds ??= startPollLoop({ intervalMs: leaseMs / 3, work: beat, report });
       // Before the database has it: else it would show no sign of life.
       working.add(id);
       let isTaken = false;
@@ -170,10 +176,10 @@ export function createKeptAnswers(options: KeptAnswersOptions): ClosableKeptAnsw
       end(work, () =>
         database.script(function* () {
           const at = yield* clock.look();
-          const isKept = yield* table.keep(work, { head: toJson({ status, headers }), bytes, at });
-          if (!isKept) yield* table.release(work, { failure: null, at });
+          const isStorable = yield* table.keep(work, { head: toJson({ status, headers }), bytes, at });
+          if (!isStorable) yield* table.release(work, { failure: null, at });
           yield* dispatcher.announceEnds([work.id]);
-          return isKept;
+          return isStorable;
         }),
       ),
 

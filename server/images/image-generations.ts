@@ -16,7 +16,7 @@ import {
   readIdempotencyKey,
   readRetryCount,
 } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
@@ -49,7 +49,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       replay: readRetryCount(request.headers) > 0,
     });
     const gone = clientSignal(response);
-    const leave = waiting.demand(holderOf(caller));
+    const leave = waiting.demand(quotaSubject(caller));
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submitImage(server, context, {

@@ -11,7 +11,7 @@ import {
 } from 'mediagate';
 import { knownMembers, memberError, type RequestContext, useJsonBody } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
 import type { ServerContext } from '../server-context.js';
 import { toJobTerms } from '../usage/index.js';
@@ -264,7 +264,7 @@ export async function submitImage(
   const key = keyOf(context);
   const slot = slotRequest({ key, family: 'image' });
   const imagesPerDay = key.imageDailyLimit ?? imageDailyLimit;
-  const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: holderOf(key), fields: IMAGE_FIELDS };
+  const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(key), fields: IMAGE_FIELDS };
   const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
     const image = decodeImage(value, { anySize });
     const { webhook_url: target = null } = value;

@@ -26,7 +26,7 @@ import {
   sendEvents,
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { JOB_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
@@ -64,7 +64,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       context.type = EVENTS;
       return;
     }
-    const leave = waiting.demand(holderOf(keyOf(context)));
+    const leave = waiting.demand(quotaSubject(keyOf(context)));
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
       const events = imageJobEvents({
@@ -93,7 +93,7 @@ export function imageRoutes(server: ServerContext): Route[] {
     const key = keyOf(context);
     const { accountId } = key;
     const id = context.params.id ?? '';
-    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(holderOf(key)) : undefined;
+    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(quotaSubject(key)) : undefined;
     if (!leave) return images.find(id, accountId);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);

@@ -55,7 +55,7 @@ export function soonerOf(left: number | null, right: number | null): number | nu
   return left === null || right === null ? (left ?? right) : Math.min(left, right);
 }
 
-export function isGoodRow(row: ApiKeyRow, now: number): boolean {
+export function isValidRow(row: ApiKeyRow, now: number): boolean {
   const { revokedAt, expiresAt } = keyAt(toKeyRecord(row), now);
   return revokedAt === null && (expiresAt === null || expiresAt > now);
 }

@@ -1,5 +1,5 @@
-import type { JobClock } from '../../core/database/index.js';
-import { type Database, isKept, type Kysely, type Tables } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
+import { type Database, isStorable, type Kysely, type Tables } from '../../core/database/index.js';
 import type { Grant } from '../http/index.js';
 import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
 import { createUseStatement } from './api-key-uses.js';
@@ -74,7 +74,7 @@ export interface ApiKeys {
 const PAGE = 5_000;
 
 /** API keys in SQL. Those that go by the plan of their account are made by server/accounts/key-issue.ts. */
-export function createApiKeys(database: Database, times: JobClock): ApiKeys {
+export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys {
   const writeUses = createUseStatement(database);
 
   /** With the plan that its account has now. The time is read only for a key whose plan another one follows. */
@@ -105,7 +105,7 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
         .sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
     },
     async find(id) {
-      if (!isKept(id)) return undefined;
+      if (!isStorable(id)) return undefined;
       return database.run(async (queries) => {
         const row = await queries.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
         return row && currentRecord(queries, row);
@@ -125,7 +125,7 @@ export function createApiKeys(database: Database, times: JobClock): ApiKeys {
     },
     now: () => database.run((queries) => times.read(queries)),
     async revoke(id, at, accountId) {
-      if (!isKept(id)) return false;
+      if (!isStorable(id)) return false;
       const change = { revoked_at: at, changed_at: times.now };
       const { numUpdatedRows } = await database.run((queries) => {
         const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revoked_at', 'is', null);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from 'mediagate';
-import type { AddressOf, AuthFailures, Middleware, Next, RequestContext } from '../http/index.js';
+import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import type { ApiKeyRecord, Grant } from './api-keys.js';
 import type { KeyTable } from './key-table.js';
 import { isDeviceToken } from './keys.js';
@@ -16,7 +16,7 @@ declare module '../http/koa-app.js' {
 
 export interface AuthOptions {
   keys: KeyTable;
-  failures: AuthFailures;
+  failures: FixedWindowLimiter;
   addressOf: AddressOf;
   /** Page where keys are made, named in errors. */
   siteUrl?: string;

@@ -1,8 +1,8 @@
-export { type ApiKeyRow, isGoodRow, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
+export { type ApiKeyRow, isValidRow, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
 export type { ApiKeyRecord, ApiKeys, Grant, KeyPlan, NewKeyRecord } from './api-keys.js';
 export { createApiKeys } from './api-keys.js';
 export { createAuth, keyOf } from './auth.js';
-export { type KeyTable, type KeyTableOptions, type KeyWindows, lookAtWindows, openKeyTable } from './key-table.js';
+export { type KeyTable, type KeyTableOptions, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
 export {
   createKey,
   createKeyRecord,
@@ -11,11 +11,10 @@ export {
   GRANTS,
   hashKey,
   hashToken,
-  holderOf,
   isBrowserToken,
   isDeviceToken,
-  isGood,
-  isGoodState,
+  isValidKey,
+  isValidState,
   type KeyState,
   type KeyText,
   keyState,
@@ -27,5 +26,6 @@ export {
   newestKey,
   newToken,
   type Pepper,
+  quotaSubject,
 } from './keys.js';
 export { accountAt, keyAt } from './plan-following.js';

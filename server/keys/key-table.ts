@@ -211,7 +211,7 @@ const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
 /** How the windows of a key stand, by family. Undefined where it has none. Takes no slot. */
 export type KeyWindows = Readonly<Record<string, SlotAnswer>>;
 
-export async function lookAtWindows(windows: Windows, key: ApiKeyRecord): Promise<KeyWindows | undefined> {
+export async function readWindows(windows: Windows, key: ApiKeyRecord): Promise<KeyWindows | undefined> {
   if (key.rpm === null) return undefined;
   const families = [...new Set(key.grants.map((grant) => FAMILIES[grant]))];
   const looked: Record<string, SlotAnswer> = {};

@@ -97,7 +97,7 @@ export function isSameHash(left: string, right: string): boolean {
 export const LOCAL_ACCOUNT = 'local';
 
 /** Whose share of what there is little of a request takes: that of all keys of its account; operators give each to somebody else. */
-export function holderOf({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
+export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
   return accountId === LOCAL_ACCOUNT ? id : accountId;
 }
 
@@ -164,11 +164,11 @@ export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiK
 }
 
 /** Whether it opens anything. */
-export function isGood(record: ApiKeyRecord, now: number): boolean {
-  return isGoodState(keyState(record, now));
+export function isValidKey(record: ApiKeyRecord, now: number): boolean {
+  return isValidState(keyState(record, now));
 }
 
-export function isGoodState(state: KeyState): boolean {
+export function isValidState(state: KeyState): boolean {
   return state === 'active' || state === 'rotated';
 }
 

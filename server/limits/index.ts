@@ -1,5 +1,5 @@
 export { countUse, type DailyQuota, dayOf, forgetOldDays, readUsed } from './daily-quotas.js';
-export { acceptSlot, slotRequest, takeSlot } from './limits.js';
+export { acceptSlot, consumeRateLimit, slotRequest } from './limits.js';
 export { openWindows } from './open-windows.js';
 export type { SlotTable } from './slots.js';
 export { createSlotTable } from './slots.js';

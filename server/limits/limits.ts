@@ -3,7 +3,7 @@ import { GatewayError } from 'mediagate';
 import { addField } from '../http/index.js';
 import type { SlotAnswer, SlotRequest, WindowFamily, Windows } from './windows.js';
 
-export interface SlotWish {
+export interface RateLimitRequest {
   /** `rpm` null is unlimited, 0 refuses. */
   key: { id: string; rpm: number | null };
   family: WindowFamily;
@@ -16,13 +16,17 @@ export interface SlotWish {
  * window and no such fields.
  * @throws GatewayError `rate_limit_exceeded` with the seconds to wait.
  */
-export async function takeSlot(windows: Windows, response: ServerResponse, wish: SlotWish): Promise<void> {
+export async function consumeRateLimit(
+  windows: Windows,
+  response: ServerResponse,
+  wish: RateLimitRequest,
+): Promise<void> {
   const request = slotRequest(wish);
   if (request) acceptSlot(response, request, await windows.take(request));
 }
 
 /** Undefined for keys without a limit. */
-export function slotRequest({ key, family, slots = 1 }: SlotWish): SlotRequest | undefined {
+export function slotRequest({ key, family, slots = 1 }: RateLimitRequest): SlotRequest | undefined {
   return key.rpm === null ? undefined : { keyId: key.id, family, slots, limit: key.rpm };
 }
 

@@ -27,18 +27,18 @@ const NO_RUNS: readonly SlotRun[] = [];
 const MAX_KNOWN = 100_000;
 
 /** What is wanted of an open window. */
-export type SlotWish = Pick<SlotRequest, 'slots' | 'limit'>;
+export type RateLimitRequest = Pick<SlotRequest, 'slots' | 'limit'>;
 
 /** One key's window of one family, locked until the transaction ends. */
 export interface OpenWindow {
   /** Whether as many slots are free, with what was taken before. */
-  has(wish: SlotWish): boolean;
+  has(wish: RateLimitRequest): boolean;
   /** How it stands where it has the slots; nothing is taken. */
-  foresee(wish: SlotWish): SlotAnswer;
+  foresee(wish: RateLimitRequest): SlotAnswer;
   /** Takes slots that it has. */
-  take(wish: SlotWish): SlotAnswer;
+  take(wish: RateLimitRequest): SlotAnswer;
   /** How it stands; nothing is taken. */
-  look(wish: SlotWish): Script<SlotAnswer>;
+  look(wish: RateLimitRequest): Script<SlotAnswer>;
   /** What is to be written down; undefined where nothing has changed. */
   change(): WindowChange | undefined;
 }
@@ -150,7 +150,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     }
 
     /** Slots that are wanted and not free. */
-    const missing = ({ slots, limit }: SlotWish) => next - tail + slots - limit;
+    const missing = ({ slots, limit }: RateLimitRequest) => next - tail + slots - limit;
 
     return {
       has: (wish) => missing(wish) <= 0,

@@ -1,4 +1,4 @@
-import { createLanes, type Database, type Script } from '../../core/database/index.js';
+import { createShards, type Database, type Script } from '../../core/database/index.js';
 import { openWindows } from './open-windows.js';
 import type { SlotTable } from './slots.js';
 
@@ -65,7 +65,7 @@ export function createWindows({ database, slots }: WindowsOptions): Windows {
   }
 
   // A power cut ends the requests too, and forgets the slots of the last moment with them.
-  const lanes = createLanes<Wish, SlotAnswer>({ database, survives: 'process-end', script: answer });
+  const lanes = createShards<Wish, SlotAnswer>({ database, survives: 'process-end', script: answer });
 
   return {
     take: (request) => lanes.submit(request.keyId, { ...request, take: true }),

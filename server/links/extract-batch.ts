@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import type { BatchItem } from 'mediagate';
 import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
-import { takeSlot } from '../limits/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
+import { consumeRateLimit } from '../limits/index.js';
 import type { ServerContext } from '../server-context.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import {
@@ -39,7 +39,7 @@ export function extractBatchRoutes({ gateway, windows, answers, bodies }: Server
         const { req: request, res: response, state } = context;
         const apiKey = keyOf(context);
         const key = readIdempotencyKey(request.headers);
-        const owner = holderOf(apiKey);
+        const owner = quotaSubject(apiKey);
         const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
         const { value, fingerprint } = await readJson(request, response, limits);
         const body = checkBatchBody(value);
@@ -49,7 +49,7 @@ export function extractBatchRoutes({ gateway, windows, answers, bodies }: Server
         await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
           const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
           await gateway.checkQueue(batch);
-          await takeSlot(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
+          await consumeRateLimit(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
           const items = await gateway.extractBatch(batch);
           const notesFor = (platform: string) => ignoredOptions(body, gateway, platform);
           await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });

@@ -27,8 +27,8 @@ import {
   type Route,
   readJsonBody,
 } from '../http/index.js';
-import { type ApiKeyRecord, holderOf, keyOf } from '../keys/index.js';
-import { acceptSlot, type SlotAnswer, slotRequest, takeSlot } from '../limits/index.js';
+import { type ApiKeyRecord, keyOf, quotaSubject } from '../keys/index.js';
+import { acceptSlot, consumeRateLimit, type SlotAnswer, slotRequest } from '../limits/index.js';
 import type { ServerContext } from '../server-context.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
@@ -56,14 +56,14 @@ export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 export function extractRoutes({ gateway, windows, bodies, polls }: ServerContext): Route[] {
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
-    const owner = holderOf(keyOf(context));
+    const owner = quotaSubject(keyOf(context));
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = checkExtractBody(sent);
     const wanted = decodeExtract(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     match(context, body);
-    await takeSlot(windows, response, { key: keyOf(context), family: FAMILY });
+    await consumeRateLimit(windows, response, { key: keyOf(context), family: FAMILY });
     sendResult(context, body, await gateway.extract(wanted));
   }
 
@@ -90,11 +90,11 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ServerContext
     };
     if (!isJob) {
       await gateway.checkQueue({ ...submitted, urls: [body.url] });
-      await takeSlot(windows, context.res, { key, family: FAMILY });
+      await consumeRateLimit(windows, context.res, { key, family: FAMILY });
     }
     const submission = await gateway.submitExtraction(submitted);
     if (slot && 'answer' in submission) acceptSlot(context.res, slot, submission.answer as SlotAnswer);
-    else if (slot) await takeSlot(windows, context.res, { key, family: FAMILY });
+    else if (slot) await consumeRateLimit(windows, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);

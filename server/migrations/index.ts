@@ -12,7 +12,7 @@ import * as keyedWindows from './0010-keyed-windows.js';
 import * as recentSlots from './0011-recent-slots.js';
 import * as endedJobsOfAccount from './0012-ended-jobs-of-account.js';
 import * as backgroundResponses from './0013-background-responses.js';
-import * as keptAnswers from './0014-kept-answers.js';
+import * as idempotentResponses from './0014-kept-answers.js';
 import * as signsOfLife from './0015-signs-of-life.js';
 import * as webhooks from './0016-webhooks.js';
 import * as planStacking from './0017-plan-stacking.js';
@@ -39,7 +39,7 @@ export const migrations: Migrations = {
   '0011-recent-slots': recentSlots,
   '0012-ended-jobs-of-account': endedJobsOfAccount,
   '0013-background-responses': backgroundResponses,
-  '0014-kept-answers': keptAnswers,
+  '0014-kept-answers': idempotentResponses,
   '0015-signs-of-life': signsOfLife,
   '0016-webhooks': webhooks,
   '0017-plan-stacking': planStacking,

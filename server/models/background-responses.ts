@@ -1,11 +1,11 @@
 import type { BackgroundResponses } from '../../core/contracts/index.js';
-import type { Database, JobClock } from '../../core/database/index.js';
-import { dueRows, isKept, sql } from '../../core/database/index.js';
+import type { Database, DatabaseClock } from '../../core/database/index.js';
+import { dueRows, isStorable, sql } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
 export interface BackgroundResponsesOptions {
   database: Database;
-  times: JobClock;
+  times: DatabaseClock;
   /** What counts them. */
   admissions: Pick<Admissions, 'correct' | 'flushInTime'>;
 }
@@ -21,7 +21,7 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
 
   return {
     async isOpen(responseId, owner) {
-      if (!isKept(responseId)) return false;
+      if (!isStorable(responseId)) return false;
       const row = await database.run((queries) =>
         queries
           .selectFrom('background_responses')

@@ -22,7 +22,7 @@ import {
   Text,
   takeJsonBody,
 } from '../http/index.js';
-import { GRANTS, holderOf, keyOf } from '../keys/index.js';
+import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { readInputTokens } from './messages/counted-tokens.js';
@@ -68,7 +68,7 @@ export function messageRoutes(server: ServerContext): Route[] {
   const { bodies, messagesEnabled } = server;
 
   const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
-    const limits = { ...LIMITS, budget: bodies, owner: holderOf(keyOf(context)) };
+    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       const work = await ready(context, server, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });

@@ -1,6 +1,6 @@
 import type { Logger, StoredResponse, StoredResponses } from '../../core/contracts/index.js';
 import type { Database, Selectable } from '../../core/database/index.js';
-import { createRowInsertScript, createWriteBehind, isKept } from '../../core/database/index.js';
+import { createRowInsertScript, createWriteBehind, isStorable } from '../../core/database/index.js';
 import type { StoredResponsesTable } from './tables.js';
 
 /** Responses that wait for the database; then the oldest are not remembered. */
@@ -53,7 +53,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     async find(id, owner) {
       const known = fresh.get(nameOf({ id, owner }));
       if (known) return known;
-      if (!isKept(id)) return undefined;
+      if (!isStorable(id)) return undefined;
       const row = await database.run((queries) =>
         queries
           .selectFrom('stored_responses')

@@ -8,7 +8,7 @@ import {
   Text,
   takeJsonBody,
 } from '../http/index.js';
-import { holderOf, keyOf } from '../keys/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import type { AdmittedWork } from '../usage/index.js';
 
@@ -55,7 +55,7 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
   const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
-    const limits = { ...LIMITS, budget: bodies, owner: holderOf(key) };
+    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       const { requestId } = context.state;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Placed, PlacedList } from 'mediagate';
+import { type Placed, SwapRemoveList } from 'mediagate';
 import type { Registry } from 'prom-client';
 import type { Admissions, Settlement } from '../usage/index.js';
 import type { AddLookedUp, MetricSources } from './metrics.js';
@@ -59,7 +59,7 @@ export function createRequestFigures(
   sources: MetricSources,
 ): RequestFigures {
   const registers = [registry];
-  const open = new PlacedList<OpenRequest>();
+  const open = new SwapRemoveList<OpenRequest>();
   let uncounted: FinishedRequest[] = [];
   /** By model, route and status: telling prom-client takes longer than adding up. */
   const uncountedUse = new Map<string, Used>();

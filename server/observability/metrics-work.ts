@@ -91,7 +91,7 @@ export function createJobFigures(
     labelNames: ['kind'],
     registers,
   });
-  const cutOffs = new Counter({
+  const crashCount = new Counter({
     name: 'mediagate_job_cut_offs_total',
     help: 'Runs of dead processes that this one ended, by outcome: requeued, failed.',
     labelNames: ['kind', 'outcome'],
@@ -112,7 +112,7 @@ export function createJobFigures(
       if (outcome === 'failed' && code !== undefined) failures.inc({ kind, code });
     },
     leaseLost: ({ kind }) => leases.inc({ kind }),
-    jobCutOff: ({ kind, fails }) => cutOffs.inc({ kind, outcome: fails ? 'failed' : 'requeued' }),
+    jobCutOff: ({ kind, fails }) => crashCount.inc({ kind, outcome: fails ? 'failed' : 'requeued' }),
   };
 }
 
@@ -182,15 +182,15 @@ export function createUpstreamFigures(
     look: () => perUpstream(({ resting }) => (resting ? 1 : 0)),
   });
   add({
-    name: 'mediagate_rung_resting',
+    name: 'mediagate_method_cooling_down',
     help: '1 while a way to a platform is left alone after failing; ways that this gateway lacks are left out.',
-    labelNames: ['platform', 'rung'],
+    labelNames: ['platform', 'method'],
     look: () =>
       sources.gateway
         ?.platforms()
-        .flatMap(({ key: platform, rungs }) =>
-          rungs.flatMap(({ name: rung, available, rest }): Figure[] =>
-            available ? [[{ platform, rung }, rest ? 1 : 0]] : [],
+        .flatMap(({ key: platform, methods }) =>
+          methods.flatMap(({ name: method, available, rest }): Figure[] =>
+            available ? [[{ platform, method }, rest ? 1 : 0]] : [],
           ),
         ),
   });

@@ -96,7 +96,7 @@ const ErrorBody = Type.Object({
   request_id: Type.Optional(Text),
   retryable: Type.Optional(Type.Boolean()),
   reason: Type.Optional(Text),
-  attempts: Type.Optional(Type.Array(Type.Object({ rung: Text, outcome: Text, ms: Type.Number() }))),
+  attempts: Type.Optional(Type.Array(Type.Object({ method: Text, outcome: Text, ms: Type.Number() }))),
 });
 
 /** Bodies of errors. Members may be added to any of them. */

@@ -5,10 +5,10 @@ export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
 export { type PaymentSecrets, readPaymentSecrets } from './payment-secrets.js';
 export {
-  createPaymentDesk,
+  createPaymentService,
   isOpen,
-  type PaymentDesk,
-  type PaymentDeskOptions,
+  type PaymentService,
+  type PaymentServiceOptions,
   type PaymentTransfer,
   startPaymentSweep,
 } from './payment-service.js';

@@ -1,5 +1,5 @@
 import type { Tables, Transaction } from '../../core/database/index.js';
-import { isKept } from '../../core/database/index.js';
+import { isStorable } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { AccountsOptions } from '../accounts/index.js';
 import { lockAccount } from '../accounts/index.js';
@@ -15,7 +15,7 @@ export function createOrderChanges({ database, times }: AccountsOptions): Pick<O
   function change(name: ChangeName, { code, actor, note, accountId }: OrderChange): Promise<OrderRecord> {
     const { to, from, action } = CHANGES[name];
     return database.transaction(async (transaction) => {
-      const owner = isKept(code) ? await ownerOf(transaction, code) : undefined;
+      const owner = isStorable(code) ? await ownerOf(transaction, code) : undefined;
       if (owner === undefined || (accountId !== undefined && owner !== accountId)) throw notFound();
       const account = await lockAccount(transaction, engine, owner);
       const order = await lockOrder(transaction, engine, code);

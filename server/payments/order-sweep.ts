@@ -1,4 +1,4 @@
-import type { Database, Engine, JobClock, Tables } from '../../core/database/index.js';
+import type { Database, DatabaseClock, Engine, Tables } from '../../core/database/index.js';
 import { sql, type Transaction } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
 import type { Orders } from './orders.js';
@@ -7,7 +7,7 @@ const ROWS = 200;
 const KEPT_MS = 90 * 24 * 60 * 60 * 1000;
 
 /** Ends what nobody paid for. */
-export function createOrderSweep(database: Database, times: JobClock): Pick<Orders, 'sweep'> {
+export function createOrderSweep(database: Database, times: DatabaseClock): Pick<Orders, 'sweep'> {
   return {
     sweep: () =>
       database.transaction(async (transaction) => {

@@ -1,5 +1,5 @@
 import type { Tables } from '../../core/database/index.js';
-import { isKept, sql, type Transaction } from '../../core/database/index.js';
+import { isStorable, sql, type Transaction } from '../../core/database/index.js';
 import type { AccountsOptions } from '../accounts/index.js';
 import { lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
@@ -34,7 +34,7 @@ export function createOrderTransactions({
       const rows = await database.run(async (queries) => {
         const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
         if ('code' in of) {
-          if (!isKept(of.code)) return [];
+          if (!isStorable(of.code)) return [];
           const ofOrder = all.where('order_code', '=', of.code);
           return ofOrder.orderBy('recorded_at').orderBy('provider').orderBy('id').execute();
         }
@@ -46,7 +46,7 @@ export function createOrderTransactions({
 
     settleReview: ({ provider, id }, { actor, note }) =>
       database.transaction(async (transaction) => {
-        if (!isKept(provider) || !isKept(id)) return false;
+        if (!isStorable(provider) || !isStorable(id)) return false;
         const known = await transaction
           .selectFrom('bank_transactions')
           .select('order_code')

@@ -1,4 +1,4 @@
-import { isKept, type Kysely, sql, type Tables, type Transaction } from '../../core/database/index.js';
+import { isStorable, type Kysely, sql, type Tables, type Transaction } from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
@@ -192,14 +192,14 @@ export function createOrders(options: AccountsOptions): Orders {
 
     find: (code) =>
       database.run(async (queries) => {
-        if (!isKept(code)) return undefined;
+        if (!isStorable(code)) return undefined;
         const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
         return row && toOrder(row, await times.read(queries));
       }),
 
     preview: (code) =>
       database.run(async (queries) => {
-        if (!isKept(code)) return undefined;
+        if (!isStorable(code)) return undefined;
         const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
         if (!row) return undefined;
         const price = { amount: row.amount, currency: row.currency };
@@ -287,7 +287,7 @@ async function selectPage(
     orders = orders.where(stateNow, '=', state);
   }
   if (before === undefined) return orders.execute();
-  if (!isKept(before)) return [];
+  if (!isStorable(before)) return [];
   return orders
     .where(({ eb, refTuple, selectFrom }) =>
       eb(

@@ -3,8 +3,8 @@ import { asItStands } from '../accounts/index.js';
 import {
   clientSignal,
   createAddressLimit,
-  createAuthFailures,
-  createWaitingRoom,
+  createFixedWindowLimiter,
+  createSemaphore,
   defineRoute,
   MAX_WAIT_SECONDS,
   Nullable,
@@ -205,7 +205,7 @@ const RETRY_SECONDS = 5;
 export function paymentStatusRoutes({ account, clock, addressOf, drain }: AccountContext): Route[] {
   const { payments } = account;
   const looks = createAddressLimit({ clock, perMinute: LOOKS_PER_MINUTE, what: 'Too many questions about orders' });
-  const waiting = createWaitingRoom(WAITING);
+  const waiting = createSemaphore(WAITING);
 
   async function sendStatus(context: RequestContext): Promise<void> {
     const { req: request, res: response, query } = context;
@@ -289,7 +289,7 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
   const { account, keys, publicBodies, clock, logger, addressOf } = server;
   const { paymentSecrets: secrets, state } = account;
   const { orders } = state;
-  const failures = createAuthFailures(clock, WRONG_SIGNATURES);
+  const failures = createFixedWindowLimiter(clock, WRONG_SIGNATURES);
 
   async function takeNotice(context: ParamsContext): Promise<void> {
     const { req: request, res: response, params } = context;

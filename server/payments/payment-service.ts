@@ -21,21 +21,21 @@ export interface PaymentTransfer {
   qr: { format: PaymentFormat; payload: string };
 }
 
-export interface OrderWish {
+export interface CreateOrderInput {
   user: UserRecord;
   planId: string;
   idempotency?: NewOrder['idempotency'];
 }
 
 /** Orders of plans, paid by bank transfer. */
-export interface PaymentDesk {
+export interface PaymentService {
   readonly support: Support;
   /**
    * At the price that the catalogue has now.
    * @throws GatewayError `invalid_value` where there is no such plan, `price_not_configured`, `too_many_open_orders`,
    * `idempotency_key_reused`, `account_suspended`.
    */
-  create(wish: OrderWish): Promise<{ order: OrderRecord; replayed: boolean }>;
+  create(wish: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }>;
   /** Newest first, 100 at most. */
   list(user: UserRecord): Promise<readonly OrderRecord[]>;
   /** @throws GatewayError `order_not_found`, also for orders of others. */
@@ -50,14 +50,14 @@ export interface PaymentDesk {
   preview(order: OrderRecord): Promise<PlanPreview | undefined>;
 }
 
-export interface PaymentDeskOptions extends PlanTermsOptions {
+export interface PaymentServiceOptions extends PlanTermsOptions {
   orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
   /** Default: no money is taken. */
   receiver?: PaymentReceiver;
 }
 
 /** @throws PlansFileError for a price that the receiver cannot be paid. */
-export function createPaymentDesk(options: PaymentDeskOptions): PaymentDesk {
+export function createPaymentService(options: PaymentServiceOptions): PaymentService {
   const { orders, receiver, catalogue } = options;
   if (receiver) checkPrices(options, receiver.format);
 

@@ -215,7 +215,7 @@ const STALE_MS = 60_000;
  * processes that want the same target one does the work.
  */
 export async function unpackFile(source: string, target: string, { mode }: { mode: number }): Promise<void> {
-  await whileAlone(target, async () => {
+  await withFileLock(target, async () => {
     const making = `${target}.${randomUUID()}`;
     try {
       const file = createWriteStream(making, { mode, flags: 'wx', flush: true });
@@ -230,7 +230,7 @@ export async function unpackFile(source: string, target: string, { mode }: { mod
 
 /** As {@link unpackFile}, for the regular files of a tar archive, whose folders are left out. */
 export async function unpackFolder(source: string, target: string): Promise<void> {
-  await whileAlone(target, async () => {
+  await withFileLock(target, async () => {
     const making = `${target}.${randomUUID()}`;
     try {
       await mkdir(making);
@@ -254,7 +254,7 @@ export async function unpackFolder(source: string, target: string): Promise<void
 }
 
 /** Runs the work in one process at a time, and not at all where another one has made the target meanwhile. */
-async function whileAlone(target: string, work: () => Promise<void>): Promise<void> {
+async function withFileLock(target: string, work: () => Promise<void>): Promise<void> {
   const lock = `${target}.lock`;
   await mkdir(path.dirname(target), { recursive: true, mode: 0o700 });
   for (;;) {

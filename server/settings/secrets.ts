@@ -20,7 +20,7 @@ export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Peppe
 
 /** As {@link loadPeppers}, but none is made where there is none yet. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
-  const known = settings.keyPeppers.length > 0 || isKept(settings, KEY_PEPPER);
+  const known = settings.keyPeppers.length > 0 || isStorable(settings, KEY_PEPPER);
   return known ? loadPeppers(settings) : [];
 }
 
@@ -32,7 +32,7 @@ export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint
 
 /** As {@link loadLinkSecrets}; where there is none yet, one that is kept nowhere. */
 export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
-  const known = settings.linkSecrets.length > 0 || isKept(settings, LINK_SECRET);
+  const known = settings.linkSecrets.length > 0 || isStorable(settings, LINK_SECRET);
   return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
 }
 
@@ -69,7 +69,7 @@ function hashOf(setting: string, secret: Uint8Array): string {
   return createHmac('sha256', secret).update(`mediagate fingerprint 1\n${setting}`).digest('hex').slice(0, 32);
 }
 
-function isKept({ dataDir }: Settings, name: string): boolean {
+function isStorable({ dataDir }: Settings, name: string): boolean {
   return existsSync(path.join(dataDir, 'secrets', name));
 }
 

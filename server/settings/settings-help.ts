@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { nearestName } from 'mediagate';
+import { closestMatch } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import type { SettingDescription } from './settings-table.js';
@@ -80,7 +80,7 @@ function isForeign(name: string, value: string): boolean {
 }
 
 function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
-  const near = nearestName(name, known, (candidate) => mayBeMeant(name, candidate));
+  const near = closestMatch(name, known, (candidate) => mayBeMeant(name, candidate));
   if (near !== undefined) return [`${name} is no setting; ${near} is.`];
   const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
   if (prefix === undefined) return [];
@@ -93,7 +93,7 @@ function mayBeMeant(name: string, candidate: string): boolean {
   if (candidate.length < MIN_LETTERS) return [...name].sort().join('') === [...candidate].sort().join('');
   const words = name.split('_');
   const wanted = candidate.split('_');
-  return words.length !== wanted.length || words.every((word, index) => nearestName(word, [wanted[index] ?? '']));
+  return words.length !== wanted.length || words.every((word, index) => closestMatch(word, [wanted[index] ?? '']));
 }
 
 /** A file that many programs read, and this one does not: what it has may be meant for another one. */

@@ -29,7 +29,7 @@ import { playgroundPage } from './pages/playground.js';
 import { referencePage } from './pages/reference.js';
 import { setupPage } from './pages/setup.js';
 import { signInPage } from './pages/sign-in.js';
-import { describeOutcome, labelOf, lookAtDashboard, lookAtPlayground, planName, planViews } from './views.js';
+import { describeOutcome, labelOf, loadDashboard, loadPlayground, planName, planViews } from './views.js';
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 
@@ -98,13 +98,13 @@ export function siteRoutes(server: AccountContext): Route[] {
     const { revoked } = context.query;
     const revokedId = typeof revoked === 'string' ? revoked : undefined;
     const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
-    send(context, dashboardPage(await lookAtDashboard(sources, signedIn.user)), signedIn);
+    send(context, dashboardPage(await loadDashboard(sources, signedIn.user)), signedIn);
   }
 
   async function sendPlayground(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    send(context, playgroundPage(await lookAtPlayground({ ...server, state }, signedIn.user)), signedIn);
+    send(context, playgroundPage(await loadPlayground({ ...server, state }, signedIn.user)), signedIn);
   }
 
   async function sendPayment(context: ParamsContext): Promise<void> {

@@ -27,7 +27,7 @@ export interface DashboardSources {
 }
 
 /** Everything that the dashboard of a user shows. @throws GatewayError `upstream_unavailable`. */
-export async function lookAtDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
+export async function loadDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
   const { view, catalogue, now, revokedId } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
@@ -263,7 +263,7 @@ export interface PlaygroundSources {
 }
 
 /** @throws GatewayError `upstream_unavailable`. */
-export async function lookAtPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
+export async function loadPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
   const { state, gateway, clock, baseUrl } = sources;
   const key = await newestKey(state.keys, user.accountId, clock.now());
   const audio = (operation: 'speak' | 'transcribe') =>

@@ -7,7 +7,7 @@ import { refusalOf, reserve } from './budget-account.js';
 import type { BudgetTable } from './budget-table.js';
 import type { ReservationsTable } from './tables.js';
 
-export interface AdmissionWish extends Omit<AdmissionRequest, 'reserve'> {
+export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
 }
 
@@ -29,7 +29,7 @@ export interface AdmissionTables {
  * what all of them change last. Nothing is taken for those that are refused.
  */
 export function* admitGroup(
-  wishes: readonly AdmissionWish[],
+  wishes: readonly AdmissionInput[],
   { slots, budgetTable, hold }: AdmissionTables,
 ): Script<(Admission | GatewayError)[]> {
   const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
@@ -47,7 +47,7 @@ export function* admitGroup(
     model,
     slot,
     reserve: wanted,
-  }: AdmissionWish): Script<Admission | GatewayError> {
+  }: AdmissionInput): Script<Admission | GatewayError> {
     const budget = wanted && budgets?.find(wanted.budgetId);
     if (wanted && budgets) {
       // First, so that a request which no waiting helps costs no slot.

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import {
-  createBeats,
+  createHeartbeat,
   DATABASE_PATIENCE_MS,
   type Database,
   filled,
   hasEnded,
-  nameRunner,
   play,
+  processId,
   rowsOf,
   type Script,
 } from '../../core/database/index.js';
-import { startRounds } from '../../core/runtime/index.js';
+import { startPollLoop } from '../../core/runtime/index.js';
 import type { ReservationsTable } from './tables.js';
 import type { UsageSweeper } from './usage-sweep.js';
 
@@ -55,7 +55,7 @@ interface Runner {
 export function createAdmissionLeases(options: AdmissionLeasesOptions): AdmissionLeases {
   const { database, leaseMs, sweeper, held, cutOff, giveBack, report } = options;
   const id = randomUUID();
-  const runner = nameRunner();
+  const runner = processId();
   const insert = database.queries
     .insertInto('admission_runners')
     .values({ id, runner, beat: 0 })
@@ -63,7 +63,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
     .compile();
   let signed = false;
   let doubtedAt: number | undefined;
-  const beats = createBeats(leaseMs);
+  const beats = createHeartbeat(leaseMs);
 
   async function look(): Promise<void> {
     if (held.size > 0) await beat();
@@ -123,7 +123,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
     });
   }
 
-  const rounds = startRounds({ intervalMs: leaseMs / 3, work: look, report });
+  const rounds = startPollLoop({ intervalMs: leaseMs / 3, work: look, report });
 
   return {
     id,

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection, Clock, Logger, Usage } from '../../core/contracts/index.js';
 import {
-  createJobClock,
-  createLanes,
+  createDatabaseClock,
+  createShards,
   createWriteBehind,
   type Database,
   type Script,
 } from '../../core/database/index.js';
-import { createRareWarning, isGatewayError } from '../../core/runtime/index.js';
+import { createThrottledWarning, isGatewayError } from '../../core/runtime/index.js';
 import type { SlotAnswer, SlotRequest, SlotTable } from '../limits/index.js';
-import { type AdmissionWish, admitGroup, type ReservationRow } from './admission-group.js';
+import { type AdmissionInput, admitGroup, type ReservationRow } from './admission-group.js';
 import { createAdmissionLeases } from './admission-leases.js';
 import { createBackgroundTable } from './background-table.js';
 import { createBudgetTable } from './budget-table.js';
-import { countOldestTogether, type Settled, writeCutOffs, writeSettlements, writeUnheard } from './settlements.js';
+import { countOldestTogether, releaseOrphans, type Settled, writeCutOffs, writeSettlements } from './settlements.js';
 import { createUsageSweeper } from './usage-sweep.js';
 import { createUsageTable } from './usage-table.js';
 
@@ -127,15 +127,15 @@ export function createAdmissions({
   const usageTable = createUsageTable(queries);
   const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
   const held = new Set<string>();
-  const report = createRareWarning(logger, 'reservations and old usage wait for the database');
+  const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
 
   const leases = createAdmissionLeases({
     database,
     leaseMs,
-    sweeper: createUsageSweeper(database, createJobClock(clock)),
+    sweeper: createUsageSweeper(database, createDatabaseClock(clock)),
     held,
     cutOff: (reservations) => writeCutOffs(reservations, tables),
-    giveBack: (reservations) => writeUnheard(reservations, tables),
+    giveBack: (reservations) => releaseOrphans(reservations, tables),
     report,
   });
 
@@ -144,7 +144,7 @@ export function createAdmissions({
     yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runner_id: leases.id })));
   }
 
-  const lanes = createLanes<AdmissionWish, Admission>({
+  const lanes = createShards<AdmissionInput, Admission>({
     database,
     // A power cut ends the requests too, and forgets the slots of the last moment with them.
     survives: 'process-end',

@@ -1,6 +1,6 @@
 import type { BackgroundCorrection } from '../../core/contracts/index.js';
 import type { Kysely, Tables } from '../../core/database/index.js';
-import { createRowInsertScript, filled, isKept, rowsOf, type Script } from '../../core/database/index.js';
+import { createRowInsertScript, filled, isStorable, rowsOf, type Script } from '../../core/database/index.js';
 import type { Settlement } from './admissions.js';
 import type { Correction } from './budget-account.js';
 import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
@@ -107,7 +107,7 @@ function toRow(settlement: Settlement): BackgroundResponsesTable[] {
   const { background, accountId, model } = settlement;
   if (!background) return [];
   const { responseId: id, upstream, budgetId } = background;
-  if (id === '' || id.length > MAX_ID || !isKept(id) || !id.isWellFormed()) return [];
+  if (id === '' || id.length > MAX_ID || !isStorable(id) || !id.isWellFormed()) return [];
   const { key_id, at, request_id } = toEntryRow(settlement);
   const names = { id, account_id: accountId, model, upstream, key_id, at, request_id, budget_id: budgetId };
   return [{ ...names, due_at: at, wait_ms: 0 }];

@@ -1,4 +1,4 @@
-import type { Database, JobClock } from '../../core/database/index.js';
+import type { Database, DatabaseClock } from '../../core/database/index.js';
 import { atTime, toBudgetRow, toBudgetState } from './budget-account.js';
 
 /** What a key may still use of a plan, over all keys that share it (a rotated key goes on with the budget of the old one). */
@@ -35,7 +35,7 @@ export interface Budgets {
 }
 
 /** Budgets in SQL. What requests take of them is written by admissions. */
-export function createBudgets(database: Database, clock: JobClock): Budgets {
+export function createBudgets(database: Database, clock: DatabaseClock): Budgets {
   return {
     async create(budget) {
       await database.run((queries) => queries.insertInto('budgets').values(toBudgetRow(budget)).execute());

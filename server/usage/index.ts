@@ -9,20 +9,20 @@ export { createJobCosts, type ProductJobs } from './job-costs.js';
 export {
   type AdmittedWork,
   checkModel,
-  createUsageDesk,
+  createUsageService,
   isModelAllowed,
-  type UsageDesk,
-  type UsageDeskOptions,
+  type UsageService,
+  type UsageServiceOptions,
 } from './usage.js';
-export type { UsageLedger, UsageTotal } from './usage-log.js';
-export { createUsageLedger } from './usage-log.js';
+export type { UsageLog, UsageTotal } from './usage-log.js';
+export { createUsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,
   encodeCounts,
+  getUsage,
   grouped,
   leftOf,
-  lookAtUsage,
   readDayRange,
   readRangeQuery,
   renderLeft,

@@ -13,7 +13,7 @@ import {
 } from '../idempotency/index.js';
 import type { SlotRequest, SlotTable } from '../limits/index.js';
 import { countUse, type DailyQuota, dayOf, openWindows, readUsed } from '../limits/index.js';
-import type { LedgerTable, UsageTotalsTable } from './tables.js';
+import type { UsageLogTable, UsageTotalsTable } from './tables.js';
 import { knownCounts } from './usage-counts.js';
 import { createUsageTable } from './usage-table.js';
 import { createTotals } from './usage-totals.js';
@@ -141,7 +141,7 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
     *jobsEnded(jobs) {
       const charged = jobs.filter(({ charge }) => charge !== undefined);
       if (charged.length > 0) {
-        yield* insertCharges(charged.map(toLedgerRow));
+        yield* insertCharges(charged.map(toUsageLogRow));
         // The table has one row for each job, so totals count each once as well.
         const totals = createTotals();
         for (const job of charged) totals.addTotal(toTotalsRow(job));
@@ -167,7 +167,7 @@ function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
 }
 
-const CHARGE: LedgerTable = {
+const CHARGE: UsageLogTable = {
   job_id: '',
   kind: 'image',
   account_id: '',
@@ -178,7 +178,7 @@ const CHARGE: LedgerTable = {
   at: 0,
 };
 
-function toLedgerRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): LedgerTable {
+function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): UsageLogTable {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     job_id: id,

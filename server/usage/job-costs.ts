@@ -1,11 +1,11 @@
 import type { Usage } from '../../core/contracts/index.js';
-import type { JobClock } from '../../core/database/index.js';
+import type { DatabaseClock } from '../../core/database/index.js';
 import { type Database, play, type Selectable } from '../../core/database/index.js';
 import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList, Jobs } from '../../core/jobs/index.js';
 import { compileAudit } from '../audit/index.js';
 import { dayOf, readUsed } from '../limits/index.js';
 import { quotaDayOf } from './job-admission.js';
-import type { LedgerTable } from './tables.js';
+import type { UsageLogTable } from './tables.js';
 
 /** What a completed job cost. */
 export interface JobCharge {
@@ -49,7 +49,7 @@ export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOp
 
 export interface JobCostsOptions {
   database: Database;
-  times: JobClock;
+  times: DatabaseClock;
   jobs: JobAdministration;
 }
 
@@ -89,7 +89,7 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
   };
 }
 
-function toCharge(row: Selectable<LedgerTable> | undefined): JobCharge | null {
+function toCharge(row: Selectable<UsageLogTable> | undefined): JobCharge | null {
   if (!row) return null;
   const { model, units, usage, at } = row;
   return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };

@@ -130,7 +130,7 @@ export function* writeCutOffs(
 }
 
 /** Gives back what admissions held that nobody knows to have happened. */
-export function* writeUnheard(
+export function* releaseOrphans(
   reservations: readonly ReservationsTable[],
   { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
 ): Script<void> {

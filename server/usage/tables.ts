@@ -3,7 +3,7 @@ import type { Budget } from './budgets.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
-    ledger: LedgerTable;
+    ledger: UsageLogTable;
     budgets: BudgetsTable;
     reservations: ReservationsTable;
     admission_runners: AdmissionRunnersTable;
@@ -15,7 +15,7 @@ declare module '../../core/database/tables.js' {
 }
 
 /** What completed jobs cost: one row each, which outlives the job. */
-export interface LedgerTable {
+export interface UsageLogTable {
   job_id: string;
   kind: JobKind;
   account_id: string;

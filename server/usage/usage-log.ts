@@ -54,7 +54,7 @@ export interface UsageEntry {
 }
 
 /** The usage ledger, to look at. Throws GatewayError `upstream_unavailable` where the database does not answer. */
-export interface UsageLedger {
+export interface UsageLog {
   /** Newest day first. */
   totals(query: UsageQuery): Promise<readonly UsageTotal[]>;
   /** Newest first. */
@@ -64,7 +64,7 @@ export interface UsageLedger {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The usage ledger in SQL, to look at. It is written by admissions. */
-export function createUsageLedger(database: Database): UsageLedger {
+export function createUsageLog(database: Database): UsageLog {
   return {
     async totals({ keyId, accountId, from, to }) {
       const rows = await database.run((queries) => {

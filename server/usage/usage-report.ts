@@ -1,11 +1,11 @@
 import { GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, type Route, Text } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, lookAtWindows } from '../keys/index.js';
+import { type ApiKeyRecord, keyOf, readWindows } from '../keys/index.js';
 import type { SlotAnswer } from '../limits/index.js';
 import type { ServerContext } from '../server-context.js';
 import type { BudgetState, Budgets } from './budgets.js';
-import type { UsageLedger, UsageQuery, UsageTotal } from './usage-log.js';
+import type { UsageLog, UsageQuery, UsageTotal } from './usage-log.js';
 
 export interface UsageView {
   /** Undefined where there is none. */
@@ -15,11 +15,11 @@ export interface UsageView {
 
 export interface UsageSources {
   budgets: Pick<Budgets, 'find'>;
-  ledger: Pick<UsageLedger, 'totals'>;
+  ledger: Pick<UsageLog, 'totals'>;
 }
 
 /** What was used and what is left. The totals are never behind the budget: whatever it was charged is among them. */
-export async function lookAtUsage(
+export async function getUsage(
   { budgets, ledger }: UsageSources,
   budgetId: string | null,
   query: UsageQuery,
@@ -218,8 +218,8 @@ export function usageRoutes({ windows, budgets, ledger, polls, clock }: ServerCo
         polls.admit(key.id);
         const range = readRangeQuery(context.query, clock.now());
         const [looked, { budget, totals }] = await Promise.all([
-          lookAtWindows(windows, key),
-          lookAtUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
+          readWindows(windows, key),
+          getUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
         ]);
         context.res.setHeader('Cache-Control', 'no-store');
         context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });

@@ -1,4 +1,4 @@
-import type { Database, JobClock, Kysely, Tables } from '../../core/database/index.js';
+import type { Database, DatabaseClock, Kysely, Tables } from '../../core/database/index.js';
 import { forgetExpired } from '../idempotency/index.js';
 import { forgetOldDays } from '../limits/index.js';
 
@@ -19,7 +19,7 @@ export interface UsageSweeper {
 }
 
 /** Deletes what is kept for a time: entries of the ledger, stored responses, idempotency keys and daily quotas. The totals stay. */
-export function createUsageSweeper(database: Database, clock: JobClock): UsageSweeper {
+export function createUsageSweeper(database: Database, clock: DatabaseClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   /** Id of the last key that was looked at. */
   let reached = '';
@@ -41,7 +41,7 @@ interface Swept {
   complete: boolean;
 }
 
-async function sweep(queries: Kysely<Tables>, clock: JobClock, reached: string): Promise<Swept> {
+async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
   await forgetOldDays(queries, now);
   const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);

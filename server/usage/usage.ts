@@ -39,7 +39,7 @@ export interface AdmittedWork {
 type Used = Pick<TextOutcome, 'usage' | 'final'>;
 
 /** Lets requests of model routes in and takes down what they used. */
-export interface UsageDesk {
+export interface UsageService {
   /**
    * Takes a slot of the key's window and a reservation of its budget, does the work, and settles once, whatever happens.
    * Says in header fields how the window stands.
@@ -55,12 +55,12 @@ export interface UsageDesk {
   close(): Promise<void>;
 }
 
-export interface UsageDeskOptions {
+export interface UsageServiceOptions {
   admissions: Admissions;
   clock: Clock;
 }
 
-export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageDesk {
+export function createUsageService({ admissions, clock }: UsageServiceOptions): UsageService {
   /** Requests that have ended and whose usage is still to come. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
@@ -86,7 +86,7 @@ export function createUsageDesk({ admissions, clock }: UsageDeskOptions): UsageD
         background?: Settlement['background'],
       ) =>
         admissions.settle({
-          requestId: ledgerIdOf(context),
+          requestId: usageLogIdOf(context),
           keyId,
           accountId,
           reservation: admission.reservation,
@@ -164,6 +164,6 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
 }
 
 /** A request id that the client chose names many requests where it chooses the same one, and each is to be counted. */
-function ledgerIdOf({ req: request, state: { requestId } }: RequestContext): string {
+function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
   return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
 }

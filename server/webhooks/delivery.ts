@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { type Clock, type HttpClient, type ImageJob, type Images, isGatewayError, type Logger } from 'mediagate';
 import { type DueWork, startDueWork } from '../../core/database/index.js';
-import { createRareWarning } from '../../core/runtime/index.js';
+import { createThrottledWarning } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import { encodeImageJob, type JobAnswer } from '../images/index.js';
 import type { Webhooks, WebhookTry } from './webhook-events.js';
@@ -129,7 +129,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     return isGone ? 'gone' : 'given_up';
   }
 
-  const report = createRareWarning(logger, 'webhooks wait for the database');
+  const report = createThrottledWarning(logger, 'webhooks wait for the database');
   return startDueWork<WebhookTry>({
     intervalMs: roundMs,
     atOnce: MOST_TRIES,

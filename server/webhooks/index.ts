@@ -11,8 +11,8 @@ export {
   createWebhookTargets,
   IMAGE_WEBHOOK,
   openWebhooks,
-  type WebhookDesk,
   type WebhookSecrets,
+  type WebhookService,
   type WebhookTargets,
   webhookRoutes,
 } from './webhooks.js';

@@ -1,4 +1,4 @@
-import type { JobClock, TakeRequest } from '../../core/database/index.js';
+import type { DatabaseClock, TakeRequest } from '../../core/database/index.js';
 import { type Database, dueRows, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import type { JobsTable } from '../../core/jobs/index.js';
 import type { WebhookSecretsTable } from './tables.js';
@@ -14,7 +14,7 @@ export interface WebhookTry {
 }
 
 /** Of each account one try. */
-export interface WebhookWish extends TakeRequest {
+export interface WebhookInput extends TakeRequest {
   /** Milliseconds after which a try of which nothing was heard is followed by another. */
   leaseMs: number;
 }
@@ -41,7 +41,7 @@ export interface WebhookSecretVersion {
  */
 export interface Webhooks {
   /** Begins tries that are due: first tries before later ones, the longest due first. */
-  takeDue(wish: WebhookWish): Promise<readonly WebhookTry[]>;
+  takeDue(wish: WebhookInput): Promise<readonly WebhookTry[]>;
   /** There is no further try: it was delivered, or given up. Nothing where another try has begun. */
   settle(tried: WebhookTry): Promise<void>;
   /** Another follows after a while. False, and nothing is changed, where too many of the account wait already. */
@@ -59,7 +59,7 @@ export interface Webhooks {
 const FIRST_VERSION = 1;
 
 /** Events about the ends of jobs, in the rows of the jobs themselves. */
-export function createWebhooks(database: Database, times: JobClock): Webhooks {
+export function createWebhooks(database: Database, times: DatabaseClock): Webhooks {
   const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhook_due_at' });
 
   /** Whatever a try changes, unless another has begun: then its lease was over. */

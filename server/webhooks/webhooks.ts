@@ -94,7 +94,7 @@ export const IMAGE_WEBHOOK: SentWebhook = {
 };
 
 /** What routes know of webhooks. */
-export interface WebhookDesk {
+export interface WebhookService {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
 }
@@ -113,7 +113,7 @@ export interface OpenWebhooksOptions {
 }
 
 /** Webhooks as the settings have them; undefined where they are off. */
-export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookDesk | undefined> {
+export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
   const { settings, webhooks, gateway, opened, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;

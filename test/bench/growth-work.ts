@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { createJobClock } from '../../core/database/job-clock.js';
+import { createDatabaseClock } from '../../core/database/job-clock.js';
 import { createSweeper } from '../../core/jobs/job-service.js';
 import { createJobTable } from '../../core/jobs/job-table.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
@@ -88,7 +88,7 @@ async function age({ database }: GrowthSide): Promise<void> {
 }
 
 function clockOf({ engine }: GrowthSide) {
-  return createJobClock(engine === 'sqlite' ? systemClock : undefined);
+  return createDatabaseClock(engine === 'sqlite' ? systemClock : undefined);
 }
 
 async function sweepJobs(side: GrowthSide): Promise<number> {

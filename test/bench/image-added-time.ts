@@ -93,7 +93,7 @@ function directly(): Client {
   };
 }
 
-/** Rounds alternate, so that the machine's moods hit both; the median of each. */
+/** PollLoop alternate, so that the machine's moods hit both; the median of each. */
 async function compareCalls(): Promise<Compared> {
   const embedded = await startEmbeddedGateway({
     size: SIZE,

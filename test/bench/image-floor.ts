@@ -16,12 +16,12 @@ import {
 } from 'mediagate';
 import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
-import { createAnswerDesk } from '../../server/idempotency/index.js';
+import { createIdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, openKeyTable } from '../../server/keys/index.js';
 import type { SlotAnswer } from '../../server/limits/windows.js';
 import { createHealth } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
-import { createUsageDesk } from '../../server/usage/index.js';
+import { createUsageService } from '../../server/usage/index.js';
 import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 
@@ -67,9 +67,9 @@ const gateway = await createGateway({
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
 const { windows, budgets, admissions, usage: ledger } = state;
-const usage = createUsageDesk({ admissions, clock: systemClock });
-const answers = createAnswerDesk({
-  answers: state.keptAnswers,
+const usage = createUsageService({ admissions, clock: systemClock });
+const answers = createIdempotencyService({
+  answers: state.idempotentResponses,
   files: state.files,
   clock: systemClock,
   logger,

@@ -88,7 +88,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
       const identity = identityOf(id);
       const outcome = readPermalinkPage(html, identity, facts.photo);
       if (outcome.kind !== 'found') return undefined;
-      return ofPost(mergePosts(partsOf(rankReadings([{ rung: 'permalink', found: outcome.found }]), identity)));
+      return ofPost(mergePosts(partsOf(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
     },
   },
   clip_video: {
@@ -99,7 +99,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     read(html, { id }) {
       const outcome = outcomeOfClipPage(html, id, facts.clipVideo);
       if ('wall' in outcome || outcome.kind !== 'found') return undefined;
-      return ofPost(orderVideos(mergePosts(alignMedia([{ rung: 'page', found: outcome.found }]))));
+      return ofPost(orderVideos(mergePosts(alignMedia([{ method: 'page', found: outcome.found }]))));
     },
   },
   clip_shop: {
@@ -110,15 +110,15 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     read(html, { id }) {
       const outcome = outcomeOfProductPage(html, id, facts.clipShop);
       if (outcome.kind !== 'found') return undefined;
-      const document = mergeProducts(outcome.found.parts.map((found) => ({ rung: 'www_page', found })));
+      const document = mergeProducts(outcome.found.parts.map((found) => ({ method: 'www_page', found })));
       const { name, shop } = document.product;
       return { title: name, owner: shop?.name, document };
     },
   },
 };
 
-function joined(rung: string, found: readonly PartialPost[]): PostData {
-  return mergePosts(found.map((part) => ({ rung, found: part })));
+function joined(method: string, found: readonly PartialPost[]): PostData {
+  return mergePosts(found.map((part) => ({ method, found: part })));
 }
 
 function ofPost(document: PostData): Reading {

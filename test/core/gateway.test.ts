@@ -4,8 +4,8 @@ import path from 'node:path';
 import { expect } from 'chai';
 import {
   type Contributions,
+  createFallbackChain,
   createGateway,
-  createLadder,
   definePlugin,
   type ExtractCall,
   GatewayError,
@@ -348,11 +348,11 @@ describe('createGateway', () => {
       summary: 'Asks one source that never answers.',
       provides: ['extractor'],
       setup({ clock, logger }) {
-        const ladder = createLadder<{ title: string }, string>({
+        const ladder = createFallbackChain<{ title: string }, string>({
           platform: 'invented',
           clock,
           logger,
-          rungs: [{ name: 'silent', cost: 1, authority: true, run: () => new Promise(() => {}) }],
+          methods: [{ name: 'silent', cost: 1, authority: true, run: () => new Promise(() => {}) }],
           isEnough: () => false,
           isWorthwhile: (parts) => parts.length > 0,
         });
@@ -360,19 +360,19 @@ describe('createGateway', () => {
           await ladder.climb(link.id, signal);
           return inventedExtraction(link.id);
         };
-        return { extractors: [inventedExtractor({ extract, rungs: ladder.rungs })] };
+        return { extractors: [inventedExtractor({ extract, methods: ladder.methods })] };
       },
     });
     await using gateway = await createGateway({ plugins: [{ use: climbing, timeoutMs: 1000 }] });
-    expect(gateway.platforms()[0]?.rungs).to.deep.equal([{ name: 'silent', available: true }]);
+    expect(gateway.platforms()[0]?.methods).to.deep.equal([{ name: 'silent', available: true }]);
     const error = await gateway.extract({ url: 'https://invented.example/item/7' }).catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'upstream_timeout', platform: 'invented' });
-    expect((error as GatewayError).attempts?.map(({ rung, outcome }) => [rung, outcome])).to.deep.equal([
+    expect((error as GatewayError).attempts?.map(({ method, outcome }) => [method, outcome])).to.deep.equal([
       ['silent', 'upstream_timeout'],
     ]);
   });
 
-  it('asks for one rung alone past the cache, and keeps nothing of it', async () => {
+  it('asks for one method alone past the cache, and keeps nothing of it', async () => {
     const asked: (string | undefined)[] = [];
     const extract = async ({ link, only }: ExtractCall) => {
       asked.push(only);

@@ -80,7 +80,7 @@ describe('logger', () => {
     const fields: Record<string, unknown> = { count: 3, headers: { cookie: 'hidden' }, body: 'hidden', url: 'hidden' };
     const { text, lines } = await logged((logger) => {
       logger.info('a', fields);
-      logger.info('b', { ...fields, rung: { nested: 'hidden' }, ms: 'hidden' } as unknown as LogFields);
+      logger.info('b', { ...fields, extractionMethod: { nested: 'hidden' }, ms: 'hidden' } as unknown as LogFields);
     });
     expect(text).not.to.contain('hidden');
     for (const line of lines) expect(line).to.have.all.keys('level', 'time', 'message', 'count');
@@ -105,14 +105,14 @@ describe('logger', () => {
 
   it('gives its children their fields, which a line may overrule', async () => {
     const { lines } = await logged((logger) => {
-      const child = logger.child({ entry: 'vidsite', rung: 'page' });
+      const child = logger.child({ entry: 'vidsite', extractionMethod: 'page' });
       child.info('a');
-      child.info('b', { rung: 'player', count: 1 });
+      child.info('b', { extractionMethod: 'player', count: 1 });
       logger.info('c');
     });
-    expect(lines[0]).to.include({ entry: 'vidsite', rung: 'page' });
-    expect(lines[1]).to.include({ entry: 'vidsite', rung: 'player', count: 1 });
-    expect(lines[2]).not.to.have.any.keys('entry', 'rung');
+    expect(lines[0]).to.include({ entry: 'vidsite', extractionMethod: 'page' });
+    expect(lines[1]).to.include({ entry: 'vidsite', extractionMethod: 'player', count: 1 });
+    expect(lines[2]).not.to.have.any.keys('entry', 'extractionMethod');
   });
 
   describe('errors', () => {
@@ -206,7 +206,7 @@ describe('logger', () => {
 
     it('leave ordinary words alone', async () => {
       const messages = [
-        'a rung could not be understood',
+        'a method could not be understood',
         'basically done',
         'keys are being refreshed again',
         'a@b',

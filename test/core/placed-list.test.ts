@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Placed, PlacedList } from '../../core/runtime/placed-list.js';
+import { type Placed, SwapRemoveList } from '../../core/runtime/placed-list.js';
 
 interface Item extends Placed {
   name: number;
@@ -11,7 +11,7 @@ describe('a list of what is under way', () => {
     const steps = fc.array(fc.record({ name: fc.nat(9), adds: fc.boolean() }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
-        const list = new PlacedList<Item>();
+        const list = new SwapRemoveList<Item>();
         const items = Array.from({ length: 10 }, (_, name): Item => ({ name, place: 0 }));
         const held = new Set<number>();
         for (const { name, adds } of all) {
@@ -30,7 +30,7 @@ describe('a list of what is under way', () => {
   });
 
   it('visits each once, also where they are deleted on the way', () => {
-    const list = new PlacedList<Item>();
+    const list = new SwapRemoveList<Item>();
     for (let name = 0; name < 5; name += 1) list.add({ name, place: 0 });
     const seen: number[] = [];
     list.visit((item) => {

@@ -35,7 +35,7 @@ describe('health of platforms', () => {
       one.key === 'vidsite' ? -1 : 1,
     );
     expect(vidsite).to.include({ key: 'vidsite', ok: false });
-    expect(vidsite.resting.map(({ rung }: { rung: string }) => rung)).to.include.members([
+    expect(vidsite.resting.map(({ method }: { method: string }) => method)).to.include.members([
       'innertube_player',
       'watch_page',
     ]);

@@ -37,9 +37,9 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     const clock: Clock = { ...systemClock, now: () => Date.now() + ahead, monotonic };
     app = await startAudioApp({ stack, clock, key: { rpm: 1_000 } });
     keyId = (await app.state.keys.list())[0]?.id ?? '';
-    const { keptAnswers } = app.state;
-    const { waitFor } = keptAnswers;
-    keptAnswers.waitFor = (id, options) => {
+    const { idempotentResponses } = app.state;
+    const { waitFor } = idempotentResponses;
+    idempotentResponses.waitFor = (id, options) => {
       waits += 1;
       return waitFor(id, options);
     };
@@ -264,7 +264,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     app.audio.sound = sound.halting;
     const first = speak('one');
     await until(() => app.audio.calls.length === 1);
-    app.state.keptAnswers.waitFor = async () => {
+    app.state.idempotentResponses.waitFor = async () => {
       later = 300_000;
       return undefined;
     };
@@ -304,9 +304,9 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
   });
 
   it('are told when nothing more is kept, and get their answer', async () => {
-    const { keptAnswers } = app.state;
-    const { claim } = keptAnswers;
-    keptAnswers.claim = async (request) => {
+    const { idempotentResponses } = app.state;
+    const { claim } = idempotentResponses;
+    idempotentResponses.claim = async (request) => {
       const claimed = await claim(request);
       return claimed.state === 'begun' ? { ...claimed, work: { ...claimed.work, room } } : claimed;
     };

@@ -88,17 +88,17 @@ describe('the commands backup and restore', () => {
       [[], {}, false],
       [['--secrets'], {}, true],
     ];
-    for (const [flags, environment, isGood] of cases) {
+    for (const [flags, environment, isValidKey] of cases) {
       const [backup, restored] = [at(`one${flags.length}`), at('made', `restored${flags.length}`)];
       expect((await run(['backup', backup, ...flags])).code).to.equal(0);
       const back = await run(['restore', backup], { ...environment, DATA_DIR: restored });
       expect([back.code, back.stderr]).to.deep.equal([0, '']);
       expect(back.stdout).to.match(/\d+ rows, 2 files, as of 20/);
-      expect(/KEY_PEPPER/.test(back.stdout), back.stdout).to.equal(!isGood);
+      expect(/KEY_PEPPER/.test(back.stdout), back.stdout).to.equal(!isValidKey);
       expect((await stat(path.join(restored, 'files', 'due.txt'))).mtime.toISOString()).to.match(/^2099/);
       const gateway = await startGatewayProcess({ dataFolder: restored });
       const { status } = await gateway.extract(key, { url: 'no link' });
-      expect(status).to.equal(isGood ? 400 : 401);
+      expect(status).to.equal(isValidKey ? 400 : 401);
       expect(await gateway.stop()).to.equal(0);
       const state = await openState({ dataDir: restored, clock: systemClock, logger: new ListLogger() });
       expect((await state.files.stat('kept.txt'))?.size).to.equal(8);

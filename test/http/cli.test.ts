@@ -20,7 +20,7 @@ const PLUGIN = `export default {
   provides: ['extractor'],
   setup: () => ({ extractors: [{
     platform: 'paper', displayName: 'Paper', linkForms: ['https://paper.example/<id>'],
-    canaries: [{ url: 'https://paper.example/7', fills: {} }],
+    probeLinks: [{ url: 'https://paper.example/7', fills: {} }],
     match: (url) => url.hostname === 'paper.example' ? { kind: 'post', id: url.pathname.slice(1), url: url.href } : undefined,
     extract: async ({ link }) => ({ method: 'invented', data: {
       common: { title: 'Item ' + link.id }, ids: {}, metrics: {}, media: { image_urls: [], video_urls: [] }, raw_stats: {},
@@ -273,7 +273,7 @@ describe('the command line', () => {
       [['plans', 'grant', 'user_none', 'gold'], 'gold'],
       [['backup', folder], 'there already'],
       [['restore', at('none')], 'is no backup'],
-      [['canary', '--platform', 'none'], 'none'],
+      [['probe', '--platform', 'none'], 'none'],
       [['keys', 'create', '--grant', 'everything'], 'everything'],
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
       [['keys', 'create', '--expires', 'tomorrow'], '--expires'],

@@ -115,7 +115,7 @@ describe('errors over HTTP', () => {
   it('says of a link that could not be had what the platform said, and whether to come back', async () => {
     failure = new GatewayError('private', 'The item is private.', {
       reason: 'Sign in to see this',
-      attempts: [{ rung: 'page', outcome: 'private', ms: 12 }],
+      attempts: [{ method: 'page', outcome: 'private', ms: 12 }],
     });
     const { url } = fresh();
     const answer = await app.extract(key, { url });
@@ -130,7 +130,7 @@ describe('errors over HTTP', () => {
         request_id: answer.headers.get('x-request-id'),
         reason: 'Sign in to see this',
         retryable: false,
-        attempts: [{ rung: 'page', outcome: 'private', ms: 12 }],
+        attempts: [{ method: 'page', outcome: 'private', ms: 12 }],
       },
       platform: 'invented',
       input_url: url,

@@ -104,15 +104,15 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1']);
   });
 
-  it('asks each extractor once which link it is, and none for the state of its rungs', async () => {
+  it('asks each extractor once which link it is, and none for the state of its methods', async () => {
     const asked: string[] = [];
     const counting = (match: Extractor['match']): Partial<Extractor> => ({
       match(url) {
         asked.push(url.href);
         return match(url);
       },
-      rungs() {
-        asked.push('rungs');
+      methods() {
+        asked.push('methods');
         return [];
       },
     });
@@ -202,7 +202,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     await shelf.deliver(
       new GatewayError('bot_check', 'The source asks for a check.', {
         reason: 'Slide to verify',
-        attempts: [{ rung: 'page', outcome: 'bot_check', ms: 3 }],
+        attempts: [{ method: 'page', outcome: 'bot_check', ms: 3 }],
         cause: new Error('cookie of the source'),
       }),
     );
@@ -215,7 +215,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
       code: 'bot_check',
       reason: 'Slide to verify',
       retryable: true,
-      attempts: [{ rung: 'page', outcome: 'bot_check', ms: 3 }],
+      attempts: [{ method: 'page', outcome: 'bot_check', ms: 3 }],
     };
     expect(failed.json.error).to.deep.equal(error);
     expect(failed.json.data.job).to.deep.include({ status: 'failed', error, poll_after_seconds: 0 });

@@ -66,15 +66,15 @@ describe('health', () => {
     health.close();
   });
 
-  it('tells which rungs rest, and is degraded where a platform has none left', async () => {
+  it('tells which methods rest, and is degraded where a platform has none left', async () => {
     const features = { async: false, batch: false, reviews: false, audio_mp3: false };
-    const of = (key: string, rungs: ReturnType<Gateway['platforms']>[number]['rungs']) => ({
+    const of = (key: string, methods: ReturnType<Gateway['platforms']>[number]['methods']) => ({
       key,
       name: key,
       linkForms: [],
       features,
-      rungs,
-      canaries: [],
+      methods,
+      probeLinks: [],
     });
     const rest = { code: 'bot_check', seconds: 29 } as const;
     const limited = of('limited', [
@@ -92,7 +92,7 @@ describe('health', () => {
       health.close();
       return health.report();
     };
-    const resting = [{ rung: 'page', code: 'bot_check', seconds: 29 }];
+    const resting = [{ method: 'page', code: 'bot_check', seconds: 29 }];
     const informed = await reportOf(limited, untold);
     expect(informed).to.include({ ok: true, status: 'ok' });
     expect(informed)

@@ -19,7 +19,7 @@ import {
 import { createHttpServer, type HttpServer, type HttpServerOptions } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { createApp } from '../../server/app.js';
-import { createAnswerDesk } from '../../server/idempotency/index.js';
+import { createIdempotencyService } from '../../server/idempotency/index.js';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import {
   createKeyRecord,
@@ -32,7 +32,7 @@ import {
 import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
 import type { AccountDependencies } from '../../server/server-context.js';
 import { openState, type State } from '../../server/state.js';
-import { createUsageDesk } from '../../server/usage/index.js';
+import { createUsageService } from '../../server/usage/index.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,
@@ -184,10 +184,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { windows, budgets, admissions, usage: ledger } = state;
-  const usage = createUsageDesk({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
-  const answers = createAnswerDesk({
-    answers: state.keptAnswers,
+  const answers = createIdempotencyService({
+    answers: state.idempotentResponses,
     files: state.files,
     clock,
     logger,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { PlansFileError } from 'mediagate/server';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
-import { createPaymentDesk, readReceiver } from '../../server/payments/index.js';
+import { createPaymentService, readReceiver } from '../../server/payments/index.js';
 import { startPaymentSweep } from '../../server/payments/payment-service.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
@@ -349,7 +349,7 @@ describe('prices', () => {
     const orders = { create: never, find: never, list: never, cancel: never, preview: never };
     const plans = { orders, catalogue: PRICED, freeTierPeriod: 'lifetime' } as const;
     const desk = (settings: typeof DONG_ACCOUNT) => () =>
-      createPaymentDesk({ ...plans, receiver: readReceiver(settings).receiver });
+      createPaymentService({ ...plans, receiver: readReceiver(settings).receiver });
     expect(desk(DONG_ACCOUNT)).not.to.throw();
     expect(desk(EURO_ACCOUNT)).to.throw(PlansFileError, /PLANS_FILE: the price of token_30m must be .* EUR/);
   });

@@ -2,7 +2,7 @@ import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
 import { createIdentity, type Identity } from '../../server/accounts/index.js';
 import { createSiteAddress } from '../../server/http/index.js';
-import { createPaymentDesk, type PaymentReceiver } from '../../server/payments/index.js';
+import { createPaymentService, type PaymentReceiver } from '../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../server/plans/index.js';
 import type { AccountDependencies } from '../../server/server-context.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../support/browser-session.js';
@@ -69,7 +69,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
-      const payments = createPaymentDesk({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const payments = createPaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
       const { paymentSecrets = {} } = options;
       return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
     },

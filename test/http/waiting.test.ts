@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { createWaitingRoom } from '../../server/http/waiting.js';
+import { createSemaphore } from '../../server/http/waiting.js';
 
 describe('the waiting room', () => {
   it('has so many places in all and for one holder, and takes them back', () => {
-    const room = createWaitingRoom({ places: 3, placesEach: 2 });
+    const room = createSemaphore({ places: 3, placesEach: 2 });
     const leave = room.demand('a');
     room.demand('a');
     expect(room.enter('a')).to.equal(undefined);

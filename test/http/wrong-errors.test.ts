@@ -142,7 +142,7 @@ describe('errors of plugins over HTTP', () => {
             ...shared,
             match: (url) => (url.pathname.startsWith('/product') ? undefined : link(url)),
             extract,
-            rungs: upstreams,
+            methods: upstreams,
             async resolve() {
               act('resolve');
               return new URL(`https://liar.example/item/${item}`);

@@ -268,7 +268,7 @@ describe('clip_shop: the browser', () => {
       (one: unknown) => one as GatewayError,
     );
     expect(error?.code).to.equal('bot_check');
-    expect(error?.attempts?.at(-1)).to.deep.include({ rung: 'browser', outcome: 'bot_check' });
+    expect(error?.attempts?.at(-1)).to.deep.include({ method: 'browser', outcome: 'bot_check' });
   });
 
   it('is not opened where there is none, nor where the page has all there is', async () => {

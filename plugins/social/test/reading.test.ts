@@ -123,7 +123,7 @@ describe('social pages', () => {
   it('give the shared post its own, where that is asked for', () => {
     const outcome = read('group-2022/group.html', `${SITE}/someone.shared/posts/3320000000000611`);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
-    const { common, metrics } = mergePosts(outcome.found.map((found) => ({ rung: 'page', found })));
+    const { common, metrics } = mergePosts(outcome.found.map((found) => ({ method: 'page', found })));
     expect(common.caption).to.equal('An older story that is shared here');
     expect(metrics).to.include({ likes: 98765, shares: 4321 });
   });

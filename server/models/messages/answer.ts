@@ -20,7 +20,7 @@ import {
   type MessageEnd,
   newMessage,
 } from './sinks.js';
-import type { Told, ToldFailure } from './upstream-answers.js';
+import type { SanitizedError, Told } from './upstream-answers.js';
 import { createChatReader, createResponsesReader } from './upstream-answers.js';
 
 export interface MessageAnswerOptions {
@@ -43,7 +43,7 @@ const TOO_MUCH_WAITS: Told = {
   failure: { type: 'api_error', message: 'The model does not end a call of a tool, and too much waits behind it.' },
 };
 /** What a failure that a model tells of is, where nothing was answered yet. */
-const FAILURE_CODES: Readonly<Record<ToldFailure['type'], ErrorCode>> = {
+const FAILURE_CODES: Readonly<Record<SanitizedError['type'], ErrorCode>> = {
   api_error: 'upstream_error',
   invalid_request_error: 'invalid_prompt',
   overloaded_error: 'upstream_unavailable',

@@ -294,6 +294,6 @@ function readChoice({ type, name }: Members, tools: readonly Tool[]): NonNullabl
 export const SCHEMA_NAME = 'answer';
 
 /** They have no member that says a tool failed: the model is told in words. */
-export function toldFailure({ parts, failed }: Turn & { type: 'result' }): readonly Part[] {
+export function sanitizedError({ parts, failed }: Turn & { type: 'result' }): readonly Part[] {
   return failed ? [{ type: 'text', text: 'The tool failed:' }, ...parts] : parts;
 }

@@ -4,10 +4,10 @@ import type { BlockQueue } from './sinks.js';
 import { type StopReason, toolUseOf } from './sinks.js';
 
 /** How an answer ended, by what it says of itself. */
-export type Told = { reason: StopReason } | { failure: ToldFailure };
+export type Told = { reason: StopReason } | { failure: SanitizedError };
 
 /** As this format tells it. */
-export interface ToldFailure {
+export interface SanitizedError {
   type: 'api_error' | 'invalid_request_error' | 'overloaded_error' | 'rate_limit_error' | 'timeout_error';
   message: string;
 }
@@ -33,7 +33,7 @@ export const NAMELESS_CALL: Told = {
   failure: { type: 'api_error', message: 'The model called a tool without its name.' },
 };
 
-const TYPES: ReadonlyMap<unknown, ToldFailure['type']> = new Map([
+const TYPES: ReadonlyMap<unknown, SanitizedError['type']> = new Map([
   ['context_length_exceeded', 'invalid_request_error'],
   ['invalid_prompt', 'invalid_request_error'],
   ['rate_limit_exceeded', 'rate_limit_error'],
@@ -51,7 +51,7 @@ export function inputTextOf(input: unknown): string {
 }
 
 /** @param error as an answer has it: `code` and `type` say what kind it is of. */
-export function failureOf(error: unknown): ToldFailure {
+export function failureOf(error: unknown): SanitizedError {
   const { code, type, message } = isMembers(error) ? error : {};
   return {
     type: TYPES.get(code) ?? TYPES.get(type) ?? 'api_error',

@@ -1,5 +1,13 @@
 import type { Part, Role, Tool, ToolUse, Turn } from './message-parts.js';
-import { type Members, membersAt, optional, refuse, refuseUnable, SCHEMA_NAME, toldFailure } from './message-parts.js';
+import {
+  type Members,
+  membersAt,
+  optional,
+  refuse,
+  refuseUnable,
+  SCHEMA_NAME,
+  sanitizedError,
+} from './message-parts.js';
 import type { MessageRequest } from './request.js';
 
 /**
@@ -41,7 +49,7 @@ function encodeTurns(turns: readonly Turn[]): Members[] {
   for (const turn of turns) {
     if (turn.type === 'result') {
       spoken = undefined;
-      const parts = toldFailure(turn);
+      const parts = sanitizedError(turn);
       const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
       messages.push({ role: 'tool', tool_call_id: turn.id, content: text });
       for (const part of parts) if (part.type !== 'text') shown.push(part);
@@ -134,7 +142,7 @@ function encodeTurn(turn: Turn): Members {
     return { type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
   }
   if (turn.type === 'result') {
-    return { type: 'function_call_output', call_id: turn.id, output: encodeOutput(toldFailure(turn)) };
+    return { type: 'function_call_output', call_id: turn.id, output: encodeOutput(sanitizedError(turn)) };
   }
   const { role, parts } = turn;
   return { type: 'message', role, content: parts.map((part) => encodeResponsesPart(part, role)) };

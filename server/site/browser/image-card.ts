@@ -1,5 +1,5 @@
 import { byId, element, problemParts } from './elements.js';
-import { lookAtJob, newIdempotencyKey, numberAt, ownAddress, playJson, RequestProblem, textAt } from './requests.js';
+import { loadJob, newIdempotencyKey, numberAt, ownAddress, playJson, RequestProblem, textAt } from './requests.js';
 import { showWork } from './work.js';
 
 export interface ImageRequest {
@@ -77,7 +77,7 @@ export function addImageCard(request: ImageRequest): void {
     const path = textAt(submitted, 'status_url') ?? '';
     replaceActions(cancelButton(path));
     const lost = () => show('No connection: the gateway is asked again');
-    for (let job = submitted; ; job = await lookAtJob(path, lost)) {
+    for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
       show(status === 'generating' ? 'Being made' : `Waiting for its turn${placeOf(job)}`);

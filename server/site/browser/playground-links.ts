@@ -1,6 +1,6 @@
 import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
-import { lookAtJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';
+import { loadJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
 /** The variable that clients read the key from: the key itself is never here. */
@@ -55,7 +55,7 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
     if (status !== 'queued' && status !== 'processing') return latest;
     const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-    latest = await lookAtJob(textAt(latest, 'data.job.status_url') ?? '', lost);
+    latest = await loadJob(textAt(latest, 'data.job.status_url') ?? '', lost);
   }
 }
 

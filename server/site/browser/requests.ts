@@ -123,7 +123,7 @@ export async function playJson(path: string, request?: PlayRequest): Promise<unk
  *
  * @param lost Called each time that none came.
  */
-export async function lookAtJob(path: string, lost: () => void): Promise<unknown> {
+export async function loadJob(path: string, lost: () => void): Promise<unknown> {
   for (;;) {
     try {
       return await playJson(path);

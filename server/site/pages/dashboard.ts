@@ -1,5 +1,5 @@
 import type { JobRecord } from 'mediagate';
-import { type ApiKeyRecord, isGoodState, type KeyState, maskedKey } from '../../keys/index.js';
+import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
 import type { Page } from '../page.js';
 import { badge, bar, copyButton, emptyState, type Html, html, scriptedButton } from '../page.js';
@@ -189,7 +189,7 @@ ${scriptedButton('Create a key')}
 
 /** Those that are good are never among the older ones. */
 function renderKeyRows(keys: readonly KeyView[]): Html {
-  const dead = keys.filter(({ state }) => !isGoodState(state));
+  const dead = keys.filter(({ state }) => !isValidState(state));
   const older = dead.slice(SHOWN_DEAD);
   const shown = keys.filter((key) => !older.includes(key));
   return html`<ul class="rows">${shown.map(renderKey)}</ul>
@@ -204,7 +204,7 @@ function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyVie
     expiresAt !== null &&
     html` · ${state === 'expired' ? 'Expired' : 'Expires'} ${day(expiresAt)}`
   }</span></div>
-${isGoodState(state) && renderActions({ id, name, state })}</li>`;
+${isValidState(state) && renderActions({ id, name, state })}</li>`;
 }
 
 /** A name in the middle of a sentence that is no markup: its direction stays its own. */

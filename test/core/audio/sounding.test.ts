@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GatewayError, isGatewayError, type SoundStream, type SpeechFormat } from 'mediagate';
-import { openSounding } from '../../../core/audio/sounding.js';
+import { openAudioResponse } from '../../../core/audio/sounding.js';
 import { createFfmpeg } from '../../../core/media/ffmpeg.js';
 import type { PluginHost } from '../../../core/plugins/plugin-host.js';
 import { ffmpegPath } from '../../support/ffmpeg.js';
@@ -26,7 +26,7 @@ describe('a sound on its way from a model', () => {
     stream: Partial<SoundStream>,
     more: { format?: SpeechFormat; signal?: AbortSignal; idleMs?: number } = {},
   ) {
-    return openSounding({
+    return openAudioResponse({
       host,
       entry: 'parrot',
       format: 'pcm',
@@ -80,19 +80,19 @@ describe('a sound on its way from a model', () => {
     const ask = async (signal: AbortSignal): Promise<SoundStream> => ({ format: 'pcm', body: watched(signal) });
     const options = { host, entry: 'parrot', counted: {}, ffmpeg };
     for (const format of ['pcm', 'mp3'] as const) {
-      const left = await openSounding({ ...options, format, ask, signal: new AbortController().signal });
+      const left = await openAudioResponse({ ...options, format, ask, signal: new AbortController().signal });
       for await (const _ of left.body) break;
       expect(seen.at(-1)?.aborted, format).to.equal(true);
       expect((await left.ended).failure?.code).to.equal('bad_request');
 
       const stopping = new AbortController();
-      const stopped = await openSounding({ ...options, format, ask, signal: stopping.signal });
+      const stopped = await openAudioResponse({ ...options, format, ask, signal: stopping.signal });
       setTimeout(() => stopping.abort(new GatewayError('shutting_down', 'Bye.')), 20);
       expect(await rejection(lengthOf(stopped.body)), format).to.include({ code: 'shutting_down' });
       expect(seen.at(-1)?.aborted).to.equal(true);
 
       const ignoring = new AbortController();
-      const ignored = await openSounding({ ...options, format, ask, signal: ignoring.signal });
+      const ignored = await openAudioResponse({ ...options, format, ask, signal: ignoring.signal });
       ignoring.abort(new Error('gone'));
       expect((await ignored.ended).failure?.code).to.equal('bad_request');
       expect(seen.at(-1)?.aborted).to.equal(true);
@@ -103,9 +103,9 @@ describe('a sound on its way from a model', () => {
     const options = { host, entry: 'parrot', counted: {} };
     const signal = new AbortController().signal;
     const ask = async (): Promise<SoundStream> => ({ format: 'pcm', body: some(1) });
-    const wav = await openSounding({ ...options, format: 'wav', ask, signal });
+    const wav = await openAudioResponse({ ...options, format: 'wav', ask, signal });
     expect(await lengthOf(wav.body)).to.equal(1_044);
-    expect(await rejection(openSounding({ ...options, format: 'mp3', ask, signal }))).to.include({
+    expect(await rejection(openAudioResponse({ ...options, format: 'mp3', ask, signal }))).to.include({
       code: 'plugin_unavailable',
       param: 'response_format',
     });

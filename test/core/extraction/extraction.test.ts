@@ -266,7 +266,7 @@ describe('extraction', () => {
       const error = await opened.gateway.extract({ url: `https://inv.example/${id}` }).catch((thrown) => thrown);
       expect([error.code, error.platform, error.reason], id).to.deep.equal([code, 'invented', reason]);
       expect(error.attempts, id).to.have.length(1);
-      expect(error.attempts[0], id).to.include({ rung: 'short_link', outcome: code });
+      expect(error.attempts[0], id).to.include({ method: 'short_link', outcome: code });
     }
   });
 

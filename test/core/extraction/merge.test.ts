@@ -4,7 +4,7 @@ import { PostDataSchema } from '../../../core/contracts/documents.js';
 import { mergePosts, type PartialPost, type PostPart } from '../../../core/extraction/merge.js';
 import { createValidator } from '../../../core/runtime/validation.js';
 
-const part = (rung: string, found: PartialPost): PostPart => ({ rung, found });
+const part = (method: string, found: PartialPost): PostPart => ({ method, found });
 
 describe('mergePosts', () => {
   it('takes each member from the first part that has it and says which', () => {
@@ -148,7 +148,7 @@ describe('mergePosts', () => {
     );
     fc.assert(
       fc.property(fc.array(found, { maxLength: 3 }), (parts) => {
-        const data = mergePosts(parts.map((one, index) => part(`rung_${index}`, one as PartialPost)));
+        const data = mergePosts(parts.map((one, index) => part(`method_${index}`, one as PartialPost)));
         expect(validator.check(data)).to.have.property('ok', true);
       }),
       { numRuns: 300 },

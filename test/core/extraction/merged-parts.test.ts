@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
+  createFallbackChain,
   createGateway,
-  createLadder,
   type ExtractCall,
   type Gateway,
   mergePosts,
@@ -20,8 +20,8 @@ describe('what several methods give of one item', () => {
   let item = 0;
 
   const names = ['first', 'second', 'third'] as const;
-  const ladder = createLadder<PartialPost, ExtractCall>({
-    rungs: names.map((name, index) => ({
+  const ladder = createFallbackChain<PartialPost, ExtractCall>({
+    methods: names.map((name, index) => ({
       name,
       cost: 1,
       authority: false,
@@ -39,7 +39,7 @@ describe('what several methods give of one item', () => {
     const plugin = invented({
       async extract(call) {
         const climb = await ladder.climb(call, call.signal);
-        return { method: climb.parts.map(({ rung }) => rung).join('+'), data: mergePosts(climb.parts) };
+        return { method: climb.parts.map(({ method }) => method).join('+'), data: mergePosts(climb.parts) };
       },
     });
     gateway = await createGateway({ plugins: [{ use: plugin }] });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createJobClock } from '../../../core/database/job-clock.js';
+import { createDatabaseClock } from '../../../core/database/job-clock.js';
 import { systemClock } from '../../../core/runtime/clock.js';
 import type { ApiKeysTable } from '../../../server/keys/tables.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
@@ -67,7 +67,7 @@ for (const engine of engines) {
       await inPieces(entries, (piece) =>
         database.run((queries) => queries.insertInto('usage_entries').values(piece).execute()),
       );
-      const clock = createJobClock(database.engine === 'sqlite' ? systemClock : undefined);
+      const clock = createDatabaseClock(database.engine === 'sqlite' ? systemClock : undefined);
       const sweeper = createUsageSweeper(database, clock);
       const old = async () => {
         const rows = await database.run((queries) =>

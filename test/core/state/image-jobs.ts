@@ -1,7 +1,7 @@
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../server/state.js';
-import type { LedgerTable } from '../../../server/usage/tables.js';
+import type { UsageLogTable } from '../../../server/usage/tables.js';
 import { type Answered, type Asked, acceptJob, toAcceptance, toAnswered } from '../../support/job-acceptance.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
 
@@ -27,7 +27,7 @@ export interface ImageJobs {
   work(run: WorkOptions['run'], more?: Partial<WorkOptions> & { from?: State }): { stop(): Promise<void> };
   /** What is stored for runs, of all jobs; JSON. */
   inputs(): Promise<string[]>;
-  ledger(): Promise<LedgerTable[]>;
+  ledger(): Promise<UsageLogTable[]>;
   /** What the account `one` has taken of a day's quota. */
   used(day: string): Promise<number>;
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createJobClock } from '../../../core/database/job-clock.js';
+import { createDatabaseClock } from '../../../core/database/job-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
 import type { JobPage } from '../../../core/jobs/job-administration.js';
 import { createJobAdministration } from '../../../core/jobs/job-administration.js';
@@ -237,7 +237,7 @@ for (const engine of engines) {
 
     /** What the engine says it would do for each query of the work. */
     async function plansOf(work: (administration: ReturnType<typeof createJobAdministration>) => Promise<unknown>) {
-      const clock = createJobClock(engine.name === 'sqlite' ? jobs.clock : undefined);
+      const clock = createDatabaseClock(engine.name === 'sqlite' ? jobs.clock : undefined);
       const table = createJobTable(database, clock);
       queries.length = 0;
       const watched: Database = {

@@ -331,7 +331,7 @@ for (const engine of engines) {
     });
 
     it('keeps of a failure what is for clients', async () => {
-      const attempts = [{ rung: 'page', outcome: 'bot_check', ms: 12 }];
+      const attempts = [{ method: 'page', outcome: 'bot_check', ms: 12 }];
       const told = await accept('told');
       const fault = await accept('fault');
       const strange = await accept('strange');

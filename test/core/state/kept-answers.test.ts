@@ -32,8 +32,8 @@ for (const engine of engines) {
     });
     afterEach(() => place?.remove());
 
-    const claim = async ({ keptAnswers }: State, key: string, accountId?: string) =>
-      begun(await keptAnswers.claim(request(key, 'body', accountId)));
+    const claim = async ({ idempotentResponses }: State, key: string, accountId?: string) =>
+      begun(await idempotentResponses.claim(request(key, 'body', accountId)));
 
     async function rows(): Promise<number> {
       const database = await openDatabase(place);
@@ -48,36 +48,38 @@ for (const engine of engines) {
     it('are worked on by one of many who ask at once, and remembered', async () => {
       const [one, other] = [await place.open(), await place.open()];
       const claims = await Promise.all(
-        Array.from({ length: 40 }, (_, index) => (index % 2 ? one : other).keptAnswers.claim(request('a'))),
+        Array.from({ length: 40 }, (_, index) => (index % 2 ? one : other).idempotentResponses.claim(request('a'))),
       );
       const work = claims.flatMap((each) => (each.state === 'begun' ? [each.work] : []));
       expect(work).to.have.length(1);
       const [only] = work as [AnswerWork];
       expect(claims.every((each) => each.state !== 'running' || each.id === only.id)).to.equal(true);
-      const waiting = other.keptAnswers.waitFor(only.id, { timeoutMs: 60_000 });
+      const waiting = other.idempotentResponses.waitFor(only.id, { timeoutMs: 60_000 });
       const holder = claims.findIndex((each) => each.state === 'begun') % 2 ? one : other;
-      expect(await holder.keptAnswers.keep(only, { ...HEAD, bytes: 5 })).to.equal(true);
+      expect(await holder.idempotentResponses.keep(only, { ...HEAD, bytes: 5 })).to.equal(true);
       expect(await waiting).to.equal(undefined);
-      expect(await other.keptAnswers.claim(request('a'))).to.deep.equal({
+      expect(await other.idempotentResponses.claim(request('a'))).to.deep.equal({
         state: 'answered',
         answer: { ...HEAD, file: `${only.id}.bin` },
       });
-      expect(await codeOf(other.keptAnswers.claim(request('a', 'another body')))).to.equal('idempotency_key_reused');
+      expect(await codeOf(other.idempotentResponses.claim(request('a', 'another body')))).to.equal(
+        'idempotency_key_reused',
+      );
     });
 
     it('are forgotten where they are failures, which only those who wait are told', async () => {
       const state = await place.open();
-      const { keptAnswers } = state;
+      const { idempotentResponses } = state;
       const failed = await claim(state, 'a');
-      const waiting = keptAnswers.waitFor(failed.id, { timeoutMs: 60_000 });
-      await keptAnswers.release(failed, new GatewayError('upstream_error', 'It failed.', { reason: 'why' }));
+      const waiting = idempotentResponses.waitFor(failed.id, { timeoutMs: 60_000 });
+      await idempotentResponses.release(failed, new GatewayError('upstream_error', 'It failed.', { reason: 'why' }));
       expect(await waiting).to.include({ code: 'upstream_error', message: 'It failed.', reason: 'why' });
       const ended = await claim(state, 'a');
-      await keptAnswers.release(ended, new GatewayError('shutting_down', 'It ends.'));
-      expect(await keptAnswers.waitFor(ended.id, { timeoutMs: 60_000 })).to.equal(undefined);
+      await idempotentResponses.release(ended, new GatewayError('shutting_down', 'It ends.'));
+      expect(await idempotentResponses.waitFor(ended.id, { timeoutMs: 60_000 })).to.equal(undefined);
       // Also with another body.
-      begun(await keptAnswers.claim(request('a', 'another body')));
-      expect(await keptAnswers.keep(ended, { ...HEAD, bytes: 1 })).to.equal(false);
+      begun(await idempotentResponses.claim(request('a', 'another body')));
+      expect(await idempotentResponses.keep(ended, { ...HEAD, bytes: 1 })).to.equal(false);
     });
 
     it('take so many bytes of an account, and no more', async () => {
@@ -91,9 +93,11 @@ for (const engine of engines) {
         }),
       );
       const bytes = 100 * MEGABYTE;
-      const kept = await Promise.all(works.map(({ state, work }) => state.keptAnswers.keep(work, { ...HEAD, bytes })));
+      const kept = await Promise.all(
+        works.map(({ state, work }) => state.idempotentResponses.keep(work, { ...HEAD, bytes })),
+      );
       expect(kept.filter(Boolean)).to.have.length(2);
-      expect(await one.keptAnswers.keep(last, { ...HEAD, bytes: 56 * MEGABYTE })).to.equal(true);
+      expect(await one.idempotentResponses.keep(last, { ...HEAD, bytes: 56 * MEGABYTE })).to.equal(true);
       expect((await claim(one, 'a')).room).to.equal(0);
       expect((await claim(one, 'b', 'acct_2')).room).to.equal(256 * MEGABYTE);
     });
@@ -103,21 +107,21 @@ for (const engine of engines) {
       const quick = await place.open({ jobLeaseMs: 200, jobPollMs: 20 });
       const lost = await claim(slow, 'a');
       // The first sign of life came at once, the next one is due in minutes.
-      expect(await quick.keptAnswers.waitFor(lost.id, { timeoutMs: 60_000 })).to.equal(undefined);
+      expect(await quick.idempotentResponses.waitFor(lost.id, { timeoutMs: 60_000 })).to.equal(undefined);
       const taken = await claim(quick, 'a');
-      expect(await slow.keptAnswers.keep(lost, { ...HEAD, bytes: 1 })).to.equal(false);
-      await slow.keptAnswers.release(lost, new GatewayError('upstream_error', 'It failed.'));
-      expect(await quick.keptAnswers.keep(taken, { ...HEAD, bytes: 1 })).to.equal(true);
+      expect(await slow.idempotentResponses.keep(lost, { ...HEAD, bytes: 1 })).to.equal(false);
+      await slow.idempotentResponses.release(lost, new GatewayError('upstream_error', 'It failed.'));
+      expect(await quick.idempotentResponses.keep(taken, { ...HEAD, bytes: 1 })).to.equal(true);
     });
 
     it('are waited for while their process shows life, for as long as was said', async () => {
       const working = await place.open({ jobLeaseMs: 300, jobPollMs: 20 });
       const other = await place.open({ jobLeaseMs: 300, jobPollMs: 20 });
       const { id } = await claim(working, 'a');
-      await other.keptAnswers.waitFor(id, { timeoutMs: 1_500 });
-      expect(await other.keptAnswers.claim(request('a'))).to.deep.equal({ state: 'running', id });
+      await other.idempotentResponses.waitFor(id, { timeoutMs: 1_500 });
+      expect(await other.idempotentResponses.claim(request('a'))).to.deep.equal({ state: 'running', id });
       const leaving = new AbortController();
-      const waiting = other.keptAnswers.waitFor(id, { timeoutMs: 60_000, signal: leaving.signal });
+      const waiting = other.idempotentResponses.waitFor(id, { timeoutMs: 60_000, signal: leaving.signal });
       leaving.abort(new GatewayError('bad_request', 'It left.'));
       expect(await codeOf(waiting)).to.equal('bad_request');
     });
@@ -126,9 +130,10 @@ for (const engine of engines) {
       const clock = new ManualClock(Date.now());
       const settings = { clock: { ...systemClock, now: () => clock.wall }, windowClock: clock };
       const state = await place.open(settings);
-      for (const key of ['a', 'b', 'c']) await state.keptAnswers.keep(await claim(state, key), { ...HEAD, bytes: 1 });
+      for (const key of ['a', 'b', 'c'])
+        await state.idempotentResponses.keep(await claim(state, key), { ...HEAD, bytes: 1 });
       clock.wall += DAY_MS - 1;
-      expect((await state.keptAnswers.claim(request('a'))).state).to.equal('answered');
+      expect((await state.idempotentResponses.claim(request('a'))).state).to.equal('answered');
       clock.wall += 1;
       await claim(state, 'a');
       // It sweeps as it opens.

@@ -4,7 +4,7 @@ import { sql } from '../../../core/database/kysely.js';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
-import type { WebhookTry, WebhookWish } from '../../../server/webhooks/webhook-events.js';
+import type { WebhookInput, WebhookTry } from '../../../server/webhooks/webhook-events.js';
 import { engines } from './engines.js';
 import { createImageJobs, type ImageJobs, type Wish } from './image-jobs.js';
 
@@ -30,7 +30,7 @@ for (const engine of engines) {
       await state.jobs.cancel(job.id, accountId ?? 'one');
       return job;
     };
-    const take = (wish: Partial<WebhookWish> = {}, from = state) =>
+    const take = (wish: Partial<WebhookInput> = {}, from = state) =>
       from.webhooks.takeDue({ most: 10, except: [], leaseMs: LEASE_MS, ...wish });
     /** All that are due, of all accounts. */
     async function takeAll(from = state): Promise<WebhookTry[]> {

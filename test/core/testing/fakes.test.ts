@@ -153,10 +153,10 @@ describe('the services in memory', () => {
 
   it('keep log lines', () => {
     const logger = createRecordingLogger();
-    logger.warn('careful', { rung: 'page' });
+    logger.warn('careful', { method: 'page' });
     logger.info('well');
     expect(logger.lines).to.deep.equal([
-      { level: 'warn', message: 'careful', fields: { rung: 'page' } },
+      { level: 'warn', message: 'careful', fields: { method: 'page' } },
       { level: 'info', message: 'well', fields: {} },
     ]);
   });

@@ -191,11 +191,11 @@ describe('the testing kit', () => {
         { samples: [{ name: 'good', url: `${host}/item/${ID}`, id: ID, expect: { data: { metrics: { views: 1 } } } }] },
       ],
       [
-        'canary links of profiles and rungs that are not there',
-        ['gives the canary links of items and rungs that it has'],
+        'probe links of profiles and methods that are not there',
+        ['gives a probe links of items and methods that it has'],
         extractor(() => ({
-          rungs: () => [{ name: 'page', available: true }],
-          canaries: [
+          methods: () => [{ name: 'page', available: true }],
+          probeLinks: [
             { url: `${host}/user/somebody`, fills: {} },
             { url: `${host}/item/7`, fills: { pgae: ['common.title'] } },
           ],

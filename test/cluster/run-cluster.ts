@@ -1,14 +1,14 @@
 import path from 'node:path';
 import { createTerminal } from '../demo/terminal.js';
 import { readFlags } from '../support/program-flags.js';
-import { type Stand, startStand } from './stand.js';
+import { type LocalCluster, startCluster } from './cluster.js';
 
 /*
- * `npm run stand [-- --api 2] [--workers 2] [--port N] [--keep FOLDER]`: two nodes that answer requests and two that run
+ * `npm run cluster [-- --api 2] [--workers 2] [--port N] [--keep FOLDER]`: two nodes that answer requests and two that run
  * jobs behind a balancer, over PostgreSQL, an object store and a cache of their own, until Ctrl-C.
  */
 const flags = readFlags({
-  command: 'npm run stand --',
+  command: 'npm run cluster --',
   flags: {
     api: { default: 2, least: 1 },
     workers: { default: 2, least: 0 },
@@ -28,7 +28,7 @@ const interrupted = new Promise<void>((resolve) => {
 
 const begun = performance.now();
 const starting = terminal.wait('starting');
-const stand = await startStand({
+const cluster = await startCluster({
   apiNodes: flags.api,
   workerNodes: flags.workers,
   port: flags.port,
@@ -36,17 +36,17 @@ const stand = await startStand({
   progress: (text) => starting.update(`starting ${text}`),
 });
 starting.end();
-await show(stand);
+await show(cluster);
 await interrupted;
 const stopping = terminal.wait('finishing what is in flight');
-await stand.stop();
+await cluster.stop();
 stopping.end();
 process.exit();
 
-async function show({ url, engines, nodes }: Stand): Promise<void> {
+async function show({ url, engines, nodes }: LocalCluster): Promise<void> {
   const [first] = nodes;
   const made = await first?.process.makeKey({
-    name: 'stand',
+    name: 'cluster',
     grants: ['images', 'extract', 'text', 'audio'],
     rpm: 1_000,
   });

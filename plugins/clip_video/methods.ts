@@ -1,4 +1,4 @@
-import type { PartialPost, Rung } from 'mediagate';
+import type { Method, PartialPost } from 'mediagate';
 import { isComplete, isReadable } from './completeness.js';
 import type { Facts } from './facts.js';
 import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './outcomes.js';
@@ -8,13 +8,13 @@ import type { Requests, Wall } from './requests.js';
 /** One item to be had, and what is known of it so far. */
 export interface ClipCall {
   id: string;
-  /** What each rung that was tried came back with. */
+  /** What each method that was tried came back with. */
   outcomes: Map<string, ClipOutcome>;
   /** What the page led to instead of the item. */
   wall?: Wall;
 }
 
-export interface RungSettings {
+export interface MethodSettings {
   requests: Requests;
   facts: Facts;
 }
@@ -24,12 +24,12 @@ export interface RungSettings {
  * visit's cookies; the embedded player's page has exact counters and free files. Its interface and oEmbed are for when
  * neither can be had.
  */
-export function createRungs({ requests, facts }: RungSettings): Rung<PartialPost, ClipCall>[] {
-  const rung = (
+export function createMethods({ requests, facts }: MethodSettings): Method<PartialPost, ClipCall>[] {
+  const method = (
     name: string,
-    options: Pick<Rung<PartialPost, ClipCall>, 'cost' | 'authority' | 'usable'>,
+    options: Pick<Method<PartialPost, ClipCall>, 'cost' | 'authority' | 'usable'>,
     run: (call: ClipCall, signal: AbortSignal) => Promise<ClipOutcome>,
-  ): Rung<PartialPost, ClipCall> => ({
+  ): Method<PartialPost, ClipCall> => ({
     name,
     ...options,
     async run(call, signal) {
@@ -40,23 +40,23 @@ export function createRungs({ requests, facts }: RungSettings): Rung<PartialPost
   });
 
   return [
-    rung('page', { cost: 2, authority: true }, async (call, signal) => {
+    method('page', { cost: 2, authority: true }, async (call, signal) => {
       const reply = await requests.page(call.id, signal);
       const outcome = 'wall' in reply ? reply : outcomeOfPage(reply.html, call.id, facts);
       if (!('wall' in outcome)) return outcome;
       call.wall = outcome;
       return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
     }),
-    rung('embed', { cost: 1, authority: false }, async ({ id }, signal) => {
+    method('embed', { cost: 1, authority: false }, async ({ id }, signal) => {
       const { html } = await requests.embed(id, signal);
       return outcomeOfEmbed(html, id, facts);
     }),
-    rung(
+    method(
       'player',
       { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isComplete) },
       async ({ id }, signal) => outcomeOfPlayer(await requests.player(id, signal), id, facts),
     ),
-    rung(
+    method(
       'oembed',
       { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isReadable) },
       async ({ id }, signal) => {
@@ -70,7 +70,7 @@ export function createRungs({ requests, facts }: RungSettings): Rung<PartialPost
   ];
 }
 
-/** What the rungs found so far. */
+/** What the methods found so far. */
 function foundIn(outcomes: ReadonlyMap<string, ClipOutcome>): PartialPost[] {
   return [...outcomes.values()].flatMap((outcome) =>
     outcome.kind === 'transient' || outcome.found === undefined ? [] : [outcome.found],

@@ -1,4 +1,4 @@
-import type { Browser, Clock, ExtractOptions, Rung } from 'mediagate';
+import type { Browser, Clock, ExtractOptions, Method } from 'mediagate';
 import { createBrowserVisit } from './browser-visit.js';
 import type { Facts } from './facts.js';
 import { type Found, isWhole, type ShopOutcome } from './outcomes.js';
@@ -15,11 +15,11 @@ export interface ProductCall {
   options: ExtractOptions;
   /** When everything must be over, on the clock that never jumps. */
   deadline: number;
-  /** What each rung that answered came back with. */
+  /** What each method that answered came back with. */
   outcomes: Map<string, ShopOutcome>;
 }
 
-export interface RungSettings extends RequestSettings {
+export interface MethodSettings extends RequestSettings {
   facts: Facts;
   browser: Browser;
   clock: Clock;
@@ -38,13 +38,13 @@ const PAGES: readonly (readonly [name: string, form: PageForm])[] = [
  * The ways to a product, best first: its page under each of its addresses until one shows it, then the page in a real
  * browser, which sees more, and from which the reviews can be had page by page.
  */
-export function createRungs(settings: RungSettings): Rung<Found, ProductCall>[] {
+export function createMethods(settings: MethodSettings): Method<Found, ProductCall>[] {
   const { browser, clock } = settings;
   const fetchPage = createPageFetch(settings);
   const visitProduct = createBrowserVisit(settings);
 
   const pages = PAGES.map(
-    ([name, form]): Rung<Found, ProductCall> => ({
+    ([name, form]): Method<Found, ProductCall> => ({
       name,
       cost: 1,
       authority: true,

@@ -1,4 +1,4 @@
-import { at, GatewayError, type Rung } from 'mediagate';
+import { at, GatewayError, type Method } from 'mediagate';
 import { type Found, isReadable, outcomeOfNext, outcomeOfPlayer, type Reading, type VideoOutcome } from './outcomes.js';
 import { itemOf, parseVideo } from './parse-data-api.js';
 import { parseOembed } from './parse-oembed.js';
@@ -6,17 +6,17 @@ import { channelId } from './renderer-text.js';
 import type { Requests } from './requests.js';
 import { readWatchPage } from './watch-page.js';
 
-/** Rungs that show what the page shows, its owner among it. */
+/** Methods that show what the page shows, its owner among it. */
 export const SHOWN_BY = ['innertube_next', 'watch_page'];
 
 /** One video to be had, and what is known of it so far. */
 export interface VideoCall {
   id: string;
-  /** What each rung that was tried came back with. */
+  /** What each method that was tried came back with. */
   outcomes: Map<string, VideoOutcome>;
 }
 
-export interface RungSettings extends Reading {
+export interface MethodSettings extends Reading {
   requests: Requests;
   hasApiKey: boolean;
 }
@@ -26,15 +26,15 @@ export interface RungSettings extends Reading {
  * times and flags, the `next` reply what the page shows around it; the three are asked at the same time. The page itself
  * is fetched for what is still missing, and where the API trusts us less than it.
  */
-export function createRungs({ requests, hasApiKey, ...reading }: RungSettings): Rung<Found, VideoCall>[] {
+export function createMethods({ requests, hasApiKey, ...reading }: MethodSettings): Method<Found, VideoCall>[] {
   const { facts } = reading;
   const { player, web } = facts.clients;
 
-  const rung = (
+  const method = (
     name: string,
-    options: Pick<Rung<Found, VideoCall>, 'cost' | 'authority' | 'group' | 'available' | 'usable'>,
+    options: Pick<Method<Found, VideoCall>, 'cost' | 'authority' | 'group' | 'available' | 'usable'>,
     run: (id: string, signal: AbortSignal) => Promise<VideoOutcome>,
-  ): Rung<Found, VideoCall> => ({
+  ): Method<Found, VideoCall> => ({
     name,
     ...options,
     async run({ id, outcomes }, signal) {
@@ -45,28 +45,28 @@ export function createRungs({ requests, hasApiKey, ...reading }: RungSettings): 
   });
 
   return [
-    rung('data_api', { cost: 2, authority: false, available: () => hasApiKey }, async (id, signal) => {
+    method('data_api', { cost: 2, authority: false, available: () => hasApiKey }, async (id, signal) => {
       const video = itemOf(await requests.dataApi('videos', id, signal), id);
       if (!video) return { kind: 'definitive', code: 'removed', reason: 'the official API does not list the video' };
       return { kind: 'found', found: [parseVideo(video, await channelOf(video, requests, signal), id)] };
     }),
-    rung('innertube_player', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
+    method('innertube_player', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
       outcomeOfPlayer(await requests.innertube('player', player, id, signal), id, reading),
     ),
-    rung(
+    method(
       'innertube_microformat',
       { cost: 1, authority: false, group: 'innertube', usable: ({ outcomes }) => !hasFound(outcomes, 'data_api') },
       async (id, signal) => outcomeOfPlayer(await requests.innertube('microformat', web, id, signal), id, reading),
     ),
-    rung('innertube_next', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
+    method('innertube_next', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
       outcomeOfNext(await requests.innertube('next', web, id, signal), id, reading),
     ),
-    rung(
+    method(
       'watch_page',
       { cost: 3, authority: true, usable: ({ outcomes }) => !isSettled(outcomes) },
       async (id, signal) => readWatchPage(await requests.watchPage(id, signal), id, reading),
     ),
-    rung(
+    method(
       'oembed',
       { cost: 1, authority: false, usable: ({ outcomes }) => !isSettled(outcomes) && !isReadable(foundIn(outcomes)) },
       async (id, signal) => {
@@ -92,7 +92,7 @@ async function channelOf(video: unknown, requests: Requests, signal: AbortSignal
   }
 }
 
-/** What the rungs found so far. */
+/** What the methods found so far. */
 function foundIn(outcomes: ReadonlyMap<string, VideoOutcome>): Found {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }

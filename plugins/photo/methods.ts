@@ -1,4 +1,4 @@
-import { asString, at, GatewayError, type Rung } from 'mediagate';
+import { asString, at, GatewayError, type Method } from 'mediagate';
 import { readEmbedPage } from './embed-page.js';
 import type { Facts } from './facts.js';
 import { type Found, GATED, isReadable, type PostOutcome, readRuling } from './outcomes.js';
@@ -11,7 +11,7 @@ import { hasPrivateKey, type PostIdentity } from './shortcode.js';
 /** One post to be had, and what is known of it so far. */
 export interface PostCall {
   identity: PostIdentity;
-  /** What each rung that was tried came back with. */
+  /** What each method that was tried came back with. */
   outcomes: Map<string, PostOutcome>;
   /** The post's page, which mostly gives what queries must bring along. */
   page?: Page;
@@ -19,7 +19,7 @@ export interface PostCall {
   session?: Session;
 }
 
-export interface RungSettings {
+export interface MethodSettings {
   requests: Requests;
   facts: Facts;
 }
@@ -29,14 +29,14 @@ export interface RungSettings {
  * counters; the queries of the site's own code have everything where the site trusts us. Where nothing was had, a ruling
  * tells why. No "no" but the ruling's is final: the site says the same of what is gone and of what it will not show.
  */
-export function createRungs({ requests, facts }: RungSettings): Rung<Found, PostCall>[] {
+export function createMethods({ requests, facts }: MethodSettings): Method<Found, PostCall>[] {
   const nothingYet = ({ outcomes }: PostCall) => !isReadable(foundIn(outcomes)) && !isExplained(outcomes);
 
-  const rung = (
+  const method = (
     name: string,
-    options: Pick<Rung<Found, PostCall>, 'cost' | 'authority' | 'usable'>,
+    options: Pick<Method<Found, PostCall>, 'cost' | 'authority' | 'usable'>,
     run: (call: PostCall, signal: AbortSignal) => Promise<PostOutcome>,
-  ): Rung<Found, PostCall> => ({
+  ): Method<Found, PostCall> => ({
     name,
     ...options,
     async run(call, signal) {
@@ -63,24 +63,24 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Post
   };
 
   return [
-    rung('permalink', { cost: 3, authority: false }, async (call, signal) => {
+    method('permalink', { cost: 3, authority: false }, async (call, signal) => {
       const page = await requests.permalink(call.identity, signal);
       if (page === 'missing') return notThere('HTTP 404');
       if (page === 'login') return behindLogin(call.identity);
       call.page = page;
       return readPermalinkPage(page.html, call.identity, facts);
     }),
-    rung('embed', { cost: 2, authority: false }, async ({ identity }, signal) => {
+    method('embed', { cost: 2, authority: false }, async ({ identity }, signal) => {
       const html = await requests.embed(identity, signal);
       return html === undefined ? notThere('HTTP 404') : readEmbedPage(html, identity, facts);
     }),
-    rung('graphql_post', { cost: 2, authority: false }, query('post')),
-    rung('graphql_shortcode', { cost: 1, authority: false }, query('shortcode')),
-    rung('media_info', { cost: 1, authority: false, usable: nothingYet }, async ({ identity }, signal) => {
+    method('graphql_post', { cost: 2, authority: false }, query('post')),
+    method('graphql_shortcode', { cost: 1, authority: false }, query('shortcode')),
+    method('media_info', { cost: 1, authority: false, usable: nothingYet }, async ({ identity }, signal) => {
       const reply = await requests.mediaInfo(identity, signal);
       return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
     }),
-    rung('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
+    method('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
       const page = outcomes.get('permalink');
       const reply = await requests.ruling(identity, signal).catch((error: unknown) => {
         // Nobody is there to say why; that the post's own page is not there has to do.
@@ -126,7 +126,7 @@ function refusalsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
   return [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive' && outcome.code !== 'removed');
 }
 
-/** What the rungs found so far. */
+/** What the methods found so far. */
 function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }

@@ -13,7 +13,7 @@ export interface StandOptions {
   /** Default 2 of each. */
   apiNodes?: number;
   workerNodes?: number;
-  /** Where everything stays. Default: a temporary folder, removed with the stand. */
+  /** Where everything stays. Default: a temporary folder, removed with the cluster. */
   folder?: string;
   /** Of the balancer. Default: any free one. */
   port?: number;
@@ -33,7 +33,7 @@ export interface StandNode {
 }
 
 /** A gateway of several nodes with all that they share, on this machine. */
-export interface Stand {
+export interface LocalCluster {
   /** Of the balancer, without a trailing slash. */
   readonly url: string;
   readonly engines: Engines;
@@ -43,10 +43,10 @@ export interface Stand {
 }
 
 /** @throws Error where something does not start; what did is ended. */
-export async function startStand(options: StandOptions = {}): Promise<Stand> {
+export async function startCluster(options: StandOptions = {}): Promise<LocalCluster> {
   const { apiNodes = 2, workerNodes = 2, port, progress = () => undefined } = options;
   return openOrClose(async (opened) => {
-    const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-stand-')));
+    const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-cluster-')));
     if (options.folder === undefined) opened.add(() => rm(folder, { recursive: true, force: true }));
     await mkdir(folder, { recursive: true });
     const engines = await startEngines({ folder: options.folder, progress });

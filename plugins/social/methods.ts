@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef, type Rung } from 'mediagate';
+import { GatewayError, type LinkRef, type Method } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { Found, PostOutcome } from './outcomes.js';
 import { readPage } from './page.js';
@@ -13,7 +13,7 @@ export interface ItemCall {
   outcomes: Map<string, PostOutcome>;
 }
 
-export interface RungSettings {
+export interface MethodSettings {
   requests: Requests;
   facts: Facts;
 }
@@ -22,12 +22,12 @@ export interface RungSettings {
  * The ways to an item, best first: its own page, for a video the page that shows it in the other form (reel and watch
  * pages hold different counters, and one may be open where the other asks to log in), and what other sites embed.
  */
-export function createRungs({ requests, facts }: RungSettings): Rung<Found, ItemCall>[] {
-  const rung = (
+export function createMethods({ requests, facts }: MethodSettings): Method<Found, ItemCall>[] {
+  const method = (
     name: string,
-    options: Pick<Rung<Found, ItemCall>, 'cost' | 'usable'>,
+    options: Pick<Method<Found, ItemCall>, 'cost' | 'usable'>,
     run: (link: LinkRef, signal: AbortSignal) => Promise<PostOutcome>,
-  ): Rung<Found, ItemCall> => ({
+  ): Method<Found, ItemCall> => ({
     name,
     authority: false,
     ...options,
@@ -39,8 +39,8 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Item
   });
 
   return [
-    rung('page', { cost: 3 }, async (link, signal) => readPage(await requests.page(link.url, signal), link, facts)),
-    rung(
+    method('page', { cost: 3 }, async (link, signal) => readPage(await requests.page(link.url, signal), link, facts)),
+    method(
       'sibling_page',
       { cost: 3, usable: ({ link, outcomes }) => link.kind !== 'post' && !isWithheld(outcomes) },
       async (link, signal) => {
@@ -48,7 +48,7 @@ export function createRungs({ requests, facts }: RungSettings): Rung<Found, Item
         return readPage(await requests.page(template.replace('{id}', link.id), signal), link, facts);
       },
     ),
-    rung('plugin', { cost: 1, usable: ({ outcomes }) => !isWithheld(outcomes) }, async (link, signal) =>
+    method('plugin', { cost: 1, usable: ({ outcomes }) => !isWithheld(outcomes) }, async (link, signal) =>
       readPlugin(await requests.plugin(link, signal), link, facts),
     ),
   ];

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import {
   type Climb,
-  createLadder,
-  type LadderOptions,
+  createFallbackChain,
+  type FallbackChainOptions,
+  type Method,
   type Outcome,
-  type Rung,
 } from '../../../core/extraction/fallback-chain.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
@@ -33,11 +33,11 @@ const no = (code: Extract<Result, { kind: 'definitive' }>['code'], found?: Facts
 
 type Answer = Result | Error | (() => Result | Promise<Result>) | ((signal: AbortSignal) => Promise<Result>);
 
-function rung(
+function method(
   name: string,
   answer: Answer,
-  more: Partial<Rung<Facts, string>> = {},
-): Rung<Facts, string> & { runs: number } {
+  more: Partial<Method<Facts, string>> = {},
+): Method<Facts, string> & { runs: number } {
   const made = {
     name,
     cost: 1,
@@ -53,11 +53,11 @@ function rung(
   return made;
 }
 
-function ladderOf(rungs: readonly Rung<Facts, string>[], more: Partial<LadderOptions<Facts, string>> = {}) {
+function ladderOf(methods: readonly Method<Facts, string>[], more: Partial<FallbackChainOptions<Facts, string>> = {}) {
   const clock = createManualClock();
   const logger = createRecordingLogger();
-  const ladder = createLadder<Facts, string>({
-    rungs,
+  const ladder = createFallbackChain<Facts, string>({
+    methods,
     clock,
     logger,
     platform: 'invented',
@@ -70,7 +70,7 @@ function ladderOf(rungs: readonly Rung<Facts, string>[], more: Partial<LadderOpt
     clock,
     logger,
     climb: (signal = never, only?: string) => ladder.climb('call', signal, only),
-    states: () => ladder.rungs(),
+    states: () => ladder.methods(),
   };
 }
 
@@ -84,27 +84,27 @@ async function failureOf(climb: Promise<Climb<Facts>>): Promise<GatewayError> {
   throw new Error('the climb did not fail');
 }
 
-const outcomes = (of: { attempts?: readonly { rung: string; outcome: string }[] }) =>
-  of.attempts?.map((attempt) => `${attempt.rung} ${attempt.outcome}`);
+const outcomes = (of: { attempts?: readonly { method: string; outcome: string }[] }) =>
+  of.attempts?.map((attempt) => `${attempt.method} ${attempt.outcome}`);
 
 describe('ladder', () => {
   describe('order', () => {
-    it('stops at the first rung that gives enough', async () => {
-      const second = rung('second', full);
-      const climb = await ladderOf([rung('first', full), second]).climb();
-      expect(climb.parts).to.deep.equal([{ rung: 'first', found: { title: 'T', views: 1 } }]);
+    it('stops at the first method that gives enough', async () => {
+      const second = method('second', full);
+      const climb = await ladderOf([method('first', full), second]).climb();
+      expect(climb.parts).to.deep.equal([{ method: 'first', found: { title: 'T', views: 1 } }]);
       expect(climb.partial).to.equal(false);
       expect(outcomes(climb)).to.deep.equal(['first ok']);
       expect(second.runs).to.equal(0);
     });
 
-    it('adds rungs until there is enough and keeps the order of the list', async () => {
+    it('adds methods until there is enough and keeps the order of the list', async () => {
       let release = (): void => {};
       const slow = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const one = rung('one', () => slow.then(() => titled), { group: 'pair' });
-      const two = rung(
+      const one = method('one', () => slow.then(() => titled), { group: 'pair' });
+      const two = method(
         'two',
         () => {
           release();
@@ -116,14 +116,14 @@ describe('ladder', () => {
         isEnough: (parts) => parts.length === 2,
       });
       const climbed = await climb();
-      expect(climbed.parts.map((part) => part.rung)).to.deep.equal(['one', 'two']);
+      expect(climbed.parts.map((part) => part.method)).to.deep.equal(['one', 'two']);
       expect(climbed.limitations).to.deep.equal(['rough']);
     });
 
-    it('tries rungs of different groups one after the other', async () => {
+    it('tries methods of different groups one after the other', async () => {
       const order: string[] = [];
       const noted = (name: string, group: string) =>
-        rung(
+        method(
           name,
           async () => {
             order.push(`${name} starts`);
@@ -138,77 +138,80 @@ describe('ladder', () => {
     });
 
     it('skips what cannot be used and what costs too much', async () => {
-      const unusable = rung('unusable', full, { usable: () => false });
-      const dear = rung('dear', full, { cost: 10 });
-      const cheap = rung('cheap', titled);
+      const unusable = method('unusable', full, { usable: () => false });
+      const dear = method('dear', full, { cost: 10 });
+      const cheap = method('cheap', titled);
       const climb = await ladderOf([unusable, dear, cheap], { maxCost: 5 }).climb();
       expect(outcomes(climb)).to.deep.equal(['unusable skipped', 'dear skipped', 'cheap ok']);
       expect([unusable.runs, dear.runs]).to.deep.equal([0, 0]);
       expect(climb.partial).to.equal(false);
     });
 
-    it('says so where no rung can be used', async () => {
-      const error = await failureOf(ladderOf([rung('only', full, { usable: () => false })]).climb());
+    it('says so where no method can be used', async () => {
+      const error = await failureOf(ladderOf([method('only', full, { usable: () => false })]).climb());
       expect(error.code).to.equal('plugin_unavailable');
     });
   });
 
   describe('outcomes', () => {
     it('ends at an authority that says no', async () => {
-      const next = rung('next', full);
-      const error = await failureOf(ladderOf([rung('first', no('geo_blocked')), next]).climb());
+      const next = method('next', full);
+      const error = await failureOf(ladderOf([method('first', no('geo_blocked')), next]).climb());
       expect(error).to.include({ code: 'geo_blocked', reason: 'so they say', platform: 'invented', retryable: false });
       expect(outcomes(error)).to.deep.equal(['first geo_blocked']);
       expect(next.runs).to.equal(0);
     });
 
     it('answers with data and the verdict where the same group had data', async () => {
-      const rungs = [
-        rung('player', no('age_restricted'), { group: 'pair' }),
-        rung('next', titled, { group: 'pair' }),
-        rung('page', full),
+      const methods = [
+        method('player', no('age_restricted'), { group: 'pair' }),
+        method('next', titled, { group: 'pair' }),
+        method('page', full),
       ];
-      const climb = await ladderOf(rungs).climb();
+      const climb = await ladderOf(methods).climb();
       expect(climb.verdict).to.deep.equal({ code: 'age_restricted', reason: 'so they say' });
-      expect(climb.parts.map((part) => part.rung)).to.deep.equal(['next']);
+      expect(climb.parts.map((part) => part.method)).to.deep.equal(['next']);
     });
 
     it('shows nothing of what an authority calls private or removed', async () => {
       for (const code of ['private', 'removed'] as const) {
-        const rungs = [rung('one', full, { group: 'pair' }), rung('two', no(code, { title: 'T' }), { group: 'pair' })];
-        expect((await failureOf(ladderOf(rungs).climb())).code).to.equal(code);
+        const methods = [
+          method('one', full, { group: 'pair' }),
+          method('two', no(code, { title: 'T' }), { group: 'pair' }),
+        ];
+        expect((await failureOf(ladderOf(methods).climb())).code).to.equal(code);
       }
     });
 
     it('counts the data that came with a no', async () => {
-      const climb = await ladderOf([rung('only', no('members_only', { title: 'T' }))]).climb();
-      expect(climb.parts).to.deep.equal([{ rung: 'only', found: { title: 'T' } }]);
+      const climb = await ladderOf([method('only', no('members_only', { title: 'T' }))]).climb();
+      expect(climb.parts).to.deep.equal([{ method: 'only', found: { title: 'T' } }]);
       expect(climb.verdict?.code).to.equal('members_only');
     });
 
     it('does not let a vote taint data', async () => {
-      const climb = await ladderOf([rung('vote', no('removed'), { authority: false }), rung('page', full)]).climb();
+      const climb = await ladderOf([method('vote', no('removed'), { authority: false }), method('page', full)]).climb();
       expect(climb).to.not.have.property('verdict');
       expect(climb.partial).to.equal(false);
     });
 
     it('never says removed on one vote while an authority could not be asked', async () => {
-      const rungs = [rung('page', failing('bot_check')), rung('vote', no('removed'), { authority: false })];
-      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('bot_check');
+      const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { authority: false })];
+      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('bot_check');
     });
 
     it('believes one vote for removed where no authority failed', async () => {
-      const rungs = [
-        rung('a', failing('upstream_error'), { authority: false }),
-        rung('b', no('removed'), { authority: false }),
+      const methods = [
+        method('a', failing('upstream_error'), { authority: false }),
+        method('b', no('removed'), { authority: false }),
       ];
-      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('removed');
+      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('removed');
     });
 
     it('believes two votes that agree', async () => {
-      const vote = (name: string) => rung(name, no('removed'), { authority: false });
-      const rungs = [rung('page', failing('bot_check')), vote('a'), vote('b')];
-      expect((await failureOf(ladderOf(rungs).climb())).code).to.equal('removed');
+      const vote = (name: string) => method(name, no('removed'), { authority: false });
+      const methods = [method('page', failing('bot_check')), vote('a'), vote('b')];
+      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('removed');
     });
 
     it('tells the most informative failure', async () => {
@@ -221,38 +224,38 @@ describe('ladder', () => {
         'bot_check',
       ] as const;
       for (let upTo = 1; upTo <= order.length; upTo += 1) {
-        const rungs = order.slice(0, upTo).map((code) => rung(code, failing(code)));
-        expect((await failureOf(ladderOf(rungs).climb())).code).to.equal(order[upTo - 1]);
+        const methods = order.slice(0, upTo).map((code) => method(code, failing(code)));
+        expect((await failureOf(ladderOf(methods).climb())).code).to.equal(order[upTo - 1]);
       }
     });
 
-    it('is partial where a failing rung left something out', async () => {
-      const climb = await ladderOf([rung('first', failing('upstream_error')), rung('second', titled)]).climb();
+    it('is partial where a failing method left something out', async () => {
+      const climb = await ladderOf([method('first', failing('upstream_error')), method('second', titled)]).climb();
       expect(climb.partial).to.equal(true);
       expect(outcomes(climb)).to.deep.equal(['first upstream_error', 'second ok']);
     });
 
     it('calls data that is not worth an answer a change of the platform', async () => {
-      expect((await failureOf(ladderOf([rung('only', scrap)]).climb())).code).to.equal('upstream_changed');
+      expect((await failureOf(ladderOf([method('only', scrap)]).climb())).code).to.equal('upstream_changed');
     });
   });
 
-  describe('throwing rungs', () => {
+  describe('throwing methods', () => {
     it('takes the code of a GatewayError', async () => {
       const private_ = new GatewayError('private', 'no', { reason: 'theirs' });
-      expect(await failureOf(ladderOf([rung('only', private_)]).climb())).to.include({
+      expect(await failureOf(ladderOf([method('only', private_)]).climb())).to.include({
         code: 'private',
         reason: 'theirs',
       });
       const refused = new GatewayError('upstream_refused', 'no');
-      const error = await failureOf(ladderOf([rung('only', refused)]).climb());
+      const error = await failureOf(ladderOf([method('only', refused)]).climb());
       expect(error.code).to.equal('upstream_refused');
       expect(error.cause).to.equal(refused);
     });
 
     it('does not take a service of ours that is busy for a change of the platform', async () => {
       const busy = new GatewayError('queue_full', 'Too many visits wait.', { retryAfterSeconds: 9 });
-      expect(await failureOf(ladderOf([rung('only', busy)]).climb())).to.include({
+      expect(await failureOf(ladderOf([method('only', busy)]).climb())).to.include({
         code: 'upstream_error',
         reason: 'Too many visits wait.',
         retryAfterSeconds: 9,
@@ -262,15 +265,15 @@ describe('ladder', () => {
 
     it('logs anything else as a change of the platform and keeps the cause', async () => {
       const broken = new TypeError('x is not a function');
-      const { climb, logger } = ladderOf([rung('only', broken)]);
+      const { climb, logger } = ladderOf([method('only', broken)]);
       const error = await failureOf(climb());
       expect(error.code).to.equal('upstream_changed');
       expect(error.message).to.not.include('function');
       expect(error.cause).to.equal(broken);
       expect(logger.lines).to.deep.include({
         level: 'warn',
-        message: 'a rung could not be understood',
-        fields: { platform: 'invented', rung: 'only', code: 'upstream_changed', ms: 0, error: broken },
+        message: 'a method could not be understood',
+        fields: { platform: 'invented', method: 'only', code: 'upstream_changed', ms: 0, error: broken },
       });
     });
   });
@@ -278,16 +281,16 @@ describe('ladder', () => {
   describe('time', () => {
     const deaf = () => new Promise<Result>(() => {});
 
-    it('leaves behind a rung that ignores its signal', async () => {
-      const { climb, clock } = ladderOf([rung('deaf', deaf), rung('second', full)], { rungMs: 1000 });
+    it('leaves behind a method that ignores its signal', async () => {
+      const { climb, clock } = ladderOf([method('deaf', deaf), method('second', full)], { methodMs: 1000 });
       const climbed = climb();
       await clock.advance(1000);
       expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
     });
 
     it('ends within its budget', async () => {
-      const rungs = ['a', 'b', 'c', 'd'].map((name) => rung(name, deaf));
-      const { climb, clock } = ladderOf(rungs, { rungMs: 1000, budgetMs: 2500 });
+      const methods = ['a', 'b', 'c', 'd'].map((name) => method(name, deaf));
+      const { climb, clock } = ladderOf(methods, { methodMs: 1000, budgetMs: 2500 });
       const failed = failureOf(climb());
       await clock.advance(2500);
       const error = await failed;
@@ -301,15 +304,15 @@ describe('ladder', () => {
       expect(error.attempts?.map((attempt) => attempt.ms)).to.deep.equal([1000, 1000, 500, 0]);
     });
 
-    it('rejects at once with the reason of a caller who leaves, and tells the rung', async () => {
+    it('rejects at once with the reason of a caller who leaves, and tells the method', async () => {
       let told: unknown;
-      const listening = rung('listening', (signal: AbortSignal) => {
+      const listening = method('listening', (signal: AbortSignal) => {
         signal.addEventListener('abort', () => {
           told = signal.reason;
         });
         return deaf();
       });
-      const second = rung('second', full);
+      const second = method('second', full);
       const caller = new AbortController();
       const climbed = ladderOf([listening, second]).climb(caller.signal);
       await Promise.resolve();
@@ -322,7 +325,7 @@ describe('ladder', () => {
     });
 
     it('does not begin for a caller who left before', async () => {
-      const only = rung('only', full);
+      const only = method('only', full);
       const caught = await ladderOf([only])
         .climb(AbortSignal.abort('gone'))
         .catch((error: unknown) => error);
@@ -333,15 +336,17 @@ describe('ladder', () => {
     it('ends with what it has when a deadline of the caller passes, and tells whom it asked', async () => {
       const late = () => AbortSignal.abort(new GatewayError('upstream_timeout', 'No answer within 1 s.')).reason;
       const had = new AbortController();
-      const climbed = ladderOf([rung('first', titled), rung('deaf', deaf), rung('third', full)]).climb(had.signal);
+      const climbed = ladderOf([method('first', titled), method('deaf', deaf), method('third', full)]).climb(
+        had.signal,
+      );
       await new Promise(setImmediate);
       had.abort(late());
       const climb = await climbed;
-      expect(climb).to.deep.include({ partial: true, parts: [{ rung: 'first', found: { title: 'T' } }] });
+      expect(climb).to.deep.include({ partial: true, parts: [{ method: 'first', found: { title: 'T' } }] });
       expect(outcomes(climb)).to.deep.equal(['first ok', 'deaf upstream_timeout', 'third skipped']);
 
       const had2 = new AbortController();
-      const failed = failureOf(ladderOf([rung('deaf', deaf), rung('second', full)]).climb(had2.signal));
+      const failed = failureOf(ladderOf([method('deaf', deaf), method('second', full)]).climb(had2.signal));
       await new Promise(setImmediate);
       had2.abort(late());
       const error = await failed;
@@ -350,15 +355,15 @@ describe('ladder', () => {
     });
 
     it('leaves no sleeper behind', async () => {
-      const { climb, clock } = ladderOf([rung('only', full)]);
+      const { climb, clock } = ladderOf([method('only', full)]);
       await climb();
       expect(clock.sleepers).to.equal(0);
     });
   });
 
   describe('resting', () => {
-    it('rests a rate-limited rung for as long as the platform asks, and answers at once meanwhile', async () => {
-      const limited = rung('limited', failing('upstream_rate_limited', 40));
+    it('rests a rate-limited method for as long as the platform asks, and answers at once meanwhile', async () => {
+      const limited = method('limited', failing('upstream_rate_limited', 40));
       const { climb, clock } = ladderOf([limited]);
       expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 40 });
       await clock.advance(30_000);
@@ -371,11 +376,11 @@ describe('ladder', () => {
       expect(limited.runs).to.equal(2);
     });
 
-    it('rests a rate-limited rung for a minute at the most, whatever the platform asks for', async () => {
+    it('rests a rate-limited method for a minute at the most, whatever the platform asks for', async () => {
       for (const asked of [61, 86_400, 251_606_812_563]) {
         const thrown = new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: asked });
         for (const answer of [failing('upstream_rate_limited', asked), thrown]) {
-          const limited = rung('limited', answer);
+          const limited = method('limited', answer);
           const { climb, clock } = ladderOf([limited]);
           expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 60 });
           await clock.advance(59_000);
@@ -388,8 +393,8 @@ describe('ladder', () => {
       }
     });
 
-    it('doubles the rest of a rung that stays limited, up to ten minutes', async () => {
-      const { climb, clock } = ladderOf([rung('limited', failing('upstream_rate_limited'))]);
+    it('doubles the rest of a method that stays limited, up to ten minutes', async () => {
+      const { climb, clock } = ladderOf([method('limited', failing('upstream_rate_limited'))]);
       const waits: (number | undefined)[] = [];
       for (let round = 0; round < 8; round += 1) {
         const { retryAfterSeconds } = await failureOf(climb());
@@ -399,23 +404,23 @@ describe('ladder', () => {
       expect(waits).to.deep.equal([10, 20, 40, 80, 160, 320, 600, 600]);
     });
 
-    it('goes on without a resting rung', async () => {
-      const limited = rung('limited', failing('upstream_rate_limited', 60));
-      const { climb } = ladderOf([limited, rung('second', titled)]);
+    it('goes on without a resting method', async () => {
+      const limited = method('limited', failing('upstream_rate_limited', 60));
+      const { climb } = ladderOf([limited, method('second', titled)]);
       await climb();
       const climbed = await climb();
       expect(outcomes(climbed)).to.deep.equal(['limited resting', 'second ok']);
       expect(climbed.partial).to.equal(true);
     });
 
-    it('rests a rung after five unreadable answers, and probes it where nothing else helps', async () => {
-      const refusing = rung('refusing', failing('bot_check'));
-      const { climb } = ladderOf([refusing, rung('second', titled)]);
+    it('rests a method after five unreadable answers, and probes it where nothing else helps', async () => {
+      const refusing = method('refusing', failing('bot_check'));
+      const { climb } = ladderOf([refusing, method('second', titled)]);
       for (let round = 0; round < 5; round += 1) await climb();
       expect(refusing.runs).to.equal(5);
       expect(outcomes(await climb())).to.deep.equal(['refusing resting', 'second ok']);
 
-      const alone = rung('alone', failing('bot_check'));
+      const alone = method('alone', failing('bot_check'));
       const lonely = ladderOf([alone]);
       for (let round = 0; round < 6; round += 1) await failureOf(lonely.climb());
       expect(alone.runs).to.equal(6);
@@ -424,7 +429,7 @@ describe('ladder', () => {
     it('probes with one call at a time; the others are answered at once', async () => {
       let answer = (_outcome: Result): void => {};
       let waits = false;
-      const only = rung('only', () =>
+      const only = method('only', () =>
         waits
           ? new Promise<Result>((resolve) => {
               answer = resolve;
@@ -448,17 +453,17 @@ describe('ladder', () => {
 
     it('forgets failures after an answer that says something', async () => {
       const replies: Result[] = [...Array(4).fill(failing('upstream_changed')), full];
-      const moody = rung('moody', () => replies.shift() ?? failing('upstream_changed'));
-      const { climb } = ladderOf([moody, rung('second', titled)]);
+      const moody = method('moody', () => replies.shift() ?? failing('upstream_changed'));
+      const { climb } = ladderOf([moody, method('second', titled)]);
       for (let round = 0; round < 9; round += 1) await climb();
       expect(moody.runs).to.equal(9);
       expect(outcomes(await climb())).to.deep.equal(['moody upstream_changed', 'second ok']);
       expect(outcomes(await climb())).to.deep.equal(['moody resting', 'second ok']);
     });
 
-    it('does not hold it against a rung that the caller left', async () => {
-      const deaf = rung('deaf', () => new Promise<Result>(() => {}));
-      const { climb, clock } = ladderOf([deaf], { rungMs: 1000 });
+    it('does not hold it against a method that the caller left', async () => {
+      const deaf = method('deaf', () => new Promise<Result>(() => {}));
+      const { climb, clock } = ladderOf([deaf], { methodMs: 1000 });
       for (let round = 0; round < 6; round += 1) {
         const caller = new AbortController();
         const climbed = climb(caller.signal).catch(() => 'left');
@@ -473,11 +478,11 @@ describe('ladder', () => {
   });
 
   describe('state', () => {
-    it('tells of each rung whether it is available, and why and how long it rests', async () => {
+    it('tells of each method whether it is available, and why and how long it rests', async () => {
       const { climb, clock, states } = ladderOf([
-        rung('keyless', full, { available: () => false }),
-        rung('limited', failing('upstream_rate_limited', 40)),
-        rung('second', titled),
+        method('keyless', full, { available: () => false }),
+        method('limited', failing('upstream_rate_limited', 40)),
+        method('second', titled),
       ]);
       expect(states().map(({ rest }) => rest)).to.deep.equal([undefined, undefined, undefined]);
       expect(outcomes(await climb())).to.deep.equal(['keyless skipped', 'limited upstream_rate_limited', 'second ok']);
@@ -492,11 +497,11 @@ describe('ladder', () => {
     });
   });
 
-  describe('one rung alone', () => {
+  describe('one method alone', () => {
     it('is tried without the others, and answers with however little it gives', async () => {
-      const first = rung('first', full);
-      const { climb } = ladderOf([first, rung('second', scrap), rung('third', failing('bot_check'))]);
-      expect((await climb(never, 'second')).parts).to.deep.equal([{ rung: 'second', found: { views: 1 } }]);
+      const first = method('first', full);
+      const { climb } = ladderOf([first, method('second', scrap), method('third', failing('bot_check'))]);
+      expect((await climb(never, 'second')).parts).to.deep.equal([{ method: 'second', found: { views: 1 } }]);
       expect(outcomes(await failureOf(climb(never, 'third')))).to.deep.equal(['third bot_check']);
       expect(first.runs).to.equal(0);
     });

@@ -10,7 +10,7 @@ import { type AnswerRequest, type ReplayingProxy, startReplayingProxy } from '..
 interface Trial {
   platform: string;
   url: string;
-  rung: string;
+  method: string;
   level: string;
   outcome: string;
   filled: string[];
@@ -18,8 +18,8 @@ interface Trial {
   reason?: string;
 }
 
-/** For each rung a sample of its plugin in which it answers: platform, fixture, link, rungs. */
-const SAMPLES: readonly (readonly [platform: string, fixture: string, url: string, ...rungs: string[]])[] = [
+/** For each method a sample of its plugin in which it answers: platform, fixture, link, methods. */
+const SAMPLES: readonly (readonly [platform: string, fixture: string, url: string, ...methods: string[]])[] = [
   ['vidsite', 'data-api', 'https://www.youtube.com/watch?v=Dat4Api__19', 'data_api'],
   [
     'vidsite',
@@ -44,12 +44,12 @@ const SAMPLES: readonly (readonly [platform: string, fixture: string, url: strin
   ['clip_shop', 'model-2026', 'https://shop.tiktok.com/gb/pdp/1732400000000033333', 'www_page'],
 ];
 
-describe('the canary', () => {
+describe('the probe', () => {
   let folder: string;
   let proxy: ReplayingProxy;
 
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-canary-'));
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-probe-'));
     proxy = await startReplayingProxy({ answer: answerFromSamples() });
     const keyed = { id: 'vidsite', use: 'mediagate/plugins/vidsite', options: { apiKey: 'invented-api-key' } };
     const others = ['clip_video', 'social', 'photo', 'clip_shop'].map((key) => ({ use: `mediagate/plugins/${key}` }));
@@ -62,7 +62,7 @@ describe('the canary', () => {
   });
 
   function run(...args: string[]): Promise<CommandResult> {
-    return runCommand(['canary', ...args], {
+    return runCommand(['probe', ...args], {
       DATA_DIR: folder,
       PLUGINS_CONFIG: path.join(folder, 'plugins.config.json'),
       BROWSER: 'off',
@@ -77,7 +77,7 @@ describe('the canary', () => {
     return file;
   }
 
-  it("asks each rung alone, and finds what it usually fills in the plugins' own samples", async () => {
+  it("asks each method alone, and finds what it usually fills in the plugins' own samples", async () => {
     const file = await linksFile(
       'samples.json',
       SAMPLES.map(([, , url]) => ({ url })),
@@ -85,16 +85,16 @@ describe('the canary', () => {
     const { code, stdout, stderr } = await run('--links', file, '--json');
     expect(code, `where nothing answers, it says so: ${stderr}`).to.equal(1);
     const trials: Trial[] = JSON.parse(stdout);
-    for (const [platform, , url, ...rungs] of SAMPLES) {
-      for (const rung of rungs) {
-        const trial = trials.find((one) => one.url === url && one.rung === rung);
-        expect(trial, `${platform} ${rung}`).to.deep.include({ platform, outcome: 'ok', missing: [] });
-        expect(trial?.filled, `${platform} ${rung}`).to.include.oneOf(['common.title', 'product.name']);
+    for (const [platform, , url, ...methods] of SAMPLES) {
+      for (const method of methods) {
+        const trial = trials.find((one) => one.url === url && one.method === method);
+        expect(trial, `${platform} ${method}`).to.deep.include({ platform, outcome: 'ok', missing: [] });
+        expect(trial?.filled, `${platform} ${method}`).to.include.oneOf(['common.title', 'product.name']);
       }
     }
-    const browser = trials.find(({ rung }) => rung === 'browser');
+    const browser = trials.find(({ method }) => method === 'browser');
     expect(browser).to.include({ level: 'skip', outcome: 'not set up' });
-    const shut = trials.find(({ url, rung }) => url.endsWith('Grn-Br3ad25') && rung === 'innertube_player');
+    const shut = trials.find(({ url, method }) => url.endsWith('Grn-Br3ad25') && method === 'innertube_player');
     expect(shut).to.include({ level: 'fail', outcome: 'upstream_refused', reason: 'HTTP 404' });
   });
 
@@ -108,7 +108,7 @@ describe('the canary', () => {
       .and.to.match(/\n {6}PLATFORM +RUNG +OUTCOME +MS +FIELDS\n/)
       .and.to.match(/\nok +vidsite +innertube_next +ok +\d+ +\d+\n/)
       .and.to.match(/\ninfo +vidsite +watch_page +upstream_refused +\d+ +HTTP 404\n/)
-      .and.to.contain('Every rung that should answer does.');
+      .and.to.contain('Every method that should answer does.');
 
     const thin = await linksFile('thin.json', [
       { url, fills: { innertube_next: ['metrics.likes', 'metrics.shares'] } },
@@ -117,7 +117,7 @@ describe('the canary', () => {
     expect(lacking.code).to.equal(1);
     expect(lacking.stdout)
       .to.match(/\nfail +vidsite +innertube_next +ok +\d+ +\d+ +missing metrics\.shares\n/)
-      .and.to.contain('1 of 6 rungs does not give what it should.');
+      .and.to.contain('1 of 6 methods does not give what it should.');
   });
 
   it('asks for the links of the plugins themselves where it is given none', async () => {
@@ -125,8 +125,8 @@ describe('the canary', () => {
     const trials: Trial[] = JSON.parse(stdout);
     expect(code, 'no fixture has that post').to.equal(1);
     expect(new Set(trials.map(({ platform }) => platform))).to.deep.equal(new Set(['photo']));
-    expect(trials.find(({ rung }) => rung === 'permalink')).to.include({ level: 'fail' });
-    expect(trials.find(({ rung }) => rung === 'ruling')).to.include({ level: 'info' });
+    expect(trials.find(({ method }) => method === 'permalink')).to.include({ level: 'fail' });
+    expect(trials.find(({ method }) => method === 'ruling')).to.include({ level: 'info' });
   });
 
   it('says what is wrong with its options and ends with 2', async () => {
