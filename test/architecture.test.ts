@@ -46,7 +46,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'fluent-ffmpeg': 'core/media/ffmpeg.ts',
   'playwright-core': 'core/browser/browser-connection.ts',
   cookie: 'server/http/pages.ts',
-  'proxy-addr': 'server/http/client-address.ts',
+  'proxy-addr': 'server/http/addresses.ts',
   'csv-parse': 'server/payments/bank-statement.ts',
   'tar-stream': 'server/settings/executables.ts',
   'range-parser': 'server/http/file-response.ts',
@@ -63,7 +63,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/sdk-trace': 'server/observability/otel-tracing.ts',
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
-  tsyringe: 'core/plugins/container.ts',
+  tsyringe: 'core/plugins/entry-services.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */

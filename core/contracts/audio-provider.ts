@@ -1,5 +1,5 @@
-import type { Usage } from './media.js';
-import type { UpstreamState } from './meter.js';
+import type { Usage } from './documents.js';
+import type { UpstreamState } from './services.js';
 
 export type AudioOperation = 'transcribe' | 'translate' | 'speak' | 'changeVoice' | 'generateSound';
 

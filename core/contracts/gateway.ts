@@ -1,7 +1,7 @@
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { MethodState, ProbeLink } from './extractor.js';
-import type { UpstreamState } from './meter.js';
 import type { Plugin } from './plugin.js';
+import type { UpstreamState } from './services.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {

@@ -1,5 +1,5 @@
-import type { Media, Usage } from './media.js';
-import type { UpstreamState } from './meter.js';
+import type { Media, Usage } from './documents.js';
+import type { UpstreamState } from './services.js';
 
 /** Makes pictures with one or more models. */
 export interface ImageProvider {

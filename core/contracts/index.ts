@@ -1,20 +1,20 @@
 export * from './audio-provider.js';
 export * from './documents.js';
+export * from './documents.js';
 export * from './extraction.js';
 export * from './extractor.js';
 export * from './gateway.js';
-export * from './identity-provider.js';
 export * from './image-provider.js';
-export * from './media.js';
-export * from './meter.js';
 export * from './plugin.js';
+export * from './plugin.js';
+export * from './services.js';
+export * from './services.js';
 export type {
   BackgroundCorrection,
   BackgroundResponse,
   BackgroundResponses,
   StoredResponse,
   StoredResponses,
-} from './response-store.js';
-export * from './services.js';
+} from './text-provider.js';
 export * from './text-provider.js';
 export { type Static, type TSchema, Type } from './typebox.js';

@@ -3,7 +3,7 @@ import type { Logger } from '../contracts/index.js';
 import { endsWithin, GatewayError, makeFolder, type Placed, SwapRemoveList, withDeadline } from '../runtime/index.js';
 import { databaseAway, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
-import type { Migrations } from './migration-locks.js';
+import type { Migrations } from './schema-migration.js';
 import { MIGRATION_STATEMENT_MS, migrate } from './schema-migration.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-copy.js';
 import { play, type Script } from './statements.js';

@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import type { Logger } from '../contracts/index.js';
 import { GatewayError, isProcessRunning } from '../runtime/index.js';
 import type { Database } from './database.js';
-import type { DatabaseClock } from './job-clock.js';
 import type { Kysely } from './kysely.js';
+import type { DatabaseClock } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Says of another's beat, as it was just read, whether it has been the same for a whole lease. */

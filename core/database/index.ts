@@ -21,7 +21,6 @@ export {
   type Instances,
   processId,
 } from './heartbeat.js';
-export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './job-clock.js';
 export {
   type ColumnDataType,
   CompiledQuery,
@@ -34,7 +33,7 @@ export {
   sql,
   type Transaction,
 } from './kysely.js';
-export type { Migrations, SchemaChange } from './migration-locks.js';
+export type { Migrations, SchemaChange } from './schema-migration.js';
 export {
   allPending,
   MIGRATION_STATEMENT_MS,
@@ -44,9 +43,12 @@ export {
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
 export {
+  createDatabaseClock,
   createListScript,
   createListStatement,
   createRowInsertScript,
+  DATABASE_NOW,
+  type DatabaseClock,
   deleteBeyond,
   deleteExpired,
   type ExpiringTable,

@@ -1,11 +1,3 @@
-export type {
-  AdmissionCandidate,
-  AdmissionContext,
-  AdmissionHooks,
-  AdmissionVerdict,
-  EndedJob,
-  OpenAdmissions,
-} from './admission.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
 export { createCompletionWaiters } from './job-ends.js';
@@ -13,12 +5,18 @@ export { createJobs } from './job-service.js';
 export { hashText, toFailure, toJson } from './job-table.js';
 export type {
   Accepted,
+  AdmissionCandidate,
+  AdmissionContext,
+  AdmissionHooks,
+  AdmissionVerdict,
   Charge,
+  EndedJob,
   JobKind,
   JobRecord,
   JobRun,
   Jobs,
   JobWorkers,
+  OpenAdmissions,
   WaitOptions,
 } from './jobs.js';
 export { queueFull } from './jobs.js';

@@ -9,7 +9,6 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { AdmissionCandidate, AdmissionHooks } from './admission.js';
 import {
   ACTIVE,
   hashText,
@@ -23,7 +22,7 @@ import {
   toJobRecord,
   toJson,
 } from './job-table.js';
-import type { Acceptance, Accepted, JobKind, NewJob } from './jobs.js';
+import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, JobKind, NewJob } from './jobs.js';
 import { newJobId } from './jobs.js';
 import type { JobOwnersTable } from './tables.js';
 

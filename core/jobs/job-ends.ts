@@ -10,7 +10,6 @@ import {
   type Transaction,
 } from '../database/index.js';
 import { endsWithin, GatewayError } from '../runtime/index.js';
-import type { AdmissionHooks, EndedJob } from './admission.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
@@ -18,7 +17,7 @@ import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-runs.js';
 import type { JobTable } from './job-table.js';
 import { type ShownRow, toJobRecord, toJson } from './job-table.js';
-import type { JobKind, JobRecord } from './jobs.js';
+import type { AdmissionHooks, EndedJob, JobKind, JobRecord } from './jobs.js';
 import { kindOfJob } from './jobs.js';
 
 const EXPIRED_ROWS = 500;

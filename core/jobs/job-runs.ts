@@ -11,9 +11,8 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
-import type { EndedJob } from './admission.js';
 import { ACTIVE, type JobRow, ONE, QUEUED, RUNNING, SHOWN, type ShownRow } from './job-table.js';
-import type { Charge, JobKind } from './jobs.js';
+import type { Charge, EndedJob, JobKind } from './jobs.js';
 
 type Queries = Kysely<Tables>;
 

@@ -9,7 +9,6 @@ import {
 } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
-import { type AdmissionHooks, BOUND_ONLY } from './admission.js';
 import type { Dispatcher } from './dispatcher.js';
 import { acceptGroup, type Candidate, compileTurnStatements, toCandidate } from './job-acceptance.js';
 import { createJobAdministration, type JobAdministration } from './job-administration.js';
@@ -18,7 +17,7 @@ import { createJobEndTable, createJobRunTable } from './job-runs.js';
 import { createJobTable, type JobTable, toJobRecord } from './job-table.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
-import { kindOfJob } from './jobs.js';
+import { type AdmissionHooks, BOUND_ONLY, kindOfJob } from './jobs.js';
 
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;

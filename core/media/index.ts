@@ -11,8 +11,7 @@ export {
 } from './audio-formats.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND } from './ffmpeg.js';
 export type { ConversionReport } from './ffmpeg-process.js';
-export { createScratchFolders, type ScratchFolders } from './ffmpeg-process.js';
-export { createGrowingFile, type GrowingFile } from './growing-file.js';
+export { createGrowingFile, createScratchFolders, type GrowingFile, type ScratchFolders } from './ffmpeg-process.js';
 export {
   checkImage,
   createImageFiles,

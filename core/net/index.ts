@@ -1,5 +1,4 @@
 export { type AddressGuard, createAddressGuard, MAX_URL_LENGTH } from './address-guard.js';
 export { type EgressProxy, readProxyUrl } from './egress.js';
-export { readJson } from './http-answer.js';
-export { discard, HOP_FIELDS, type Hop, type HttpFaces, nextHop } from './http-client.js';
+export { discard, HOP_FIELDS, type Hop, type HttpFaces, nextHop, readJson } from './http-client.js';
 export { retryAfterSeconds } from './upstream-failures.js';

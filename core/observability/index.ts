@@ -1,3 +1,15 @@
 export { createRedaction } from './logger.js';
-export { measureHttp, modelSpan, sendInSpan, usageAttributes, writeInSpans } from './spans.js';
-export { currentScope, failureOf, inSpan, leaveScope, openSpan, runInScope, type WorkScope } from './work-scope.js';
+export {
+  currentScope,
+  failureOf,
+  inSpan,
+  leaveScope,
+  measureHttp,
+  modelSpan,
+  openSpan,
+  runInScope,
+  sendInSpan,
+  usageAttributes,
+  type WorkScope,
+  writeInSpans,
+} from './spans.js';

@@ -3,7 +3,7 @@ import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { LogFields, Logger } from '../contracts/index.js';
 import { endsWithin, silentLogger } from '../runtime/index.js';
-import { currentScope, type WorkScope } from './work-scope.js';
+import { currentScope, type WorkScope } from './spans.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 

@@ -1,10 +1,13 @@
-export { createRootScope, createToken, type Resolve, type RootScope } from './container.js';
 export {
   BROWSER,
   CACHE,
   CLOCK,
+  createRootScope,
+  createToken,
   HTTP,
   LOGGER,
+  type Resolve,
+  type RootScope,
   registerEntryServices,
   SOUND_FILTERS,
   STORAGE,

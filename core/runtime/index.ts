@@ -1,5 +1,5 @@
 export { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.js';
-export { type Clock, systemClock } from './clock.js';
+export { type Clock, drawRandomBytes, systemClock } from './clock.js';
 export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {
   type Attempt,
@@ -23,7 +23,6 @@ export {
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';
 export { type Placed, SwapRemoveList } from './placed-list.js';
-export { drawRandomBytes } from './random-bytes.js';
 export { createThrottledWarning, type PollLoop, startPollLoop } from './rounds.js';
 export { type LogFields, type Logger, silentLogger } from './silent-logger.js';
 export { type Checked, createValidator } from './validation.js';

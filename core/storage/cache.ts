@@ -251,3 +251,15 @@ export function createMemoryCache(clock: Clock = systemClock): Cache {
     delete: async (key) => void entries.delete(key),
   };
 }
+
+declare module '../database/tables.js' {
+  interface Tables {
+    cache_entries: CacheEntriesTable;
+  }
+}
+
+export interface CacheEntriesTable {
+  key: string;
+  value: string;
+  expires_at: number;
+}

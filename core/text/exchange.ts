@@ -1,11 +1,10 @@
 import type { TextReply, Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError, type Placed, SwapRemoveList } from '../runtime/index.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './tokens.js';
-import type { Watch, Watched } from './watch.js';
 
 /** Failures after which an upstream may have done its work, although it did not answer. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
@@ -309,4 +308,46 @@ function late(message: string): GatewayError {
 
 function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model broke off.', { cause });
+}
+
+/** Something that has to look at the time now and then. */
+export interface Watched extends Placed {
+  /** @param now monotonic milliseconds. */
+  tick(now: number): void;
+  /** Nothing more is to come of it. */
+  giveUp(error: GatewayError): void;
+}
+
+/** One timer for many: a timer for each request would be a good part of what a request costs. */
+export interface Watch {
+  /** Ticks until it is deleted. */
+  add(watched: Watched): void;
+  /** Of no effect where it was deleted before. */
+  delete(watched: Watched): void;
+  giveUpAll(error: GatewayError): void;
+}
+
+/** @param tickMs milliseconds between ticks, and so how late one may be. */
+export function createWatch(tickMs: number, monotonic: () => number): Watch {
+  const all = new SwapRemoveList<Watched>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function tick(): void {
+    // It goes on for a tick after the last: those that follow each other closely need no new one.
+    if (all.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+    const now = monotonic();
+    all.visit((watched) => watched.tick(now));
+  }
+
+  return {
+    add(watched) {
+      all.add(watched);
+      timer ??= setInterval(tick, tickMs);
+    },
+    delete: (watched) => all.delete(watched),
+    giveUpAll: (error) => all.visit((watched) => watched.giveUp(error)),
+  };
 }

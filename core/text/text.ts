@@ -19,7 +19,7 @@ import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundLooks } from './background.js';
 import type { EventReader } from './events.js';
-import { type ExchangeTimes, startExchange } from './exchange.js';
+import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import type { BackgroundStart, PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
 import {
   askForUsage,
@@ -32,7 +32,6 @@ import {
 } from './requests.js';
 import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
 import { createChatReader, createResponsesReader } from './usage-events.js';
-import { createWatch } from './watch.js';
 
 /** How late a deadline may be. */
 const MAX_TICK_MS = 250;

@@ -4,8 +4,7 @@ import { type Database, isStorable } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
 import { accountAt } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { findAccount, lockAccount, toAccountPlan, toAccountRecord } from './account-table.js';
-import { grantPlan, previewPlans } from './plan-grants.js';
+import { findAccount, grantPlan, lockAccount, previewPlans, toAccountPlan, toAccountRecord } from './account-plans.js';
 
 /** The plan that an account has. Times are milliseconds since 1970. */
 export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget' | 'price'> {

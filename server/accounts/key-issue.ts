@@ -2,12 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
-import type { ApiKeyRecord, ApiKeys, NewKeyRecord } from '../keys/index.js';
-import { type ApiKeyRow, accountAt, isValidRow, keyAt, keysOf, soonerOf, toKeyRecord } from '../keys/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeyRow,
+  type ApiKeys,
+  accountAt,
+  isValidRow,
+  keyAt,
+  keysOf,
+  type NewKeyRecord,
+  soonerOf,
+  toKeyRecord,
+} from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { type AccountRow, hasPlan, lockAccount, refuseSuspended } from './account-table.js';
-import { forgetEndedKeys } from './ended-keys.js';
-import { grantPlan } from './plan-grants.js';
+import { ENTRIES_KEPT_MS } from '../usage/index.js';
+import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
 
 export interface KeyIssue {
   accountId: string;
@@ -151,4 +160,33 @@ function isReplaced({ replaced_by }: ApiKeyRow, good: readonly ApiKeyRow[]): boo
 
 function tooMany(maxKeys: number): GatewayError {
   return new GatewayError('too_many_keys', `This account may have ${maxKeys} keys at once; revoke one first.`);
+}
+
+/** Of an account, to be shown. */
+const KEPT = 20;
+/** By then everybody who used it has written that down, and every node has read that it is good no longer. */
+const SETTLED_MS = 60 * 60 * 1000;
+
+/**
+ * Deletes keys that are no longer good, all but the latest, so that making and revoking them heaps nothing up. One that was
+ * used stays as long as entries of the ledger go by its id.
+ * @param keys All of an account, oldest first.
+ */
+export async function forgetEndedKeys(
+  transaction: Transaction<Tables>,
+  keys: readonly ApiKeyRow[],
+  now: number,
+): Promise<void> {
+  const ended = keys.filter((row) => !isValidRow(row, now));
+  const old = ended.slice(0, Math.max(0, ended.length - KEPT)).filter((row) => isForgettable(row, now));
+  const ids = old.map(({ id }) => id);
+  if (ids.length === 0) return;
+  await transaction.deleteFrom('rate_slots').where('key_id', 'in', ids).execute();
+  await transaction.deleteFrom('rate_windows').where('key_id', 'in', ids).execute();
+  await transaction.deleteFrom('api_keys').where('id', 'in', ids).execute();
+}
+
+function isForgettable({ changed_at, last_used_at }: ApiKeyRow, now: number): boolean {
+  if (now - changed_at < SETTLED_MS) return false;
+  return last_used_at === null || now - last_used_at > ENTRIES_KEPT_MS + SETTLED_MS;
 }

@@ -17,7 +17,7 @@ import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { SignInStatus } from './oidc.js';
 import { asItStands, SessionSchema } from './schemas.js';
-import type { SignedIn } from './session-store.js';
+import type { SignedIn } from './sessions.js';
 import {
   encodeSetup,
   KEY_VARIABLE,

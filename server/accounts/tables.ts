@@ -1,4 +1,4 @@
-import type { SessionKind } from './session-store.js';
+import type { SessionKind } from './sessions.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {

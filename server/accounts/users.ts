@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { isStorable, storable, type Tables, type Transaction } from '../../core/database/index.js';
+import {
+  isStorable,
+  type Kysely,
+  type Selectable,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { refuseSuspended } from './account-table.js';
+import { writeAudit } from '../audit/index.js';
+import { lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
-import { selectUsers, toUserRecord, type UserRow } from './user-rows.js';
-import { createSuspensions } from './user-suspension.js';
+import type { AccountsTable, UsersTable } from './tables.js';
 
 /** A person as an identity provider knows them. Times are milliseconds since 1970. */
 export interface UserRecord {
@@ -192,4 +199,67 @@ function checkIdentity({ issuer, subject }: Identity): void {
     const message = `The ${param} of an identity must be 1 to ${most} characters without control characters.`;
     throw new GatewayError('invalid_value', message, { param });
   }
+}
+
+export type UserRow = Selectable<UsersTable> & Pick<Selectable<AccountsTable>, 'suspended_at'>;
+
+/** Users with what their accounts say of them. */
+export function selectUsers(queries: Kysely<Tables>) {
+  return queries
+    .selectFrom('users')
+    .innerJoin('accounts', 'accounts.id', 'users.account_id')
+    .selectAll('users')
+    .select('accounts.suspended_at');
+}
+
+export function toUserRecord(row: UserRow): UserRecord {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    issuer: row.issuer,
+    subject: row.subject,
+    email: row.email,
+    name: row.name,
+    createdAt: row.created_at,
+    lastSignInAt: row.last_sign_in_at,
+    suspendedAt: row.suspended_at,
+  };
+}
+
+/** Takes from users what they are signed in with and their keys for a time. */
+export function createSuspensions({ database, times }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
+  const { engine } = database;
+
+  async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
+    const change = { suspended_at: suspendedAt };
+    await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
+    const keys = await lockKeys(transaction, engine, accountId);
+    if (keys.length === 0) return;
+    const keyChange = { ...change, changed_at: times.now };
+    await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
+  }
+
+  return {
+    suspend: ({ userId, actor, note }: UserChange) =>
+      database.transaction(async (transaction) => {
+        const account = await lockAccountOf(transaction, engine, userId);
+        if (account.suspended_at !== null) return false;
+        const at = await times.read(transaction);
+        await set(transaction, account.id, at);
+        await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute();
+        await transaction.deleteFrom('device_grants').where('user_id', '=', userId).execute();
+        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
+        return true;
+      }),
+
+    resume: ({ userId, actor, note }: UserChange) =>
+      database.transaction(async (transaction) => {
+        const account = await lockAccountOf(transaction, engine, userId);
+        if (account.suspended_at === null) return false;
+        const at = await times.read(transaction);
+        await set(transaction, account.id, null);
+        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.resumed', note });
+        return true;
+      }),
+  };
 }

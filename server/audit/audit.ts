@@ -9,7 +9,6 @@ import {
   type Tables,
   type Transaction,
 } from '../../core/database/index.js';
-import type { AuditEntriesTable } from './tables.js';
 
 /** What was done, by whom, to what. Rows are only ever added. */
 export interface AuditEntry {
@@ -121,4 +120,21 @@ function toEntry(row: Selectable<AuditEntriesTable>): AuditEntry {
     to: row.to_state,
     note: row.note,
   };
+}
+
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    audit_entries: AuditEntriesTable;
+  }
+}
+
+export interface AuditEntriesTable {
+  subject: string;
+  number: number;
+  at: number;
+  actor: string;
+  action: AuditAction;
+  from_state: string | null;
+  to_state: string | null;
+  note: string | null;
 }

@@ -1,21 +1,37 @@
-import { mkdir, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, mkdtemp, open, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock, Logger } from '../../core/contracts/index.js';
 import {
+  createListStatement,
   DATABASE_FILE,
+  type Database,
   examineSqlite,
+  type Kysely,
   MIGRATION_STATEMENT_MS,
   openDatabase,
   openSqliteSource,
   type SqliteContents,
+  sql,
+  type Tables,
+  type Transaction,
+  translateDatabaseError,
 } from '../../core/database/index.js';
-import { GatewayError, isSystemError } from '../../core/runtime/index.js';
-import { digestOf, openFiles } from '../../core/storage/index.js';
+import { folderNames, GatewayError, isGatewayError, isSystemError } from '../../core/runtime/index.js';
+import {
+  digestOf,
+  FILE_NAME,
+  type Files,
+  isWhole,
+  openFiles,
+  readRange,
+  readTrailer,
+  type Trailer,
+} from '../../core/storage/index.js';
 import { migrations } from '../migrations/index.js';
 import type { Progress } from './backup.js';
-import { FILES_FOLDER, isBackup, readSums } from './backup-contents.js';
-import { type FileTransfer, transferFiles } from './transfer-files.js';
-import { refuseRows, transferTables } from './transfer-tables.js';
+import { FILES_FOLDER, isBackup, readSums } from './backup.js';
+import { MOVED_TABLES } from './table-names.js';
 
 export interface ImportOptions {
   /** A data folder, a backup, or a file of SQLite. */
@@ -124,4 +140,222 @@ async function kindOf(place: string): Promise<'file' | 'folder' | undefined> {
 
 function refuse(message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param: 'from' });
+}
+
+/** What an object store is asked to take at once. */
+const PARALLEL = 4;
+
+export interface FileTransferOptions {
+  /** Folder of files as a storage on a disk keeps them; it is left as it is. */
+  folder: string;
+  files: Files;
+  /** Milliseconds since 1970: what is expired by then stays where it is. */
+  now: number;
+  signal: AbortSignal;
+  report(progress: Progress): void;
+}
+
+export interface FileTransfer {
+  /** Are now where the settings say. */
+  copied: number;
+  /** Were damaged, or none of the gateway's. */
+  unreadable: number;
+}
+
+/**
+ * Writes all files of a folder into a storage, and looks whether each arrived as it was. Those that are there already are
+ * written again.
+ */
+export async function transferFiles(options: FileTransferOptions): Promise<FileTransfer> {
+  const { folder, files, now, signal, report } = options;
+  const names = (await folderNames(folder)).filter((name) => FILE_NAME.test(name));
+  const rest = names.values();
+  const transfer: FileTransfer = { copied: 0, unreadable: 0 };
+  let done = 0;
+
+  async function work(): Promise<void> {
+    for (const name of rest) {
+      signal.throwIfAborted();
+      report({ step: 'files', done, of: names.length });
+      done += 1;
+      const handle = await open(path.join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW).catch(
+        () => undefined,
+      );
+      try {
+        const trailer = handle && (await trailerOf(name, handle));
+        if (!handle || !trailer) transfer.unreadable += 1;
+        else if (trailer.expiresAt === undefined || trailer.expiresAt > now) {
+          await copy(files, name, { handle, trailer });
+          transfer.copied += 1;
+        }
+      } finally {
+        await handle?.close();
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  return transfer;
+}
+
+/** Undefined where the file is not whole: in the storage it would be given the hash of its damage. */
+async function trailerOf(name: string, handle: FileHandle): Promise<Trailer | undefined> {
+  try {
+    const { trailer } = await readTrailer(name, handle);
+    return (await isWhole(name, handle, trailer)) ? trailer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function copy(files: Files, name: string, from: { handle: FileHandle; trailer: Trailer }): Promise<void> {
+  const { contentType, size, expiresAt, sha256 } = from.trailer;
+  const expiry = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt) };
+  await files.write({ name, contentType, ...expiry, body: readRange(name, from.handle, { start: 0, end: size - 1 }) });
+  const written = await files.stat(name);
+  if (written?.etag !== `"${sha256}"`) throw new GatewayError('internal_error', `The file ${name} is damaged.`);
+}
+
+/** Of two statements; jobs may have large rows, and so many of them fit into memory. */
+const ROWS_AT_ONCE = 512;
+/** All of it is one transaction. */
+const TRANSFER_MS = 6 * 3_600_000;
+
+type Row = Record<string, unknown>;
+type AnyTables = Record<string, Row>;
+
+export interface TransferOptions {
+  /** SQLite, at this release's schema, used by nobody else. */
+  from: Database;
+  /** PostgreSQL, likewise; others may use it, and wait. */
+  to: Database;
+  signal: AbortSignal;
+  report(progress: Progress): void;
+}
+
+/**
+ * Copies all rows of all tables in one transaction, and counts them on both sides before it commits.
+ * @returns Rows of each table.
+ * @throws GatewayError `invalid_value` where the target has rows, `internal_error` where a row cannot be copied.
+ */
+export async function transferTables({ from, to, signal, report }: TransferOptions): Promise<Record<string, number>> {
+  const counts = await from.run(countRows);
+  await to.transaction(
+    async (transaction) => {
+      const names = sql.join(MOVED_TABLES.map((name) => sql.table(name)));
+      // Whoever would write meanwhile waits for the end, also a second transfer.
+      await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
+      await refuseRows(transaction);
+      for (const table of MOVED_TABLES) {
+        await moveTable(table, { from, transaction, of: counts[table] ?? 0, signal, report });
+      }
+      report({ step: 'counting', done: 0 });
+      const arrived = await countRows(transaction);
+      for (const table of MOVED_TABLES) {
+        if (arrived[table] === counts[table]) continue;
+        const message = `Of ${counts[table]} rows of ${table}, ${arrived[table]} arrived; nothing was kept.`;
+        throw new GatewayError('internal_error', message);
+      }
+    },
+    { patienceMs: TRANSFER_MS },
+  );
+  // Without statistics the server plans its first queries as if the tables were empty.
+  for (const table of MOVED_TABLES) {
+    await to.run((queries) => sql`analyze ${sql.table(table)}`.execute(queries), { patienceMs: TRANSFER_MS });
+  }
+  return counts;
+}
+
+/** @throws GatewayError `invalid_value` where there is anything already. */
+export async function refuseRows(queries: Kysely<Tables>): Promise<void> {
+  const counts = await countRows(queries);
+  const found = Object.entries(counts).filter(([, count]) => count > 0);
+  if (found.length === 0) return;
+  const held = found.map(([table, count]) => `${table} (${count})`).join(', ');
+  throw new GatewayError('invalid_value', `The database of DATABASE_URL is not empty; it has rows in ${held}.`, {
+    param: 'databaseUrl',
+  });
+}
+
+async function countRows(queries: Kysely<Tables>): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const table of MOVED_TABLES) {
+    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(queries);
+    counts[table] = Number(rows[0]?.count);
+  }
+  return counts;
+}
+
+interface Move {
+  from: Database;
+  transaction: Transaction<Tables>;
+  of: number;
+  signal: AbortSignal;
+  report(progress: Progress): void;
+}
+
+async function moveTable(table: keyof Tables, { from, transaction, of, signal, report }: Move): Promise<void> {
+  let insert: ReturnType<typeof createInsert> | undefined;
+  const key = await keyOfTable(from, table);
+  let last: Row | undefined;
+  for (let done = 0; ; ) {
+    signal.throwIfAborted();
+    report({ step: table, done, of });
+    const rows = await readRows(from, table, key, last);
+    if (rows.length === 0) return;
+    insert ??= createInsert(transaction, table, Object.keys(rows[0] ?? {}));
+    try {
+      await insert(rows);
+    } catch (error) {
+      throw describeFailure(error, table, done);
+    }
+    last = rows.at(-1);
+    done += rows.length;
+  }
+}
+
+/** Columns of its primary key; every table has one. */
+async function keyOfTable(from: Database, table: string): Promise<string[]> {
+  const { rows } = await from.run((queries) =>
+    sql<{ name: string }>`select name from pragma_table_info(${table}) where pk > 0 order by pk`.execute(queries),
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** In the order of their key, behind the row that was read last. */
+async function readRows(
+  from: Database,
+  table: string,
+  key: readonly string[],
+  last: Row | undefined,
+): Promise<readonly Row[]> {
+  const columns = sql.join(key.map((name) => sql.ref(name)));
+  const behind = last ? sql`where (${columns}) > (${sql.join(key.map((name) => last[name]))})` : sql``;
+  const { rows } = await from.run((queries) =>
+    sql<Row>`select * from ${sql.table(table)} ${behind} order by ${columns} limit ${sql.lit(ROWS_AT_ONCE)}`.execute(
+      queries,
+    ),
+  );
+  return rows;
+}
+
+function createInsert(transaction: Transaction<Tables>, table: string, columns: readonly string[]) {
+  const sample = Object.fromEntries(columns.map((column) => [column, null]));
+  const statement = createListStatement((length) =>
+    (transaction as unknown as Kysely<AnyTables>)
+      .insertInto(table)
+      .values(Array.from({ length }, () => sample))
+      .compile(),
+  );
+  return (rows: readonly Row[]) =>
+    statement(
+      transaction,
+      rows.map((row) => columns.map((column) => row[column])),
+    );
+}
+
+function describeFailure(error: unknown, table: string, done: number): unknown {
+  const known = translateDatabaseError(error);
+  if (isGatewayError(known) || !(error instanceof Error)) return known;
+  const message = `A row of ${table}, behind the first ${done}, does not fit: ${error.message}. Nothing was kept.`;
+  return new GatewayError('internal_error', message, { cause: error });
 }

@@ -1,11 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { addPlanCommands, addUserCommands } from './account-commands.js';
 import { CommandMistake, print, runCommand } from './command.js';
-import { addJobCommands } from './job-commands.js';
-import { addPaymentCommands } from './payment-commands.js';
-import { addStateCommands } from './state-commands.js';
+import { addJobCommands, addPaymentCommands, addPlanCommands, addStateCommands, addUserCommands } from './nouns.js';
 
 const START_HELP = `
 To begin:

@@ -3,11 +3,14 @@ export {
   checkAddress,
   checkBrowser,
   checkClock,
+  checkDatabase,
   checkDataFolder,
   checkFfmpeg,
+  checkFiles,
   checkNode,
+  checkPlugins,
+  checkProxy,
   checkSecrets,
   checkSettings,
   checkSignIn,
 } from './checks.js';
-export { checkDatabase, checkFiles, checkPlugins, checkProxy } from './services.js';

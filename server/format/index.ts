@@ -1,3 +1,99 @@
-export { isCurrency, minorDigits, renderMoney } from './amounts.js';
-export { dayOf, isDay, isoTime, parseIsoTime, renderDuration } from './dates.js';
-export { isVisible, renderTable, shellWord, shown } from './terminal.js';
+/** The day by UTC of a time in milliseconds since 1970: `2026-06-15`. */
+export function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** Whether the calendar has it, written `YYYY-MM-DD`: `Date` takes the 31st of any month for a day of the next. */
+export function isDay(text: string): boolean {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(at) && dayOf(at) === text;
+}
+
+/**
+ * Milliseconds since 1970 of a day (its beginning by UTC) or a time with its zone, as ISO 8601 writes them; undefined for anything
+ * else, since how that is read depends on who reads it.
+ */
+export function parseIsoTime(text: string): number | undefined {
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const at = isTime && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Milliseconds since 1970 as ISO 8601 in UTC; null stays null. */
+export function isoTime(time: number): string;
+export function isoTime(time: number | null): string | null;
+export function isoTime(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}
+
+const UNITS = [
+  [24 * 60 * 60 * 1000, 'd'],
+  [60 * 60 * 1000, 'h'],
+  [60 * 1000, 'min'],
+] as const;
+
+/** Of milliseconds, the largest unit that there are two of: `12 s`, `3 min`, `47 h`. */
+export function renderDuration(ms: number): string {
+  const [size, name] = UNITS.find(([unit]) => ms >= 2 * unit) ?? [1000, 's'];
+  return `${Math.floor(Math.max(0, ms) / size)} ${name}`;
+}
+
+/** What breaks a line, steers a terminal or is not seen. */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+/** Where such a character does its work: in emoji of several parts, and between letters of scripts that join theirs. */
+const JOINED =
+  '\\p{RGI_Emoji}|(?<=[[\\p{L}\\p{M}]--[\\p{scx=Latn}\\p{scx=Grek}\\p{scx=Cyrl}]])[\\u200c\\u200d](?=[\\p{L}\\p{M}])';
+
+/** Made at its first use: the table of all emoji takes as long as loading a large library. */
+let joinedOrInvisible: RegExp | undefined;
+
+/** The text with a question mark for whatever is not seen: what others wrote, such as a bank, must not steer the terminal. */
+export function shown(text: string): string {
+  if (!INVISIBLE.test(text)) return text;
+  joinedOrInvisible ??= new RegExp(`(?<joined>${JOINED})|${INVISIBLE.source}`, 'gv');
+  return text.replace(joinedOrInvisible, (found, joined?: string) => (joined === undefined ? '?' : found));
+}
+
+/** Whether there is a text, and all of it is seen. */
+export function isVisible(text: string): boolean {
+  return text !== '' && shown(text) === text;
+}
+
+/** Columns as wide as their widest cell, two spaces apart. */
+export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** A text as one word for a POSIX shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+/** Whether ISO 4217 has it. */
+export function isCurrency(code: string): boolean {
+  return CURRENCIES.has(code);
+}
+
+/** Digits after the point that a currency has: EUR 2, VND 0. */
+export function minorDigits(currency: string): number {
+  const { maximumFractionDigits = 0 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
+  return maximumFractionDigits;
+}
+
+/** An amount in minor units as people write it: `12.34 EUR`, `299,000 VND`. */
+export function renderMoney(amount: number, currency: string): string {
+  const digits = minorDigits(currency);
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${(amount / 10 ** digits).toLocaleString('en-US', options)} ${currency}`;
+}

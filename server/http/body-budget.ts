@@ -1,5 +1,5 @@
 import { GatewayError } from 'mediagate';
-import { type FixedWindow, networkOf } from './client-address.js';
+import { type FixedWindow, networkOf } from './addresses.js';
 
 /**
  * Memory for request bodies, shared by all requests of a process.

@@ -2,8 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { GatewayError, isGatewayError } from 'mediagate';
 import { BIG_BYTES, type BodyBudget, type BodyPlace } from './body-budget.js';
 import {
+  createJsonScan,
   fingerprintOf,
   type JsonBody,
+  type JsonScan,
   type LargeBodyPlan,
   MAX_DEPTH,
   MAX_FIELDS,
@@ -12,7 +14,6 @@ import {
   parseObject,
   restoreCuts,
 } from './json-body.js';
-import { createJsonScan, type JsonScan } from './json-scan.js';
 import { parseInWorker } from './json-threads.js';
 
 /** Larger bodies are parsed on another thread, and so are bodies with more values. */

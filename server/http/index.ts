@@ -1,24 +1,21 @@
 export {
-  createSiteAddress,
-  describeLinks,
-  describeListening,
-  hasLocalLinks,
-  localAddress,
-  type SiteAddress,
-} from './addresses.js';
-export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
-export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
-export {
   type AddressOf,
   createAddressLimit,
   createAddressOf,
   createFixedWindow,
   createFixedWindowLimiter,
+  createSiteAddress,
+  describeLinks,
+  describeListening,
   type FixedWindowLimiter,
+  hasLocalLinks,
+  localAddress,
   matcherOf,
   networkOfProxies,
-} from './client-address.js';
-export { drain } from './drain.js';
+  type SiteAddress,
+} from './addresses.js';
+export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
+export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
 export {
   anthropicTypeOf,
   describeFailure,
@@ -32,12 +29,31 @@ export {
   toGatewayError,
 } from './error-format.js';
 export { answerErrors } from './errors.js';
-export { type AnswerHead, createHandOver, EVENTS, sendEvents, sendStream } from './event-stream.js';
+export {
+  type AnswerHead,
+  createHandOver,
+  EVENTS,
+  leaveWithClient,
+  sendEvents,
+  sendJson,
+  sendStream,
+  sendTagged,
+  sendText,
+} from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
-export { type FormFields, fieldOf, knownMembers, memberError, missing, nameIgnored, requiredField } from './fields.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
-export { type SoundForm, useSoundForm } from './form.js';
-export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.js';
+export {
+  type FormFields,
+  fieldOf,
+  knownMembers,
+  memberError,
+  missing,
+  nameIgnored,
+  requiredField,
+  type SoundForm,
+  useSoundForm,
+} from './form.js';
+export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
 export type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 export { newRouter } from './koa-app.js';
 export {
@@ -49,8 +65,19 @@ export {
   seeOther,
   setCookie,
 } from './pages.js';
-export { clientSignal, logRequest, newRequestId, readPreferences, requestIdOf } from './request.js';
-export { leaveWithClient, sendJson, sendTagged, sendText } from './response.js';
+export {
+  clientSignal,
+  createPollGuard,
+  createSemaphore,
+  logRequest,
+  MAX_WAIT_SECONDS,
+  newRequestId,
+  type PollGuard,
+  readPreferences,
+  readWait,
+  requestIdOf,
+  type Semaphore,
+} from './request.js';
 export { setPageHeaders, setSecurityHeaders } from './response-headers.js';
 export {
   addRoutes,
@@ -71,11 +98,3 @@ export {
   Time,
   Url,
 } from './route.js';
-export {
-  createPollGuard,
-  createSemaphore,
-  MAX_WAIT_SECONDS,
-  type PollGuard,
-  readWait,
-  type Semaphore,
-} from './waiting.js';

@@ -12,7 +12,7 @@ import {
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { createDetachedTimeout } from '../unheard-work.js';
-import { inProgress, markReplayed } from './idempotency-key.js';
+import { inProgress, markReplayed } from './idempotency-keys.js';
 import {
   type AnswerClaim,
   type AnswerRequest,

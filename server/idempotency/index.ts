@@ -6,23 +6,21 @@ export {
   type KeyedRequest,
 } from './idempotency.js';
 export {
+  createIdempotencyKeys,
   encodeAround,
+  forgetExpired,
+  hashKey,
   IDEMPOTENCY_ERRORS,
   IDEMPOTENCY_HEADER,
+  type Idempotency,
   inProgress,
+  type JobKeyRow,
+  type KeyHash,
+  keyReused,
   type LongBody,
   markReplayed,
   readIdempotencyKey,
   readRetryCount,
-} from './idempotency-key.js';
-export {
-  createIdempotencyKeys,
-  forgetExpired,
-  hashKey,
-  type Idempotency,
-  type JobKeyRow,
-  type KeyHash,
-  keyReused,
 } from './idempotency-keys.js';
 export type { IdempotentResponses } from './kept-answers.js';
 export { createIdempotentResponses } from './kept-answers.js';

@@ -1,9 +1,14 @@
-import type { DatabaseClock } from '../../core/database/index.js';
-import { type Database, isStorable, type Kysely, type Tables } from '../../core/database/index.js';
+import {
+  createListStatement,
+  type Database,
+  type DatabaseClock,
+  isStorable,
+  type Kysely,
+  type Selectable,
+  sql,
+  type Tables,
+} from '../../core/database/index.js';
 import type { Grant } from '../http/index.js';
-import { type ApiKeyRow, keysOf, toKeyRecord, toKeyRow } from './api-key-rows.js';
-import { createUseStatement } from './api-key-uses.js';
-import { keyAt } from './plan-following.js';
 
 export type { Grant };
 
@@ -143,4 +148,162 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
       });
     },
   };
+}
+
+export type ApiKeyRow = Selectable<ApiKeysTable>;
+
+export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changed_at' | 'plan_expires_at' | 'following_plans'> {
+  return {
+    id: record.id,
+    name: record.name,
+    hash: record.hash,
+    pepper_version: record.pepperVersion,
+    grants: JSON.stringify(record.grants),
+    rpm: record.rpm,
+    account_id: record.accountId,
+    created_at: record.createdAt,
+    expires_at: record.expiresAt,
+    revoked_at: record.revokedAt,
+    last_used_at: record.lastUsedAt,
+    plan_id: record.planId,
+    budget_id: record.budgetId,
+    models: record.models && JSON.stringify(record.models),
+    image_daily_limit: record.imageDailyLimit,
+    suspended_at: record.suspendedAt,
+    replaced_by: record.replacedBy,
+  };
+}
+
+export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    hash: row.hash,
+    pepperVersion: row.pepper_version,
+    grants: JSON.parse(row.grants) as Grant[],
+    rpm: row.rpm,
+    accountId: row.account_id,
+    planId: row.plan_id,
+    budgetId: row.budget_id,
+    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
+    imageDailyLimit: row.image_daily_limit,
+    createdAt: row.created_at,
+    expiresAt: soonerOf(row.expires_at, row.plan_expires_at),
+    ...(row.following_plans !== null && { followingPlans: followingOf(row) }),
+    revokedAt: row.revoked_at,
+    suspendedAt: row.suspended_at,
+    replacedBy: row.replaced_by,
+    lastUsedAt: row.last_used_at,
+  };
+}
+
+/** Of two ends; null is never. */
+export function soonerOf(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? (left ?? right) : Math.min(left, right);
+}
+
+export function isValidRow(row: ApiKeyRow, now: number): boolean {
+  const { revokedAt, expiresAt } = keyAt(toKeyRecord(row), now);
+  return revokedAt === null && (expiresAt === null || expiresAt > now);
+}
+
+function followingOf(row: ApiKeyRow): KeyPlan[] {
+  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expires_at, plan.expiresAt) }));
+}
+
+/** Of an account, oldest first. */
+export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow[]> {
+  return queries
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+}
+
+/** The statement that writes down when keys were last used, for any number of them: id and time of each, in one order. */
+export function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
+  const lock = engine === 'postgres' ? sql`order by api_keys.id for no key update of api_keys` : sql``;
+  return createListStatement((length) => {
+    const uses = sql.join(Array.from({ length }, () => sql`(${''}, cast(${0} as bigint))`));
+    return sql`with
+      used (id, at) as (values ${uses}),
+      later as (
+        select api_keys.id, used.at from api_keys join used on used.id = api_keys.id
+        where api_keys.last_used_at is null or api_keys.last_used_at < used.at ${lock})
+      update api_keys set last_used_at = later.at from later where api_keys.id = later.id`.compile(queries);
+  });
+}
+
+/*
+ * Rows of accounts and keys hold the running plan in columns, and those that come after its end as JSON. So a plan that comes
+ * back needs no write: each reader of a row computes which plan it is.
+ */
+
+type PlanColumns = Pick<
+  ApiKeysTable,
+  'plan_id' | 'rpm' | 'models' | 'image_daily_limit' | 'budget_id' | 'plan_expires_at' | 'following_plans'
+> & { grants: string | null };
+
+export function decodeFollowing({ following_plans: plans }: Pick<PlanColumns, 'following_plans'>): readonly KeyPlan[] {
+  return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
+}
+
+/** The row of an account with the plan that it has at that time. */
+export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
+  if (row.following_plans === null || row.plan_expires_at === null || row.plan_expires_at > at) return row;
+  const [plan, ...rest] = decodeFollowing(row);
+  if (!plan) return row;
+  const columns: PlanColumns = {
+    plan_id: plan.planId,
+    grants: JSON.stringify(plan.grants),
+    rpm: plan.rpm,
+    models: plan.models && JSON.stringify(plan.models),
+    image_daily_limit: plan.imageDailyLimit,
+    budget_id: plan.budgetId,
+    plan_expires_at: plan.expiresAt,
+    following_plans: rest.length === 0 ? null : JSON.stringify(rest),
+  };
+  return accountAt({ ...row, ...columns }, at);
+}
+
+/** The record of a key with the plan that it has at that time. */
+export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
+  const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
+  if (!plan || expiresAt === null || expiresAt > at) return record;
+  return keyAt({ ...record, ...plan, followingPlans: rest }, at);
+}
+
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    api_keys: ApiKeysTable;
+  }
+}
+
+export interface ApiKeysTable {
+  id: string;
+  name: string;
+  hash: string;
+  pepper_version: number;
+  /** JSON array. */
+  grants: string;
+  rpm: number | null;
+  account_id: string;
+  created_at: number;
+  /** Its own; the key is good until then and no longer than its plan. */
+  expires_at: number | null;
+  revoked_at: number | null;
+  last_used_at: number | null;
+  changed_at: number;
+  plan_id: string | null;
+  budget_id: string | null;
+  /** JSON array of model ids; null is all. */
+  models: string | null;
+  image_daily_limit: number | null;
+  plan_expires_at: number | null;
+  /** JSON array of KeyPlan: what comes back at that end, one after the other. */
+  following_plans: string | null;
+  suspended_at: number | null;
+  replaced_by: string | null;
 }

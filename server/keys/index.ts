@@ -1,6 +1,14 @@
-export { type ApiKeyRow, isValidRow, keysOf, soonerOf, toKeyRecord } from './api-key-rows.js';
 export type { ApiKeyRecord, ApiKeys, Grant, KeyPlan, NewKeyRecord } from './api-keys.js';
-export { createApiKeys } from './api-keys.js';
+export {
+  type ApiKeyRow,
+  accountAt,
+  createApiKeys,
+  isValidRow,
+  keyAt,
+  keysOf,
+  soonerOf,
+  toKeyRecord,
+} from './api-keys.js';
 export { createAuth, keyOf } from './auth.js';
 export { type KeyTable, type KeyTableOptions, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
 export {
@@ -28,4 +36,3 @@ export {
   type Pepper,
   quotaSubject,
 } from './keys.js';
-export { accountAt, keyAt } from './plan-following.js';

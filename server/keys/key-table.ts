@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from 'mediagate';
 import { type SlotAnswer, slotRequest, type WindowFamily, type Windows } from '../limits/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
+import { keyAt } from './api-keys.js';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
-import { keyAt } from './plan-following.js';
 
 const REFRESH_MS = 2_000;
 /** Asked for again at each refresh, so that a slow commit hides no change. */

@@ -25,9 +25,8 @@ import {
 import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import type { ServerContext } from '../server-context.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
-import { readInputTokens } from './messages/counted-tokens.js';
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
-import { decodeCounted, decodeMessage, type MessageRequest } from './messages/request.js';
+import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 import { MODEL_ERRORS, ModelId, Stream } from './text.js';
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isGatewayError } from 'mediagate';
 import { isCurrency, minorDigits, parseIsoTime } from '../format/index.js';
-import { checkTransaction } from './money-checks.js';
+import { checkTransaction } from './order-transactions.js';
 import type { BankTransaction } from './orders.js';
 
 export type StatementTransfer = Omit<BankTransaction, 'provider'>;

@@ -3,13 +3,14 @@ export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording, R
 export { createOrders } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
-export { type PaymentSecrets, readPaymentSecrets } from './payment-secrets.js';
 export {
   createPaymentService,
   isOpen,
+  type PaymentSecrets,
   type PaymentService,
   type PaymentServiceOptions,
   type PaymentTransfer,
+  readPaymentSecrets,
   startPaymentSweep,
 } from './payment-service.js';
 export { PAYMENT_FORMATS, type PaymentReceiver, type ReceiverSettings, readReceiver } from './transfer-qr.js';

@@ -1,12 +1,36 @@
-import type { Tables, Transaction } from '../../core/database/index.js';
-import { isStorable } from '../../core/database/index.js';
+import { randomInt } from 'node:crypto';
+import {
+  type Database,
+  type DatabaseClock,
+  type Engine,
+  isStorable,
+  type Selectable,
+  sql,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import type { AccountsOptions } from '../accounts/index.js';
-import { lockAccount } from '../accounts/index.js';
-import { moveOrder } from './order-move.js';
-import { lockOrder, stateAt, toOrder } from './order-rows.js';
-import { CHANGES, type ChangeName } from './order-states.js';
-import type { OrderChange, OrderRecord, Orders } from './orders.js';
+import {
+  type AccountsOptions,
+  grantPlan,
+  lockAccount,
+  locked,
+  type PlanChange,
+  takeBackPlan,
+} from '../accounts/index.js';
+import { type AuditLine, writeAudit } from '../audit/index.js';
+import type { PlanTerms } from '../plans/index.js';
+import type {
+  BankTransaction,
+  BankTransactionsTable,
+  OrderChange,
+  OrderRecord,
+  OrderState,
+  Orders,
+  OrdersTable,
+  RecordedTransaction,
+  ReviewReason,
+} from './orders.js';
 
 /** What operators do to orders, and users to their own, in SQL. */
 export function createOrderChanges({ database, times }: AccountsOptions): Pick<Orders, ChangeName> {
@@ -49,4 +73,193 @@ async function ownerOf(transaction: Transaction<Tables>, code: string): Promise<
 
 function notFound(): GatewayError {
   return new GatewayError('order_not_found', 'There is no such order.');
+}
+
+/** A change of an order whose row, and that of its account, are locked. */
+export interface OrderMove extends PlanChange {
+  order: OrderRow;
+  to: OrderState;
+  paidAmount: number;
+  line: Pick<AuditLine, 'actor' | 'action' | 'note'>;
+}
+
+/** Writes the new state, and in the same transaction whatever follows from it: the plan, and the audit. */
+export async function moveOrder(move: OrderMove): Promise<OrderRow> {
+  const { transaction, order, account, at, to, paidAmount, line } = move;
+  const { code } = order;
+  const from = stateAt(order, at);
+  const isGranted = to === 'paid' && from !== 'paid';
+  const change = { state: to, paid_amount: paidAmount, ...(isGranted && { paid_at: at }) };
+  await transaction.updateTable('orders').set(change).where('code', '=', code).execute();
+  await writeAudit(transaction, { ...line, subject: code, at, from, to });
+  const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.plan_id };
+  if (isGranted) {
+    // By what it really costs, whatever the catalogue says by now.
+    const price = { amount: order.amount, currency: order.currency };
+    const terms = { ...(JSON.parse(order.terms) as PlanTerms), price };
+    await grantPlan({ ...move, id: code, terms });
+    await writeAudit(transaction, { ...plan, action: 'plan.granted' });
+  }
+  if (to === 'refunded' && from === 'paid') {
+    await takeBackPlan(move, code);
+    await writeAudit(transaction, { ...plan, action: 'plan.taken-back' });
+  }
+  return { ...order, ...change };
+}
+
+/** What money makes of an order. */
+export interface AfterMoney {
+  state: OrderState;
+  paidAmount: number;
+  /** Why somebody has to look at the transfer. */
+  review: ReviewReason | null;
+}
+
+type Standing = Pick<OrderRecord, 'state' | 'amount' | 'currency' | 'paidAmount'>;
+
+export function afterMoney(order: Standing, money: Pick<BankTransaction, 'amount' | 'currency'>): AfterMoney {
+  const { state } = order;
+  const isOver = state === 'paid' || state === 'refunded';
+  if (money.currency !== order.currency) {
+    return { state: isOver ? state : 'needs_review', paidAmount: order.paidAmount, review: 'wrong_currency' };
+  }
+  const paidAmount = order.paidAmount + money.amount;
+  if (isOver) return { state, paidAmount, review: 'duplicate' };
+  if (state === 'cancelled') return { state: 'needs_review', paidAmount, review: 'cancelled' };
+  if (paidAmount > order.amount) return { state: 'needs_review', paidAmount, review: 'overpaid' };
+  if (state === 'needs_review') return { state, paidAmount, review: null };
+  return { state: paidAmount === order.amount ? 'paid' : 'underpaid', paidAmount, review: null };
+}
+
+/** What somebody does to an order, and from which states it leads where. */
+export const CHANGES = {
+  confirm: { to: 'paid', from: ['pending', 'underpaid', 'expired', 'needs_review'], action: 'order.confirmed' },
+  cancel: { to: 'cancelled', from: ['pending'], action: 'order.cancelled' },
+  refund: { to: 'refunded', from: ['paid', 'underpaid', 'needs_review'], action: 'order.refunded' },
+} as const satisfies Record<string, { to: OrderState; from: readonly OrderState[]; action: string }>;
+
+export type ChangeName = keyof typeof CHANGES;
+
+export type OrderRow = Selectable<OrdersTable>;
+
+/** Time expires an order, whether or not that has been written down. */
+export function stateAt({ state, expires_at }: OrderRow, at: number): OrderState {
+  return state === 'pending' && expires_at <= at ? 'expired' : state;
+}
+
+export function toOrder(row: OrderRow, at: number): OrderRecord {
+  return {
+    code: row.code,
+    accountId: row.account_id,
+    planId: row.plan_id,
+    amount: row.amount,
+    currency: row.currency,
+    state: stateAt(row, at),
+    paidAmount: row.paid_amount,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    paidAt: row.paid_at,
+  };
+}
+
+/** Whoever calls holds the lock of its account. */
+export function lockOrder(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  code: string,
+): Promise<OrderRow | undefined> {
+  return locked(engine, transaction.selectFrom('orders').selectAll().where('code', '=', code)).executeTakeFirst();
+}
+
+export function toRecordedTransaction(row: Selectable<BankTransactionsTable>): RecordedTransaction {
+  return {
+    provider: row.provider,
+    id: row.id,
+    amount: row.amount,
+    currency: row.currency,
+    text: row.text,
+    at: row.at,
+    recordedAt: row.recorded_at,
+    orderCode: row.order_code,
+    review: row.review,
+  };
+}
+
+const ROWS = 200;
+const KEPT_MS = 90 * 24 * 60 * 60 * 1000;
+
+/** Ends what nobody paid for. */
+export function createOrderSweep(database: Database, times: DatabaseClock): Pick<Orders, 'sweep'> {
+  return {
+    sweep: () =>
+      database.transaction(async (transaction) => {
+        const at = await times.read(transaction);
+        return {
+          expired: await expire(transaction, database.engine, at),
+          forgotten: await forget(transaction, database.engine, at - KEPT_MS),
+        };
+      }),
+  };
+}
+
+/** An order that somebody is changing at this moment is left to the next time. */
+async function expire(transaction: Transaction<Tables>, engine: Engine, at: number): Promise<number> {
+  const due = transaction
+    .selectFrom('orders')
+    .select('code')
+    .where(sql<boolean>`state = 'pending'`)
+    .where('expires_at', '<=', at)
+    .orderBy('expires_at')
+    .limit(ROWS);
+  const orders = await (engine === 'postgres' ? due.forUpdate().skipLocked() : due).execute();
+  for (const { code } of orders) {
+    await transaction.updateTable('orders').set({ state: 'expired' }).where('code', '=', code).execute();
+    const states = { from: 'pending', to: 'expired' };
+    await writeAudit(transaction, { subject: code, at, actor: 'gateway', action: 'order.expired', ...states });
+  }
+  return orders.length;
+}
+
+async function forget(transaction: Transaction<Tables>, engine: Engine, before: number): Promise<number> {
+  const old = transaction
+    .selectFrom('orders')
+    .select('code')
+    .where(sql<boolean>`state in ('expired', 'cancelled') and paid_amount = 0`)
+    .where('expires_at', '<', before)
+    .orderBy('expires_at')
+    .limit(ROWS);
+  const orders = await (engine === 'postgres' ? old.forUpdate().skipLocked() : old).execute();
+  const codes = orders.map(({ code }) => code);
+  if (codes.length === 0) return 0;
+  await transaction.deleteFrom('audit_entries').where('subject', 'in', codes).execute();
+  await transaction.deleteFrom('orders').where('code', 'in', codes).execute();
+  return codes.length;
+}
+
+const PREFIX = 'MG';
+/** Crockford's base 32. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const LENGTH = 8;
+const MAX_TEXT = 500;
+
+export function newOrderCode(): string {
+  return PREFIX + Array.from({ length: LENGTH }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
+}
+
+/**
+ * Everything in a text that may be a code. Banks change case and drop blanks and punctuation, which may also make one word of
+ * a code and its neighbours; people write O for 0 and I or L for 1.
+ */
+export function orderCodesIn(text: string): string[] {
+  const plain = text
+    .slice(0, MAX_TEXT)
+    .toUpperCase()
+    .replace(/[^0-9A-Z]/g, '');
+  const codes = new Set<string>();
+  for (let start = plain.indexOf(PREFIX); start !== -1; start = plain.indexOf(PREFIX, start + 1)) {
+    const characters = plain.slice(start + PREFIX.length, start + PREFIX.length + LENGTH);
+    const rest = characters.replaceAll('O', '0').replace(/[IL]/g, '1');
+    if (rest.length === LENGTH && [...rest].every((each) => ALPHABET.includes(each))) codes.add(PREFIX + rest);
+  }
+  return [...codes];
 }

@@ -1,14 +1,25 @@
-import type { Tables } from '../../core/database/index.js';
-import { isStorable, sql, type Transaction } from '../../core/database/index.js';
-import type { AccountsOptions } from '../accounts/index.js';
-import { lockAccount } from '../accounts/index.js';
+import {
+  isStorable,
+  type Kysely,
+  type Selectable,
+  sql,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { type AccountsOptions, lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
-import { checkTransaction } from './money-checks.js';
-import { moveOrder } from './order-move.js';
-import { lockOrder, type OrderRow, toOrder, toRecordedTransaction } from './order-rows.js';
-import { afterMoney } from './order-states.js';
-import { findRecorded, insertTransaction, matchOrder, type TransactionRow } from './order-transaction-rows.js';
-import type { Orders, Recording } from './orders.js';
+import {
+  afterMoney,
+  lockOrder,
+  moveOrder,
+  type OrderRow,
+  orderCodesIn,
+  toOrder,
+  toRecordedTransaction,
+} from './order-changes.js';
+import type { BankTransaction, BankTransactionsTable, Orders, Recording } from './orders.js';
 
 /** Transfers that banks tell of, in SQL. */
 export function createOrderTransactions({
@@ -98,4 +109,93 @@ export function createOrderTransactions({
     const moved = await moveOrder({ ...change, order, to, paidAmount, line });
     return { transaction: toRecordedTransaction({ ...row, ...counted }), order: toOrder(moved, at), replayed: false };
   }
+}
+
+const MAX_TEXT = 500;
+
+export type TransactionRow = Selectable<BankTransactionsTable>;
+
+/** A transfer that nobody has looked for an order of. Undefined where it was recorded before; who records it at the same moment is waited for. */
+export function insertTransaction(
+  transaction: Transaction<Tables>,
+  { provider, id, amount, currency, text, at }: BankTransaction,
+  recordedAt: number,
+): Promise<TransactionRow | undefined> {
+  return transaction
+    .insertInto('bank_transactions')
+    .values({
+      provider,
+      id,
+      amount,
+      currency,
+      text: storable(text, MAX_TEXT),
+      at,
+      recorded_at: recordedAt,
+      order_code: null,
+      review: 'unmatched',
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst();
+}
+
+export async function findRecorded(
+  queries: Kysely<Tables>,
+  { provider, id }: BankTransaction,
+  at: number,
+): Promise<Recording> {
+  const row = await queries
+    .selectFrom('bank_transactions')
+    .selectAll()
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const { order_code: code } = row;
+  const order =
+    code === null
+      ? undefined
+      : await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
+  return { transaction: toRecordedTransaction(row), ...(order && { order: toOrder(order, at) }), replayed: true };
+}
+
+/** The order that is meant; none where the text names several. */
+export async function matchOrder(
+  queries: Kysely<Tables>,
+  text: string,
+): Promise<Pick<OrderRow, 'code' | 'account_id'> | undefined> {
+  const codes = orderCodesIn(text);
+  if (codes.length === 0) return undefined;
+  const found = await queries.selectFrom('orders').select(['code', 'account_id']).where('code', 'in', codes).execute();
+  return found.length === 1 ? found[0] : undefined;
+}
+
+const MAX_ID = 200;
+const MAX_PROVIDER = 50;
+/** Sums of these stay exact. */
+const MAX_AMOUNT = 1_000_000_000_000;
+
+/** @throws GatewayError `invalid_value`. */
+export function checkTransaction({ provider, id, amount, currency, at }: BankTransaction): void {
+  const names = [
+    ['provider', provider, MAX_PROVIDER],
+    ['id', id, MAX_ID],
+  ] as const;
+  for (const [param, text, most] of names) {
+    if (text !== '' && storable(text, most) === text) continue;
+    throw invalid(param, `1 to ${most} characters without control characters`);
+  }
+  checkMoney({ amount, currency });
+  if (!Number.isSafeInteger(at)) throw invalid('at', 'whole milliseconds since 1970');
+}
+
+/** @throws GatewayError `invalid_value`. */
+export function checkMoney({ amount, currency }: Pick<BankTransaction, 'amount' | 'currency'>): void {
+  if (!Number.isSafeInteger(amount) || amount < 1 || amount > MAX_AMOUNT) {
+    throw invalid('amount', `a whole number of minor units from 1 to ${MAX_AMOUNT}`);
+  }
+  if (!/^[A-Z]{3}$/.test(currency)) throw invalid('currency', 'three capital letters');
+}
+
+function invalid(param: string, wanted: string): GatewayError {
+  return new GatewayError('invalid_value', `"${param}" must be ${wanted}.`, { param });
 }

@@ -11,12 +11,8 @@ import {
 import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { checkMoney } from './money-checks.js';
-import { createOrderChanges } from './order-changes.js';
-import { newOrderCode } from './order-codes.js';
-import { type OrderRow, toOrder } from './order-rows.js';
-import { createOrderSweep } from './order-sweep.js';
-import { createOrderTransactions } from './order-transactions.js';
+import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOrder } from './order-changes.js';
+import { checkMoney, createOrderTransactions } from './order-transactions.js';
 
 /**
  * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`
@@ -305,4 +301,42 @@ async function selectPage(
 function tooManyOpen(): GatewayError {
   const message = `This account has ${MOST_OPEN} open orders; pay or cancel one first.`;
   return new GatewayError('too_many_open_orders', message);
+}
+
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    orders: OrdersTable;
+    bank_transactions: BankTransactionsTable;
+  }
+}
+
+export interface OrdersTable {
+  code: string;
+  account_id: string;
+  plan_id: string;
+  /** JSON of PlanTerms. */
+  terms: string;
+  amount: number;
+  currency: string;
+  state: OrderState;
+  paid_amount: number;
+  created_at: number;
+  expires_at: number;
+  paid_at: number | null;
+  /** SHA-256 of account and key in lower-case hex. */
+  idempotency_hash: string | null;
+  /** SHA-256, too. */
+  fingerprint: string | null;
+}
+
+export interface BankTransactionsTable {
+  provider: string;
+  id: string;
+  amount: number;
+  currency: string;
+  text: string;
+  at: number;
+  recorded_at: number;
+  order_code: string | null;
+  review: ReviewReason | null;
 }

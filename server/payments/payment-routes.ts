@@ -32,7 +32,7 @@ import {
   MAX_PAYMENT_BODY_BYTES,
   PaymentBodySchema,
 } from './payment.js';
-import type { PaymentProvider } from './payment-secrets.js';
+import type { PaymentProvider } from './payment-service.js';
 import { isOpen } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
 

@@ -1,15 +1,17 @@
-export { checkRoom, LEAST_FILES, roomOf } from './data-folder.js';
 export { checkExecutables, findChromium, findFfmpeg, notExecutable } from './executables.js';
-export { PLUGIN_SETTING_DESCRIPTIONS } from './plugin-settings.js';
 export {
+  checkRoom,
   findLinkSecrets,
   findPeppers,
   fingerprintsOf,
+  LEAST_FILES,
   loadLinkSecrets,
   loadPeppers,
   loadWebhookSecrets,
+  roomOf,
   secretsOf,
 } from './secrets.js';
+export { PLUGIN_SETTING_DESCRIPTIONS } from './setting-values.js';
 export {
   readSettings,
   SETTING_DESCRIPTIONS,

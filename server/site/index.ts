@@ -1,2 +1,2 @@
-export { renderFailure } from './failure-page.js';
+export { renderFailure } from './page.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';

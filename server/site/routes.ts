@@ -22,13 +22,11 @@ import type { AccountContext } from '../server-context.js';
 import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
-import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage } from './pages/device.js';
 import { homePage } from './pages/home.js';
 import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
-import { referencePage } from './pages/reference.js';
-import { setupPage } from './pages/setup.js';
-import { signInPage } from './pages/sign-in.js';
+import { referencePage, setupPage } from './pages/setup.js';
+import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
 import { describeOutcome, labelOf, loadDashboard, loadPlayground, planName, planViews } from './views.js';
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };

@@ -2,10 +2,9 @@ import type { BackgroundCorrection } from '../../core/contracts/index.js';
 import type { Kysely, Tables } from '../../core/database/index.js';
 import { createRowInsertScript, filled, isStorable, rowsOf, type Script } from '../../core/database/index.js';
 import type { Settlement } from './admissions.js';
-import type { Correction } from './budget-account.js';
+import type { Correction } from './budgets.js';
 import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
-import { COUNTS, countsOf, NO_COUNTS } from './usage-counts.js';
-import { toEntryRow } from './usage-rows.js';
+import { COUNTS, countsOf, NO_COUNTS, toEntryRow } from './usage-rows.js';
 import type { Totals } from './usage-totals.js';
 
 /** Longer names are no names, and longer than an index takes. */

@@ -1,11 +1,16 @@
 export type { Admissions, Settlement } from './admissions.js';
 export { createAdmissions } from './admissions.js';
-export { type BudgetRow, toBudgetRow } from './budget-account.js';
 export type { Budget, BudgetState, Budgets } from './budgets.js';
-export { createBudgets } from './budgets.js';
-export { createJobAdmission, type JobRequestTerms, type JobTerms, toJobTerms } from './job-admission.js';
-export type { CostedJob, JobCharge, JobCosts } from './job-costs.js';
-export { createJobCosts, type ProductJobs } from './job-costs.js';
+export { type BudgetRow, createBudgets, toBudgetRow } from './budgets.js';
+export type { CostedJob, JobCharge, JobCosts } from './job-admission.js';
+export {
+  createJobAdmission,
+  createJobCosts,
+  type JobRequestTerms,
+  type JobTerms,
+  type ProductJobs,
+  toJobTerms,
+} from './job-admission.js';
 export {
   type AdmittedWork,
   checkModel,

@@ -1,8 +1,28 @@
-import type { Tables } from '../../core/database/index.js';
-import { createRowInsertScript, type Kysely } from '../../core/database/index.js';
-import type { AdmissionCandidate, AdmissionHooks, EndedJob, JobKind } from '../../core/jobs/index.js';
-import { queueFull, toJson } from '../../core/jobs/index.js';
+import type { Usage } from '../../core/contracts/index.js';
+import {
+  createRowInsertScript,
+  type Database,
+  type DatabaseClock,
+  type Kysely,
+  play,
+  type Selectable,
+  type Tables,
+} from '../../core/database/index.js';
+import {
+  type AdmissionCandidate,
+  type AdmissionHooks,
+  type CancelledJob,
+  type EndedJob,
+  type JobAdministration,
+  type JobDetails,
+  type JobKind,
+  type JobList,
+  type Jobs,
+  queueFull,
+  toJson,
+} from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { compileAudit } from '../audit/index.js';
 import {
   createIdempotencyKeys,
   hashKey,
@@ -11,16 +31,23 @@ import {
   type KeyHash,
   keyReused,
 } from '../idempotency/index.js';
-import type { SlotRequest, SlotTable } from '../limits/index.js';
-import { countUse, type DailyQuota, dayOf, openWindows, readUsed } from '../limits/index.js';
+import {
+  countUse,
+  type DailyQuota,
+  dayOf,
+  openWindows,
+  readUsed,
+  type SlotRequest,
+  type SlotTable,
+} from '../limits/index.js';
 import type { UsageLogTable, UsageTotalsTable } from './tables.js';
-import { knownCounts } from './usage-counts.js';
-import { createUsageTable } from './usage-table.js';
+import { createUsageTable } from './usage-log.js';
+import { knownCounts } from './usage-rows.js';
 import { createTotals } from './usage-totals.js';
 
 /*
  * What a job costs its account: a slot of the key's rate limit, one of the account's images of the day, and later what its
- * run used. All of it is written in the transactions that accept and end the job; see core/jobs/admission.ts. A request with
+ * run used. All of it is written in the transactions that accept and end the job; see core/jobs/jobs.ts. A request with
  * an idempotency key that was used before is answered with the job of that request, at no cost.
  */
 
@@ -207,4 +234,92 @@ function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: Ende
     images: kind === 'image' ? units : 0,
     latency_ms_sum: Math.max(0, finishedAt - createdAt),
   };
+}
+
+/** What a completed job cost. */
+export interface JobCharge {
+  model: string;
+  units: number;
+  usage: Usage | null;
+  at: number;
+}
+
+/** A job as operators see it, with what it cost and what it is remembered by. */
+export interface CostedJob extends Omit<JobDetails, 'admission'>, Pick<JobList, 'at' | 'leaseMs'> {
+  /** The day whose quota it took, e.g. `2026-06-15`; given back where it failed or was cancelled. */
+  quotaDay: string | null;
+  /** Of each idempotency key that answers with this job, until when. */
+  idempotentUntil: readonly number[];
+  charge: JobCharge | null;
+}
+
+export interface OperatorCancellation {
+  id: string;
+  /** As the audit names them. */
+  actor: string;
+  note?: string;
+}
+
+/** What accounts and operators see of the costs of jobs. All throw GatewayError `upstream_unavailable` where the database does not answer. */
+export interface JobCosts {
+  /** What an account has taken of today's quota (UTC): what was given back is not counted. */
+  usedToday(kind: JobKind, accountId: string): Promise<number>;
+  /** Undefined where there is no such job. It may be one that clients are not shown any more. */
+  inspect(id: string): Promise<CostedJob | undefined>;
+  /**
+   * As `Jobs.cancel`, whoever it belongs to; writes the audit row `job.cancelled`. Undefined where there is no such job.
+   * @throws GatewayError `job_already_terminal` where it has completed or failed.
+   */
+  cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
+}
+
+/** The jobs of core, and what the product knows of them besides. */
+export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOperator'> & JobCosts;
+
+export interface JobCostsOptions {
+  database: Database;
+  times: DatabaseClock;
+  jobs: JobAdministration;
+}
+
+export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobCosts {
+  return {
+    usedToday: (kind, accountId) =>
+      database.run(async (queries) => {
+        const day = dayOf(await times.read(queries));
+        const used = await play(queries, readUsed(queries, kind, day, [accountId]));
+        return used.get(accountId) ?? 0;
+      }),
+
+    async inspect(id) {
+      const job = await jobs.inspect(id);
+      if (!job) return undefined;
+      const { admission, ...details } = job;
+      return database.run(async (queries) => {
+        // No index leads there: it would cost each submission something, and keys are kept for a day.
+        const keys = queries.selectFrom('idempotency_keys').select('expires_at').where('job_id', '=', id);
+        const charges = queries.selectFrom('ledger').selectAll().where('job_id', '=', id);
+        return {
+          ...details,
+          quotaDay: quotaDayOf(admission),
+          idempotentUntil: (await keys.orderBy('expires_at').execute()).map(({ expires_at }) => expires_at),
+          charge: toCharge(await charges.executeTakeFirst()),
+        };
+      });
+    },
+
+    cancelAsOperator: ({ id, actor, note }) =>
+      jobs.cancelAsOperator({
+        id,
+        *alsoWrite({ from, to, at }) {
+          yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.cancelled', from, to, note });
+        },
+      }),
+  };
+}
+
+function toCharge(row: Selectable<UsageLogTable> | undefined): JobCharge | null {
+  if (!row) return null;
+  const { model, units, usage, at } = row;
+  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };
 }

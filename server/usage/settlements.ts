@@ -3,12 +3,11 @@ import type { BackgroundCorrection } from '../../core/contracts/index.js';
 import type { Script } from '../../core/database/index.js';
 import type { Settlement } from './admissions.js';
 import type { BackgroundTable, BudgetCorrection } from './background-table.js';
-import { correct, release } from './budget-account.js';
-import type { BudgetTable } from './budget-table.js';
+import type { BudgetTable } from './budgets.js';
+import { correct, release } from './budgets.js';
 import type { ReservationsTable, UsageEntriesTable } from './tables.js';
-import { tokensOf } from './usage-counts.js';
-import { toEntryRow } from './usage-rows.js';
-import type { UsageTable } from './usage-table.js';
+import type { UsageTable } from './usage-log.js';
+import { toEntryRow, tokensOf } from './usage-rows.js';
 import { createTotals, type Totals } from './usage-totals.js';
 
 /** HTTP status of those whose client hung up. */

@@ -1,6 +1,6 @@
 import { dayOf } from '../limits/index.js';
 import type { UsageEntriesTable, UsageTotalsTable } from './tables.js';
-import { COUNTS, NO_COUNTS } from './usage-counts.js';
+import { COUNTS, NO_COUNTS } from './usage-rows.js';
 
 /** What totals add up. */
 export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'latency_ms_sum'] as const;

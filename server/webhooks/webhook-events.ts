@@ -1,7 +1,13 @@
-import type { DatabaseClock, TakeRequest } from '../../core/database/index.js';
-import { type Database, dueRows, type Kysely, sql, type Tables } from '../../core/database/index.js';
+import {
+  type Database,
+  type DatabaseClock,
+  dueRows,
+  type Kysely,
+  sql,
+  type Tables,
+  type TakeRequest,
+} from '../../core/database/index.js';
 import type { JobsTable } from '../../core/jobs/index.js';
-import type { WebhookSecretsTable } from './tables.js';
 
 /** One try to tell of the end of a job, which nobody else makes until its lease is over. */
 export interface WebhookTry {
@@ -175,4 +181,17 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
 function toVersion(row: WebhookSecretsTable | undefined, now: number): WebhookSecretVersion {
   if (!row) return { version: FIRST_VERSION };
   return { version: row.version, changedMsAgo: Math.max(0, now - row.changed_at) };
+}
+
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    webhook_secrets: WebhookSecretsTable;
+  }
+}
+
+/** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/webhooks.ts. */
+export interface WebhookSecretsTable {
+  account_id: string;
+  version: number;
+  changed_at: number;
 }

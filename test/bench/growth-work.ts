@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { createDatabaseClock } from '../../core/database/job-clock.js';
+import { createDatabaseClock } from '../../core/database/statements.js';
 import { createSweeper } from '../../core/jobs/job-service.js';
 import { createJobTable } from '../../core/jobs/job-table.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { LogFields } from '../../core/contracts/services.js';
 import { createLogger, type LogLevel, type RootLogger } from '../../core/observability/logger.js';
-import { leaveScope, runInScope } from '../../core/observability/work-scope.js';
+import { leaveScope, runInScope } from '../../core/observability/spans.js';
 import { GatewayError } from '../../core/runtime/errors.js';
 import { packageRoot } from '../support/package-root.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { drawRandomBytes } from '../../core/runtime/random-bytes.js';
+import { drawRandomBytes } from '../../core/runtime/clock.js';
 
 describe('random bytes', () => {
   it('gives as many as are wanted, and none of them twice, over many batches', () => {

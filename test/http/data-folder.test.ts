@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { makeFolder } from '../../core/runtime/folder-names.js';
-import { checkRoom } from '../../server/settings/data-folder.js';
+import { checkRoom } from '../../server/settings/secrets.js';
 import { mountSmallDisk } from '../chaos/small-disk.js';
 import { runCommand } from '../support/command-line.js';
 import { rejection } from '../support/rejection.js';

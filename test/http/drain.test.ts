@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createHttpServer } from 'mediagate/server';
-import { drain } from '../../server/http/drain.js';
+import { drain } from '../../server/http/http-server.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { until } from '../support/until.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { drain } from '../../server/http/drain.js';
+import { drain } from '../../server/http/http-server.js';
 import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import type { Piece } from '../support/scripted-text.js';

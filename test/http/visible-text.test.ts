@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isVisible, shown } from '../../server/format/terminal.js';
+import { isVisible, shown } from '../../server/format/index.js';
 
 describe('text that is seen', () => {
   it('may have what joins the parts of emoji, and letters of scripts that join theirs', () => {

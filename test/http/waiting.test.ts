@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createSemaphore } from '../../server/http/waiting.js';
+import { createSemaphore } from '../../server/http/request.js';
 
 describe('the waiting room', () => {
   it('has so many places in all and for one holder, and takes them back', () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from 'mediagate';
+import { GatewayError, type TextAnswer } from 'mediagate';
 import {
   flagAt,
   isMembers,
@@ -154,4 +154,22 @@ function schemaAt(format: unknown, place: string): Members | undefined {
   const { type, schema } = asked;
   if (type !== 'json_schema') refuse(`${place}.type`, 'json_schema');
   return isMembers(schema) ? schema : refuse(`${place}.schema`, 'a JSON Schema');
+}
+
+/** Reads an answer of `/v1/responses/input_tokens`. @throws GatewayError `upstream_error` where it is none. */
+export async function readInputTokens({ body }: TextAnswer): Promise<number> {
+  // An answer has not ended until somebody has read it, or said that nobody will.
+  if (!(body instanceof Uint8Array)) await body[Symbol.asyncIterator]().return?.();
+  const counted = body instanceof Uint8Array ? parse(body) : undefined;
+  const tokens = isMembers(counted) ? counted.input_tokens : undefined;
+  if (typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0) return tokens;
+  throw new GatewayError('upstream_error', 'The upstream of the model did not say how many tokens there are.');
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch {
+    return undefined;
+  }
 }

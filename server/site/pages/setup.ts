@@ -1,6 +1,5 @@
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
-import type { Page } from '../page.js';
-import { codeBlock, html } from '../page.js';
+import { codeBlock, html, type Page } from '../page.js';
 
 export interface SetupView {
   clients: readonly SetupClient[];
@@ -45,4 +44,21 @@ ${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
 /** Long commands stand apart. */
 function shellOf(commands: SetupClient['commands']): string {
   return commands.join(commands.some((command) => command.includes('\n')) ? '\n\n' : '\n');
+}
+
+/** @param files Path that the files of the viewer lie under. */
+export function referencePage(files: string): Omit<Page, 'viewer'> {
+  return {
+    title: 'API reference',
+    description: 'Every route of the gateway, what it takes and what it answers.',
+    current: '/docs',
+    scripts: ['reference.js'],
+    content: html`<link rel="stylesheet" href="${files}/swagger-ui.css">
+<div class="frame">
+<div class="page-head"><h1>API reference</h1><p>Generated from the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
+<p class="needs-no-script notice">The viewer needs scripts; <a href="/openapi.json">openapi.json</a> says the same.</p>
+<div id="reference" class="reference"></div>
+</div>
+<script src="${files}/swagger-ui-bundle.js" defer></script>`,
+  };
 }

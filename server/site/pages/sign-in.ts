@@ -1,6 +1,5 @@
 import type { SignInStatus } from '../../accounts/index.js';
-import type { Page } from '../page.js';
-import { html } from '../page.js';
+import { type Html, html, type Page } from '../page.js';
 
 export interface SignInView {
   status: SignInStatus;
@@ -31,5 +30,70 @@ ${standIn && html`<p class="notice notice-warn"><strong>For development.</strong
 <div><dt>What is kept here</dt><dd>One cookie while you are signed in. It ends after 12 hours without a visit, and after 7 days in any case.</dd></div>
 </dl>
 </div>`,
+  };
+}
+
+/** Where the code is typed that a program shows. @param wrong The last one, which led nowhere. */
+export function deviceCodePage(wrong?: string): Page {
+  const isWrong = wrong !== undefined;
+  return devicePage(
+    'Connect a program',
+    'Enter the code that the program shows. You then see what it asks for.',
+    html`<form class="card stack" method="get" action="/device">
+<p class="problem" role="alert" id="code-problem">${isWrong && 'No program waits under this code. Compare it with the one that the program shows, or start again there: a code is good for ten minutes, and once.'}</p>
+<div class="field"><label for="user_code">The code that the program shows</label>
+<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK"${isWrong && html` value="${wrong.slice(0, 12)}" aria-invalid="true" aria-describedby="code-problem" autofocus`} autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
+<button class="button">Continue</button>
+</form>`,
+  );
+}
+
+export interface DeviceAnswerView {
+  clientName: string;
+  /** Whom it would act for. */
+  label: string;
+  userCode: string;
+  /** As people read it best. */
+  shownCode: string;
+}
+
+/** Where somebody lets the program in, or does not. */
+export function deviceAnswerPage({ clientName, label, userCode, shownCode }: DeviceAnswerView): Page {
+  return devicePage(
+    'Connect this program?',
+    html`A program that calls itself <strong><bdi>${clientName}</bdi></strong> asks to act for <strong><bdi>${label}</bdi></strong>.`,
+    html`<div class="card stack">
+<p>It must show this code:</p>
+<p class="user-code">${shownCode}</p>
+<ul class="ticks"><li>See the account</li><li>Create and revoke its API keys</li><li>Order plans</li><li>For 12 hours</li></ul>
+<p class="notice notice-warn">Allow this only if you have just started it yourself. Nobody else has a reason to send you here.</p>
+<form class="row" method="post" action="/device">
+<input type="hidden" name="user_code" value="${userCode}">
+<button class="button" name="answer" value="approve">Allow</button>
+<button class="button button-quiet" name="answer" value="deny">Deny</button>
+</form>
+</div>`,
+  );
+}
+
+export type DeviceAnswer = 'approve' | 'deny';
+
+export function deviceDonePage(answer: DeviceAnswer): Page {
+  const [title, words] =
+    answer === 'approve'
+      ? ['It is connected', 'The program continues by itself. You can close this page.']
+      : ['It was denied', 'The program was not connected. You can close this page.'];
+  return devicePage(
+    title,
+    words,
+    html`<div class="row"><a class="button button-quiet" href="/dashboard">Dashboard</a></div>`,
+  );
+}
+
+function devicePage(title: string, words: Html | string, content: Html): Page {
+  return {
+    title,
+    content: html`<div class="frame frame-narrow"><div class="page-head"><h1>${title}</h1><p>${words}</p></div>
+${content}</div>`,
   };
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GatewayError, isGatewayError, type SoundStream, type SpeechFormat } from 'mediagate';
-import { openAudioResponse } from '../../../core/audio/sounding.js';
+import { openAudioResponse } from '../../../core/audio/audio.js';
 import { createFfmpeg } from '../../../core/media/ffmpeg.js';
 import type { PluginHost } from '../../../core/plugins/plugin-host.js';
 import { ffmpegPath } from '../../support/ffmpeg.js';

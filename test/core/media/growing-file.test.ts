@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createGrowingFile, type GrowingFile } from '../../../core/media/growing-file.js';
+import { createGrowingFile, type GrowingFile } from '../../../core/media/ffmpeg-process.js';
 
 describe('a file that is read while it grows', () => {
   let folder: string;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Usage } from '../../../core/contracts/media.js';
+import type { Usage } from '../../../core/contracts/documents.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, CHAT, settlement } from './model-requests.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Clock, LogFields, Logger } from '../../../core/contracts/services.js';
-import type { Migrations } from '../../../core/database/migration-locks.js';
+import type { Migrations } from '../../../core/database/schema-migration.js';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { migrations } from '../../../server/migrations/index.js';
 import { openState, type State, type StateSettings } from '../../../server/state.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createDatabaseClock } from '../../../core/database/job-clock.js';
+import { createDatabaseClock } from '../../../core/database/statements.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import type { ApiKeysTable } from '../../../server/keys/tables.js';
+import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
-import { NO_COUNTS } from '../../../server/usage/usage-counts.js';
+import { NO_COUNTS } from '../../../server/usage/usage-rows.js';
 import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from './engines.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createDatabaseClock } from '../../../core/database/job-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
+import { createDatabaseClock } from '../../../core/database/statements.js';
 import type { JobPage } from '../../../core/jobs/job-administration.js';
 import { createJobAdministration } from '../../../core/jobs/job-administration.js';
 import { createJobTable } from '../../../core/jobs/job-table.js';

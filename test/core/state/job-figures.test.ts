@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Meter } from '../../../core/contracts/meter.js';
+import type { Meter } from '../../../core/contracts/services.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
 import { until } from '../../support/until.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { orderCodesIn } from '../../../server/payments/order-codes.js';
+import { orderCodesIn } from '../../../server/payments/order-changes.js';
 import type { OrderRecord } from '../../../server/payments/orders.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { NewSession } from '../../../server/accounts/session-store.js';
+import type { NewSession } from '../../../server/accounts/sessions.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from './engines.js';

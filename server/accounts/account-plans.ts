@@ -1,0 +1,317 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Engine,
+  isStorable,
+  type Kysely,
+  type Selectable,
+  type SelectQueryBuilder,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import type { Grant, KeyPlan } from '../keys/index.js';
+import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
+import { type BudgetRow, toBudgetRow } from '../usage/index.js';
+import type { AccountPlan, AccountRecord, PlanPreview } from './accounts.js';
+import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
+import type { AccountsTable } from './tables.js';
+
+export type AccountRow = Selectable<AccountsTable>;
+
+/** Locks what is read until the transaction ends; SQLite has one writer at a time anyway. */
+export function locked<Names extends keyof Tables, Row>(
+  engine: Engine,
+  rows: SelectQueryBuilder<Tables, Names, Row>,
+): SelectQueryBuilder<Tables, Names, Row> {
+  return engine === 'postgres' ? rows.forUpdate() : rows;
+}
+
+export function findAccount(queries: Kysely<Tables>, id: string): Promise<AccountRow | undefined> {
+  return queries.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/**
+ * Whatever of an account changes from here to the end of the transaction is changed by nobody else.
+ * @throws GatewayError `account_not_found`.
+ */
+export async function lockAccount(transaction: Transaction<Tables>, engine: Engine, id: string): Promise<AccountRow> {
+  const rows = transaction.selectFrom('accounts').selectAll().where('id', '=', id);
+  const row = isStorable(id) ? await locked(engine, rows).executeTakeFirst() : undefined;
+  if (!row) throw new GatewayError('account_not_found', 'There is no such account.');
+  return row;
+}
+
+/** The account of a user. @throws GatewayError `user_not_found`. */
+export async function lockAccountOf(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  userId: string,
+): Promise<AccountRow> {
+  const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
+  const user = isStorable(userId) ? await users.executeTakeFirst() : undefined;
+  if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
+  return lockAccount(transaction, engine, user.account_id);
+}
+
+/** @throws GatewayError `account_suspended`. */
+export function refuseSuspended({ suspended_at }: Pick<AccountRow, 'suspended_at'>): void {
+  if (suspended_at !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
+}
+
+/** Whether the account has a plan at that time. */
+export function hasPlan({ plan_id, plan_expires_at }: AccountRow, at: number): boolean {
+  return plan_id !== null && (plan_expires_at === null || plan_expires_at > at);
+}
+
+export function toAccountRecord(row: AccountRow): AccountRecord {
+  return { id: row.id, createdAt: row.created_at, suspendedAt: row.suspended_at, plan: toAccountPlan(row) };
+}
+
+export function toAccountPlan(row: AccountRow): AccountPlan | null {
+  if (row.plan_id === null || row.granted_at === null) return null;
+  return {
+    planId: row.plan_id,
+    grants: JSON.parse(row.grants ?? '[]') as Grant[],
+    rpm: row.rpm,
+    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
+    imageDailyLimit: row.image_daily_limit,
+    budgetId: row.budget_id,
+    expiresAt: row.plan_expires_at,
+    grantedAt: row.granted_at,
+  };
+}
+
+/** What changes a plan: a transaction that holds the lock of the account, and the time to write. */
+export interface PlanChange {
+  transaction: Transaction<Tables>;
+  engine: Engine;
+  account: AccountRow;
+  at: number;
+}
+
+/** Writes the plans of an account, the running one first, and those of its keys and budgets. Without any, its plan has ended. */
+export async function writePlan(
+  { transaction, engine, account, at }: PlanChange,
+  [running, ...following]: readonly PlanPeriod[],
+): Promise<AccountRow> {
+  const { plan_expires_at: end } = account;
+  const ended = { plan_expires_at: end === null ? at : Math.min(end, at), following_plans: null };
+  const plan = running
+    ? {
+        plan_id: running.terms.planId,
+        grants: JSON.stringify(running.terms.grants),
+        rpm: running.terms.rpm,
+        models: running.terms.models && JSON.stringify(running.terms.models),
+        image_daily_limit: running.terms.imageDailyLimit,
+        budget_id: running.budgetId,
+        plan_expires_at: running.expiresAt,
+        following_plans: encodeFollowing(following),
+      }
+    : ended;
+  const written = { ...plan, granted_at: at };
+  await transaction.updateTable('accounts').set(written).where('id', '=', account.id).execute();
+  const keys = await lockKeys(transaction, engine, account.id);
+  if (keys.length > 0) {
+    const change = { ...plan, changed_at: at };
+    await transaction.updateTable('api_keys').set(change).where('id', 'in', keys).execute();
+  }
+  // The running plan last: it decides over a budget that another one shares.
+  if (running) for (const period of [...following.toReversed(), running]) await writeBudget(transaction, period);
+  return { ...account, ...written };
+}
+
+async function writeBudget(
+  transaction: Transaction<Tables>,
+  { budgetId, expiresAt, terms: { planId, budget } }: PlanPeriod,
+): Promise<void> {
+  if (budgetId === null || budget === null) return;
+  const { dailyTokenLimit, tokenLimit, requestLimit, resets } = budget;
+  const change = {
+    plan_id: planId,
+    daily_token_limit: dailyTokenLimit,
+    expires_at: expiresAt,
+    // Those that never reset are the sum of what was granted.
+    ...(resets !== 'never' && { token_limit: tokenLimit, request_limit: requestLimit }),
+  };
+  await transaction.updateTable('budgets').set(change).where('id', '=', budgetId).execute();
+}
+
+/** In one order, as whoever notes last uses does it, so that the two do not wait for each other in a ring. */
+export async function lockKeys(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  accountId: string,
+): Promise<readonly string[]> {
+  const keys = transaction.selectFrom('api_keys').select('id').where('account_id', '=', accountId).orderBy('id');
+  return (await locked(engine, keys).execute()).map(({ id }) => id);
+}
+
+function encodeFollowing(periods: readonly PlanPeriod[]): string | null {
+  if (periods.length === 0) return null;
+  const plans = periods.map(({ terms, budgetId, expiresAt }): KeyPlan => {
+    const { planId, grants, rpm, models, imageDailyLimit } = terms;
+    return { planId, grants, rpm, models, imageDailyLimit, budgetId, expiresAt };
+  });
+  return JSON.stringify(plans);
+}
+
+type BudgetTerms = NonNullable<PlanTerms['budget']>;
+
+/** Finds the budget that a plan adds to, or the one it takes up again. */
+export async function findFunded(
+  { transaction, engine, account }: PlanChange,
+  { planId, budget }: PlanTerms,
+  { resumes, joined }: { resumes: boolean; joined?: PlanEntry },
+): Promise<BudgetRow | undefined> {
+  if (!budget) return undefined;
+  const budgets = locked(engine, transaction.selectFrom('budgets').selectAll().where('account_id', '=', account.id));
+  if (resumes) return budgets.where('plan_id', '=', planId).orderBy('created_at', 'desc').limit(1).executeTakeFirst();
+  if (!joined || joined.budgetId === null) return undefined;
+  const running = await budgets.where('id', '=', joined.budgetId).executeTakeFirst();
+  return running && limitsTheSame(running, budget) ? running : undefined;
+}
+
+/** Adds what the plan gives to the budget that was found, or to a new one. When it ends is written with the plan. */
+export async function fund(
+  { transaction, account, at }: PlanChange,
+  { planId, budget }: PlanTerms,
+  { found, resumes }: { found?: BudgetRow; resumes: boolean },
+): Promise<string | null> {
+  if (!budget) return null;
+  if (!found) {
+    const id = `budget_${randomUUID()}`;
+    const row = toBudgetRow({ ...budget, id, accountId: account.id, planId, expiresAt: null, createdAt: at });
+    await transaction.insertInto('budgets').values(row).execute();
+    return id;
+  }
+  const adds = !resumes && budget.resets === 'never';
+  const limits = {
+    token_limit: adds ? plus(found.token_limit, budget.tokenLimit) : budget.tokenLimit,
+    request_limit: adds ? plus(found.request_limit, budget.requestLimit) : budget.requestLimit,
+  };
+  await transaction.updateTable('budgets').set(limits).where('id', '=', found.id).execute();
+  return found.id;
+}
+
+function limitsTheSame(row: BudgetRow, budget: BudgetTerms): boolean {
+  return (
+    row.resets === budget.resets &&
+    (row.token_limit === null) === (budget.tokenLimit === null) &&
+    (row.request_limit === null) === (budget.requestLimit === null) &&
+    (row.daily_token_limit === null) === (budget.dailyTokenLimit === null)
+  );
+}
+
+function plus(limit: number | null, more: number | null): number | null {
+  return limit === null || more === null ? null : limit + more;
+}
+
+export interface PlanGranting extends PlanChange {
+  /** Code of an order, or random: one of these grants once. */
+  id: string;
+  terms: PlanTerms;
+  /** Whether a budget that the account had of this plan is taken up again as it stands, instead of a full one. */
+  resumes?: boolean;
+}
+
+export interface StoredGrant extends GrantedPlan {
+  id: string;
+  number: number;
+}
+
+/** Gives the account a plan, and its keys with it. What was granted before under this id is not granted again. */
+export async function grantPlan(granting: PlanGranting): Promise<AccountRow> {
+  const { transaction, account, id, terms, at, resumes = false } = granting;
+  const known = await transaction.selectFrom('plan_grants').select('id').where('id', '=', id).executeTakeFirst();
+  if (known) return account;
+  const grants = await grantsOf(transaction, account.id);
+  const stack = stackOf(grants, at);
+  const { joined } = addPlan(stack, { terms, budgetId: null });
+  const found = await findFunded(granting, terms, { resumes, joined });
+  const budgetId = await fund(granting, terms, { found, resumes });
+  const row = { id, account_id: account.id, terms: JSON.stringify(terms), budget_id: budgetId, granted_at: at };
+  const number = 1 + Math.max(0, ...grants.map((grant) => grant.number));
+  await transaction
+    .insertInto('plan_grants')
+    .values({ ...row, number, taken_back_at: null })
+    .execute();
+  return writePlan(granting, scheduleOf(addPlan(stack, { terms, budgetId }).stack));
+}
+
+/** What each of these would make of the account's plan, if it were granted now. */
+export async function previewPlans(
+  queries: Kysely<Tables>,
+  { accountId, terms, at }: { accountId: string; terms: readonly PlanTerms[]; at: number },
+): Promise<PlanPreview[]> {
+  const stack = stackOf(await grantsOf(queries, accountId), at);
+  const [current] = scheduleOf(stack);
+  return terms.map((each) => {
+    const { stack: after, creditedDays } = addPlan(stack, { terms: each, budgetId: null });
+    const [running, next] = scheduleOf(after);
+    const isReplaced = current && ![each.planId, FREE_PLAN_ID].includes(current.terms.planId);
+    const replaced = isReplaced ? current : undefined;
+    // A plan without an end covers for good what was not used of one that has an end.
+    const isCovered = running?.expiresAt === null && replaced !== undefined && replaced.expiresAt !== null;
+    return {
+      planId: each.planId,
+      at,
+      expiresAt: running?.expiresAt ?? null,
+      creditedDays,
+      replacedPlanId: replaced?.terms.planId ?? null,
+      nextPlanId: next?.terms.planId ?? null,
+      endsReplaced: isCovered,
+    };
+  });
+}
+
+/** Those of an account that were not taken back, in the order in which they were made. */
+export async function grantsOf(queries: Kysely<Tables>, accountId: string): Promise<StoredGrant[]> {
+  const rows = await queries
+    .selectFrom('plan_grants')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('taken_back_at', 'is', null)
+    .orderBy('granted_at')
+    .orderBy('number')
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id, number, granted_at: at, budget_id: budgetId, terms }) => {
+    return { id, number, at, budgetId, terms: JSON.parse(terms) as PlanTerms };
+  });
+}
+
+/** Takes back what was granted under this id: the account is left with what its other grants give. */
+export async function takeBackPlan(change: PlanChange, id: string): Promise<void> {
+  const { transaction, account, at } = change;
+  const grants = await grantsOf(transaction, account.id);
+  const taken = grants.find((each) => each.id === id);
+  if (!taken) return;
+  await transaction.updateTable('plan_grants').set({ taken_back_at: at }).where('id', '=', id).execute();
+  await takeFromBudget(change, taken);
+  const rest = grants.filter((each) => each !== taken);
+  const schedule = scheduleOf(stackOf(rest, at));
+  // The free tier comes back with a new key alone.
+  const isFree = schedule[0]?.terms.planId === FREE_PLAN_ID && account.plan_id !== FREE_PLAN_ID;
+  await writePlan(change, isFree ? [] : schedule);
+}
+
+/** It ends as well; one that another grant still uses gets its end with that one's plan. */
+async function takeFromBudget(
+  { transaction, engine, at }: PlanChange,
+  { budgetId, terms: { budget } }: StoredGrant,
+): Promise<void> {
+  if (budgetId === null || budget === null) return;
+  const budgets = transaction.selectFrom('budgets').selectAll().where('id', '=', budgetId);
+  const row = await locked(engine, budgets).executeTakeFirstOrThrow();
+  const isAdded = budget.resets === 'never';
+  const limits = {
+    token_limit: minus(row.token_limit, isAdded ? budget.tokenLimit : null),
+    request_limit: minus(row.request_limit, isAdded ? budget.requestLimit : null),
+    expires_at: row.expires_at === null ? at : Math.min(row.expires_at, at),
+  };
+  await transaction.updateTable('budgets').set(limits).where('id', '=', budgetId).execute();
+}
+
+function minus(limit: number | null, less: number | null): number | null {
+  return limit === null || less === null ? limit : Math.max(0, limit - less);
+}
