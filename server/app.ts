@@ -90,12 +90,17 @@ export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestS
 interface AssembleOptions extends ReceiveDependencies {
   /** What stands between the answering of errors and the routes. Default: nothing. */
   before?: readonly Middleware[];
-  /** Default: every route is for everybody. */
+  /** Default: there are no keys and no sessions, so only routes for everybody are accepted. */
   guardOf?: GuardOf;
 }
 
+function guardNone({ path, grant }: Route): undefined {
+  if (grant !== 'none') throw new Error(`${path} needs a check that this app does not have`);
+  return undefined;
+}
+
 function assemble(routes: readonly Route[], options: AssembleOptions): Koa<RequestState> {
-  const { logger, before = [], guardOf = () => undefined } = options;
+  const { logger, before = [], guardOf = guardNone } = options;
   const router = newRouter();
   addRoutes(router, routes, guardOf);
   const app = new App();
