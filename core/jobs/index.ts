@@ -6,9 +6,7 @@ export { hashText, toFailure, toJson } from './job-table.js';
 export type {
   Accepted,
   AdmissionCandidate,
-  AdmissionContext,
   AdmissionHooks,
-  AdmissionVerdict,
   Charge,
   EndedJob,
   JobKind,
@@ -16,7 +14,6 @@ export type {
   JobRun,
   Jobs,
   JobWorkers,
-  OpenAdmissions,
   WaitOptions,
 } from './jobs.js';
 export { queueFull } from './jobs.js';

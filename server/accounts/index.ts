@@ -1,24 +1,14 @@
 export type { PlanChange } from './account-plans.js';
-export {
-  type AccountRow,
-  grantPlan,
-  hasPlan,
-  lockAccount,
-  locked,
-  previewPlans,
-  refuseSuspended,
-  takeBackPlan,
-} from './account-plans.js';
+export { grantPlan, lockAccount, locked, previewPlans, refuseSuspended, takeBackPlan } from './account-plans.js';
 export type { AccountPlan, AccountRecord, PlanPreview } from './accounts.js';
 export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
 export type { DeviceGrant, DeviceGrants } from './device.js';
 export { createDeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
-export { createKeyService, type KeyService, type KeyServiceOptions, MAX_KEYS } from './key-service.js';
-export { agentRoutes, type Endpoint, endpointsOf } from './manifest.js';
+export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
 export { asItStands } from './schemas.js';
-export type { SessionKind, Sessions, SignedIn } from './sessions.js';
+export type { Sessions, SignedIn } from './sessions.js';
 export {
   createPlay,
   createSessionGuard,

@@ -1,2 +1,2 @@
-export type { Audit, AuditAction, AuditEntry } from './audit.js';
+export type { Audit, AuditEntry } from './audit.js';
 export { type AuditLine, compileAudit, createAudit, writeAudit } from './audit.js';

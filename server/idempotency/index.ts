@@ -1,10 +1,5 @@
 export type { OutgoingAnswer } from './idempotency.js';
-export {
-  createIdempotencyService,
-  type IdempotencyService,
-  type IdempotencyServiceOptions,
-  type KeyedRequest,
-} from './idempotency.js';
+export { createIdempotencyService, type IdempotencyService, type KeyedRequest } from './idempotency.js';
 export {
   createIdempotencyKeys,
   encodeAround,

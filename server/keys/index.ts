@@ -10,7 +10,7 @@ export {
   toKeyRecord,
 } from './api-keys.js';
 export { createAuth, keyOf } from './auth.js';
-export { type KeyTable, type KeyTableOptions, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
+export { type KeyTable, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
 export {
   createKey,
   createKeyRecord,

@@ -1,10 +1,3 @@
-export { checkPlatforms, createHealth, type Health, type HealthOptions, healthRoutes } from './health.js';
-export {
-  createMetrics,
-  type FinishedRequest,
-  type MetricSources,
-  type Metrics,
-  type MetricsOptions,
-  metricsRoutes,
-} from './metrics.js';
+export { checkPlatforms, createHealth, type Health, healthRoutes } from './health.js';
+export { createMetrics, type Metrics, metricsRoutes } from './metrics.js';
 export { endRequestSpan, handleInSpan, openTracing } from './tracing.js';

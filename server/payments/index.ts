@@ -1,5 +1,5 @@
 export { BankStatementError, readBankStatement } from './bank-statement.js';
-export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording, ReviewReason } from './orders.js';
+export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './orders.js';
 export { createOrders } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
@@ -8,7 +8,6 @@ export {
   isOpen,
   type PaymentSecrets,
   type PaymentService,
-  type PaymentServiceOptions,
   type PaymentTransfer,
   readPaymentSecrets,
   startPaymentSweep,

@@ -11,7 +11,6 @@ export {
   type CatalogueTerms,
   type FreeTierPeriod,
   type PlanKey,
-  type PlanKeyOptions,
   type PlanPrice,
   type PlanTerms,
   type PlanTermsOptions,

@@ -19,5 +19,4 @@ export {
   SettingsError,
 } from './settings.js';
 export { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, pointToSetting, settingsHelp } from './settings-help.js';
-export type { SettingDescription } from './settings-table.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

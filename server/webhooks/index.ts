@@ -11,8 +11,6 @@ export {
   createWebhookTargets,
   IMAGE_WEBHOOK,
   openWebhooks,
-  type WebhookSecrets,
   type WebhookService,
-  type WebhookTargets,
   webhookRoutes,
 } from './webhooks.js';
