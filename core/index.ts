@@ -39,7 +39,7 @@ export { leaveScope, runInScope, type WorkScope } from './observability/spans.js
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
 export { drawRandomBytes, systemClock } from './runtime/clock.js';
 export * from './runtime/errors.js';
-export { type Placed, SwapRemoveList } from './runtime/placed-list.js';
+export { type Placed, SwapRemoveList } from './runtime/swap-remove-list.js';
 export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './runtime/validation.js';
 export { type Files, openFiles } from './storage/files.js';
 export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';

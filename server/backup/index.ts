@@ -8,4 +8,4 @@ export {
   readSchema,
   restoreState,
   type SchemaStatus,
-} from './upkeep.js';
+} from './maintenance.js';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { type ErrorCode, GatewayError, type StoredBody } from 'mediagate';
 import { createRowInsertScript, type Kysely, rowsOf, type Script, type Tables } from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
-import type { IdempotencyKeysTable } from './kept-answers.js';
+import type { IdempotencyKeysTable } from './idempotent-responses.js';
 
 const KEPT_MS = 24 * 60 * 60 * 1000;
 

@@ -1,4 +1,5 @@
 import { type Clock, GatewayError, type Logger, type Storage } from 'mediagate';
+import { createDetachedTimeout } from '../detached-work.js';
 import {
   type AnswerHead,
   clientSignal,
@@ -11,7 +12,6 @@ import {
   toGatewayError,
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import { createDetachedTimeout } from '../unheard-work.js';
 import { inProgress, markReplayed } from './idempotency-keys.js';
 import {
   type AnswerClaim,
@@ -20,7 +20,7 @@ import {
   answerFileOf,
   type IdempotentResponse,
   type IdempotentResponses,
-} from './kept-answers.js';
+} from './idempotent-responses.js';
 
 /** For a first request that is at work. */
 const JOIN_MS = 300_000;

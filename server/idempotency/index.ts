@@ -17,5 +17,5 @@ export {
   readIdempotencyKey,
   readRetryCount,
 } from './idempotency-keys.js';
-export type { IdempotentResponses } from './kept-answers.js';
-export { createIdempotentResponses } from './kept-answers.js';
+export type { IdempotentResponses } from './idempotent-responses.js';
+export { createIdempotentResponses } from './idempotent-responses.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Placed, SwapRemoveList } from '../../core/runtime/placed-list.js';
+import { type Placed, SwapRemoveList } from '../../core/runtime/swap-remove-list.js';
 
 interface Item extends Placed {
   name: number;

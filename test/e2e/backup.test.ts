@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
-import { restoreState } from '../../server/backup/upkeep.js';
+import { restoreState } from '../../server/backup/maintenance.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { blackPng } from '../support/images.js';
 import { until } from '../support/until.js';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { systemClock } from '../../core/runtime/clock.js';
-import { type BackupOptions, backUpState, type Progress, restoreState } from '../../server/backup/upkeep.js';
+import { type BackupOptions, backUpState, type Progress, restoreState } from '../../server/backup/maintenance.js';
 import { openState } from '../../server/state.js';
 import { ListLogger } from '../core/state/engines.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';

@@ -2,7 +2,7 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
 import type { Fingerprint } from '../../../core/database/heartbeat.js';
-import { readDifferences } from '../../../server/backup/upkeep.js';
+import { readDifferences } from '../../../server/backup/maintenance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';

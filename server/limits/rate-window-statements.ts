@@ -13,7 +13,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { SlotRun, WindowKey } from './slots.js';
+import type { SlotRun, WindowKey } from './rate-window.js';
 
 /** What the clocks said. */
 export interface Reading {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/contracts/index.js';
 import type { Engine, Kysely, Script, Tables } from '../../core/database/index.js';
-import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './slot-statements.js';
+import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './rate-window-statements.js';
 import type { SlotAnswer, SlotRequest } from './windows.js';
 
 /*
