@@ -5,7 +5,7 @@ import type { JobKind } from './jobs.js';
 import { JOB_KINDS } from './jobs.js';
 
 /** Workers that want to be told of work. */
-export interface JobService {
+export interface JobStarter {
   kind: JobKind;
   /** Begins to run the queued jobs whose turn it is, as many as there are free slots. Throws GatewayError. */
   start(): Promise<void>;
@@ -41,7 +41,7 @@ export interface Dispatcher {
   announce(kind: JobKind): Script<void>;
   /** After that transaction: workers of this very process need not wait for the word to come around. */
   wake(kind: JobKind): void;
-  serve(service: JobService): Served;
+  serve(service: JobStarter): Served;
   /** Within the transaction that ends the work. */
   announceEnds(ids: readonly string[]): Script<void>;
   /** After that transaction, for those who watch in this process. */

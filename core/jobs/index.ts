@@ -1,8 +1,9 @@
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
 export { createCompletionWaiters } from './job-ends.js';
+export type { JobsTable } from './job-rows.js';
 export { createJobs } from './job-service.js';
-export { hashText, toFailure, toJson } from './job-table.js';
+export { hashText, toFailure, toJson } from './job-statements.js';
 export type {
   Accepted,
   AdmissionCandidate,
@@ -17,4 +18,3 @@ export type {
   WaitOptions,
 } from './jobs.js';
 export { queueFull } from './jobs.js';
-export type { JobsTable } from './tables.js';

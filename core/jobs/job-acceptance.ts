@@ -9,6 +9,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
+import type { JobOwnersTable } from './job-rows.js';
 import {
   ACTIVE,
   hashText,
@@ -21,10 +22,9 @@ import {
   type ShownRow,
   toJobRecord,
   toJson,
-} from './job-table.js';
+} from './job-statements.js';
 import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, JobKind, NewJob } from './jobs.js';
 import { newJobId } from './jobs.js';
-import type { JobOwnersTable } from './tables.js';
 
 /** An acceptance as it is stored. */
 export interface Candidate extends AdmissionCandidate {

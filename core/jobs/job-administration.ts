@@ -11,7 +11,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-table.js';
+import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-statements.js';
 import type { JobKind, JobRecord } from './jobs.js';
 import { JOB_KINDS, kindOfJob } from './jobs.js';
 

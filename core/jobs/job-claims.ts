@@ -12,7 +12,7 @@ import { startPollLoop } from '../runtime/index.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
-import type { JobRow } from './job-table.js';
+import type { JobRow } from './job-statements.js';
 import type { Run } from './job-workers.js';
 import type { JobKind, JobRecord } from './jobs.js';
 import { namesOf } from './jobs.js';

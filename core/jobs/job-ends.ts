@@ -15,8 +15,8 @@ import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
 import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-runs.js';
-import type { JobTable } from './job-table.js';
-import { type ShownRow, toJobRecord, toJson } from './job-table.js';
+import type { JobTable } from './job-statements.js';
+import { type ShownRow, toJobRecord, toJson } from './job-statements.js';
 import type { AdmissionHooks, EndedJob, JobKind, JobRecord } from './jobs.js';
 import { kindOfJob } from './jobs.js';
 

@@ -11,7 +11,7 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
-import { ACTIVE, type JobRow, ONE, QUEUED, RUNNING, SHOWN, type ShownRow } from './job-table.js';
+import { ACTIVE, type JobRow, ONE, QUEUED, RUNNING, SHOWN, type ShownRow } from './job-statements.js';
 import type { Charge, EndedJob, JobKind } from './jobs.js';
 
 type Queries = Kysely<Tables>;

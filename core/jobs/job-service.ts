@@ -14,7 +14,7 @@ import { acceptGroup, type Candidate, compileTurnStatements, toCandidate } from 
 import { createJobAdministration, type JobAdministration } from './job-administration.js';
 import { createCompletionWaiters, createJobEnds } from './job-ends.js';
 import { createJobEndTable, createJobRunTable } from './job-runs.js';
-import { createJobTable, type JobTable, toJobRecord } from './job-table.js';
+import { createJobTable, type JobTable, toJobRecord } from './job-statements.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
 import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
 import { type AdmissionHooks, BOUND_ONLY, kindOfJob } from './jobs.js';

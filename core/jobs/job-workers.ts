@@ -3,12 +3,12 @@ import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js
 import { type Database, play, processId } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import type { Dispatcher, JobService, Served } from './dispatcher.js';
+import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
 import { createJobClaims, createLeaseWatch, type JobClaims } from './job-claims.js';
 import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, Outcome } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
-import { type JobRow, toFailure, toJobRun, toJson } from './job-table.js';
+import { type JobRow, toFailure, toJobRun, toJson } from './job-statements.js';
 import type { JobKind, JobRun, JobWorkers, WorkOptions } from './jobs.js';
 import { namesOf, scopeOf } from './jobs.js';
 
@@ -246,7 +246,7 @@ function isTimeout(error: unknown): boolean {
 export interface Pumps {
   /** Default: those of every kind. */
   wake(kind?: JobKind): void;
-  serve(service: JobService): Served;
+  serve(service: JobStarter): Served;
   /** Stops all. */
   close(): Promise<void>;
 }
@@ -276,7 +276,7 @@ export function createPumps(pollMs: number): Pumps {
 }
 
 /** Has jobs begun at once, at each wake-up, and every `pollMs`. */
-function startPump({ start, report }: JobService, pollMs: number): Served {
+function startPump({ start, report }: JobStarter, pollMs: number): Served {
   const stopping = new AbortController();
   const { signal } = stopping;
   let woken = false;

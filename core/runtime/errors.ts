@@ -25,7 +25,7 @@ export const TRANSIENT_CODES = [
 
 /**
  * Every failure the gateway can name. The set is closed: a code not in this list does not reach a client, and
- * `server/http/error-format.ts` holds the one table from code to HTTP status.
+ * `server/http/error-response.ts` holds the one table from code to HTTP status.
  */
 export const ERROR_CODES = [
   // The caller's request

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { GatewayError } from 'mediagate';
 import { endsWithin } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
-import { ERROR_CLASSES, encodeError, errorHeaders } from './error-format.js';
+import { ERROR_CLASSES, encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
 import { newRequestId } from './request.js';
 import { SECURITY_HEADERS } from './response-headers.js';

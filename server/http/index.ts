@@ -16,6 +16,7 @@ export {
 } from './addresses.js';
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
 export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
+export { answerErrors } from './error-middleware.js';
 export {
   anthropicTypeOf,
   describeFailure,
@@ -25,8 +26,7 @@ export {
   errorClassOf,
   SIGN_IN_INSTRUCTION,
   toGatewayError,
-} from './error-format.js';
-export { answerErrors } from './errors.js';
+} from './error-response.js';
 export {
   type AnswerHead,
   createHandOver,

@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import { type ErrorCode, type TSchema, Type } from 'mediagate';
-import { markAnthropic, markLinkData, markModel, markOauth } from './errors.js';
+import { markAnthropic, markLinkData, markModel, markOauth } from './error-middleware.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 import { markPage } from './pages.js';
 

@@ -103,7 +103,7 @@ export interface ClosableIdempotentResponses extends IdempotentResponses {
 }
 
 /*
- * As with jobs (see job-leases.ts), work that goes on counts its row's `beat` up. Nobody but those who wait for it needs to
+ * As with jobs (see job-claims.ts), work that goes on counts its row's `beat` up. Nobody but those who wait for it needs to
  * know whether it is alive, so it is they who look, and free the key of work that is dead.
  */
 
@@ -409,11 +409,11 @@ export interface IdempotencyKeysTable {
   /** Of the job that was the answer; empty where there is none. */
   job_id: string;
   expires_at: number;
-  /** The rest is of answers that are not jobs; see kept-answers-sql.ts. Null, or 0, where a job is. */
+  /** The rest is of answers that are not jobs; see the top of this file. Null, or 0, where a job is. */
   account_id: string | null;
   /** Names the work that makes the answer, and the file that keeps it. */
   answer_id: string | null;
-  /** Who is at that work; see runner.ts. Null once it has ended. */
+  /** Who is at that work; see heartbeat.ts. Null once it has ended. */
   runner: string | null;
   /** Goes up while the work goes on. */
   beat: number;

@@ -1,4 +1,5 @@
-export { imageFileRoutes, imageGenerationRoutes } from './image-generations.js';
+export { imageFileRoutes } from './image-files.js';
+export { imageGenerationRoutes } from './image-generations.js';
 export {
   decodeImage,
   MAX_WEBHOOK_URL_LENGTH,

@@ -9,7 +9,7 @@ export {
   soonerOf,
   toKeyRecord,
 } from './api-keys.js';
-export { createAuth, keyOf } from './auth.js';
+export { createAuth, keyOf } from './authentication.js';
 export { type KeyTable, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
 export {
   createKey,

@@ -1,7 +1,7 @@
 import type { Tables } from '../../core/database/index.js';
 import { type Kysely, rowsOf, type Script, sql } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { DailyQuotasTable } from './rate-window-statements.js';
+import type { DailyQuotasTable } from './rate-limit-statements.js';
 
 /** Days that are looked at by nobody any more. */
 const KEPT_DAYS = 31;

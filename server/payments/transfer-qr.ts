@@ -55,7 +55,7 @@ export function readReceiver(settings: ReceiverSettings): { receiver?: PaymentRe
   ]);
   const [reason] = [...given].find(([, value]) => value) ?? [];
   const problems = rules
-    .filter(([, isValidKey]) => !isValidKey)
+    .filter(([, isValid]) => !isValid)
     .map(([name, , accepted]) =>
       given.get(name) ? `${name} must be ${accepted}.` : `${name} must be set as well, since ${reason} is.`,
     );
@@ -83,7 +83,7 @@ export function payloadOf(receiver: PaymentReceiver, { code, amount }: { code: s
 const NAME = `1 to ${MAX_NAME} characters, none of them invisible`;
 const LONGEST = { code: 'MG00000000', amount: PAYABLE.epc.max };
 
-type Rule = readonly [setting: string, isValidKey: boolean, accepted: string];
+type Rule = readonly [setting: string, isValid: boolean, accepted: string];
 
 function vietQrRules({ bankBin, accountNumber }: PaymentReceiver): Rule[] {
   return [

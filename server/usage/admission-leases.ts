@@ -15,7 +15,7 @@ import type { ReservationsTable } from './tables.js';
 import type { UsageSweeper } from './usage-sweep.js';
 
 /*
- * Whose reservations are whose. As jobs do it (see job-leases.ts): a process that holds reservations counts its row's `beat`
+ * Whose reservations are whose. As jobs do it (see job-claims.ts): a process that holds reservations counts its row's `beat`
  * up, three times per lease; whoever sees the same beat for a whole lease, by its own steady clock and while it could
  * look, takes the process for dead, unless a sign of life comes first. One whose end can be told from here is not waited for.
  * A process that was taken for dead and is not finds its reservations settled, and changes nothing any more.

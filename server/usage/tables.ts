@@ -27,7 +27,7 @@ export interface UsageLogTable {
   at: number;
 }
 
-/** What a plan allows, and what of it is used in the running period and day; see budget-account.ts. */
+/** What a plan allows, and what of it is used in the running period and day; see budgets.ts. */
 export interface BudgetsTable {
   id: string;
   account_id: string;
@@ -65,7 +65,7 @@ export interface ReservationsTable {
 /** Processes that hold reservations; see admission-leases.ts. */
 export interface AdmissionRunnersTable {
   id: string;
-  /** See runner.ts. */
+  /** See heartbeat.ts. */
   runner: string;
   /** Goes up while the process is alive. */
   beat: number;

@@ -1,5 +1,5 @@
 import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
-import type { SlotAnswer } from '../../server/limits/windows.js';
+import type { SlotAnswer } from '../../server/limits/rate-limit.js';
 import { type JobRequestTerms, toJobTerms } from '../../server/usage/job-admission.js';
 
 export interface Asked extends JobRequestTerms {

@@ -4,7 +4,7 @@ import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
 import { createDatabaseClock } from '../../../core/database/statements.js';
 import type { JobPage } from '../../../core/jobs/job-administration.js';
 import { createJobAdministration } from '../../../core/jobs/job-administration.js';
-import { createJobTable } from '../../../core/jobs/job-table.js';
+import { createJobTable } from '../../../core/jobs/job-statements.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

@@ -7,7 +7,7 @@ import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import { createJobs } from '../../../core/jobs/job-service.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { createSlotTable } from '../../../server/limits/rate-window.js';
+import { createSlotTable } from '../../../server/limits/rate-limit-table.js';
 import { createJobAdmission } from '../../../server/usage/job-admission.js';
 import { acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/contracts/index.js';
 import type { Engine, Kysely, Script, Tables } from '../../core/database/index.js';
-import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './rate-window-statements.js';
-import type { SlotAnswer, SlotRequest } from './windows.js';
+import type { SlotAnswer, SlotRequest } from './rate-limit.js';
+import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './rate-limit-statements.js';
 
 /*
  * How a window works. Its slots are numbered in the order they were taken; the live ones are `tail_seq` up to
@@ -26,18 +26,18 @@ const NO_RUNS: readonly SlotRun[] = [];
 const MAX_KNOWN = 100_000;
 
 /** What is wanted of an open window. */
-export type RateLimitRequest = Pick<SlotRequest, 'slots' | 'limit'>;
+export type SlotCount = Pick<SlotRequest, 'slots' | 'limit'>;
 
 /** One key's window of one family, locked until the transaction ends. */
 export interface OpenWindow {
   /** Whether as many slots are free, with what was taken before. */
-  has(wish: RateLimitRequest): boolean;
+  has(wish: SlotCount): boolean;
   /** How it stands where it has the slots; nothing is taken. */
-  foresee(wish: RateLimitRequest): SlotAnswer;
+  foresee(wish: SlotCount): SlotAnswer;
   /** Takes slots that it has. */
-  take(wish: RateLimitRequest): SlotAnswer;
+  take(wish: SlotCount): SlotAnswer;
   /** How it stands; nothing is taken. */
-  look(wish: RateLimitRequest): Script<SlotAnswer>;
+  look(wish: SlotCount): Script<SlotAnswer>;
   /** What is to be written down; undefined where nothing has changed. */
   change(): WindowChange | undefined;
 }
@@ -149,7 +149,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     }
 
     /** Slots that are wanted and not free. */
-    const missing = ({ slots, limit }: RateLimitRequest) => next - tail + slots - limit;
+    const missing = ({ slots, limit }: SlotCount) => next - tail + slots - limit;
 
     return {
       has: (wish) => missing(wish) <= 0,

@@ -17,7 +17,7 @@ export interface JobsTable {
    */
   dedupe_hash: string;
   state: JobState;
-  /** Jobs of a kind run in this order, those of the same place by age; see job-turns.ts. */
+  /** Jobs of a kind run in this order, those of the same place by age; see job-acceptance.ts. */
   place: number;
   /** JSON, as `input`, `result` and `error`; null in a row that the release before this one wrote. */
   summary: string | null;
@@ -26,13 +26,13 @@ export interface JobsTable {
   key_id: string;
   /** Its owner: whoever asked first, and may look at it. */
   account_id: string;
-  /** What the admission hooks keep with it, for its end; see admission.ts. */
+  /** What the admission hooks keep with it, for its end; see jobs.ts. */
   admission: string | null;
   /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
   attempts: number;
   /** Runs that ended with their process. */
   cut_offs: number;
-  /** Who runs it; see runner.ts. */
+  /** Who runs it; see heartbeat.ts. */
   runner: string | null;
   /** Goes up while the run is alive. */
   beat: number;

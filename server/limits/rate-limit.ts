@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 import { createShards, type Database, type Script } from '../../core/database/index.js';
 import { addField } from '../http/index.js';
-import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './rate-window.js';
+import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './rate-limit-table.js';
 
 /** A key's slots of one route family: each accepted request takes one, and it is free again 60 s after its acceptance. */
 export type WindowFamily = 'image' | 'link_data' | 'model';

@@ -16,9 +16,9 @@ import {
   type Tables,
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
+import type { JobOwnersTable, JobsTable } from './job-rows.js';
 import type { JobCounts, JobKind, JobRecord, JobRun } from './jobs.js';
 import { JOB_KINDS, keptMs, kindOfJob } from './jobs.js';
-import type { JobOwnersTable, JobsTable } from './tables.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;
@@ -60,7 +60,7 @@ export type NewJobRow = JobRow & typeof NEW_JOB;
 /** Queries of a transaction or on their own. */
 type Queries = Kysely<Tables>;
 
-/** Kinds are written out in statements; see job-turns.ts. */
+/** Kinds are written out in statements; see `ACTIVE`. */
 function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKind, Made>> {
   return { extraction: make('extraction'), image: make('image') };
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayError, Logger } from 'mediagate';
 import { endsWithin } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body.js';
-import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-format.js';
+import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-response.js';
 import { takeResponse } from './fast-path.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
 import { checkRawHeaders, isFramed } from './request.js';

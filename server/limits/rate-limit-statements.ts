@@ -13,7 +13,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { SlotRun, WindowKey } from './rate-window.js';
+import type { SlotRun, WindowKey } from './rate-limit-table.js';
 
 /** What the clocks said. */
 export interface Reading {
@@ -205,7 +205,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row for each key and route family that ever had a limit; see slots.ts. */
+/** One row for each key and route family that ever had a limit; see rate-limit-table.ts. */
 export interface RateWindowsTable {
   key_id: string;
   family: string;
@@ -222,7 +222,7 @@ export interface RateWindowsTable {
   tail_at: number;
   /** When the youngest slot was taken; -1 before the first. */
   last_at: number;
-  /** The youngest slots, which have no rows of their own; see slot-runs.ts. */
+  /** The youngest slots, which have no rows of their own; see rate-limit-table.ts. */
   recent: string;
 }
 

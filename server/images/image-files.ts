@@ -1,0 +1,31 @@
+import { defineRoute, type Route, sendFile } from '../http/index.js';
+import type { ServerContext } from '../server-context.js';
+import { IMAGE_ROUTE } from './image-request.js';
+
+/** Finished images: public by their unguessable names, and free. */
+export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
+  return [
+    defineRoute({
+      ...IMAGE_ROUTE,
+      grant: 'none',
+      method: 'GET',
+      path: '/v1/images/files/:name',
+      endpoint: 'imageFile',
+      parameter: 'filename',
+      summary: 'The file of a finished image',
+      headers: { Range: 'Bytes of it.' },
+      answers: {
+        200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },
+        206: { description: 'A part of it.', type: 'image/*' },
+      },
+      errors: ['file_not_found', 'file_expired'],
+      async handler(context) {
+        const { name = '' } = context.params;
+        const image = await gateway.images.file(name);
+        const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
+        const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
+        await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
+      },
+    }),
+  ];
+}
