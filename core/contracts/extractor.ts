@@ -57,7 +57,7 @@ export interface Extractor {
    * Present wherever `audio` is true.
    */
   resolveAudio?(call: ExtractCall): Promise<AudioSource>;
-  /** Its ways to the platform as they are now, best first; cheap, since `/health` asks. A ladder gives them. */
+  /** Its ways to the platform as they are now, best first; cheap, since `/health` asks. A fallback chain gives them. */
   methods?(): readonly MethodState[];
   /** Public items that are likely to last; what the probe asks for. Default: none. */
   readonly probeLinks?: readonly ProbeLink[];
@@ -93,7 +93,7 @@ export interface ExtractCall {
   options: ExtractOptions;
   /** Aborts at the entry's deadline and when nobody waits for the result any more. */
   signal: AbortSignal;
-  /** The one method to try, whatever little it gives: how the probe tells methods apart. Default: the ladder decides. */
+  /** The one method to try, whatever little it gives: how the probe tells methods apart. Default: the fallback chain decides. */
   only?: string;
 }
 

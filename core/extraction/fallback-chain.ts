@@ -17,9 +17,9 @@ import { createCoolDown, decide } from './method-results.js';
 export interface Method<Found, Call> {
   /** Stable, snake_case; shown in `extraction_method`, `provenance.sources` and `error.attempts`. */
   readonly name: string;
-  /** Rough expense in units of one plain HTTP fetch; a ladder's `maxCost` stops it before a method that would exceed it. */
+  /** Rough expense in units of one plain HTTP fetch; a chain's `maxCost` stops it before a method that would exceed it. */
   readonly cost: number;
-  /** True where a definitive "no" of this method ends the ladder; false where it is one vote. */
+  /** True where a definitive "no" of this method ends the chain; false where it is one vote. */
   readonly authority: boolean;
   /** Neighbouring methods of one group are tried at the same time. */
   readonly group?: string;
@@ -60,7 +60,7 @@ export interface FallbackChainOptions<Found, Call> {
   isEnough(parts: readonly Part<Found>[], call: Call): boolean;
   /** Whether parts together are worth an answer although every method ended otherwise (a title, an author and an id). */
   isWorthwhile(parts: readonly Part<Found>[]): boolean;
-  /** Milliseconds for the whole climb. Default 25,000. */
+  /** Milliseconds for the whole run. Default 25,000. */
   budgetMs?: number;
   /** Milliseconds for one method. Default 12,000. */
   methodMs?: number;
@@ -76,7 +76,7 @@ export interface Part<Found> {
   found: Found;
 }
 
-export interface Climb<Found> {
+export interface ChainResult<Found> {
   /** In the order the methods are listed. */
   parts: readonly Part<Found>[];
   attempts: readonly Attempt[];
@@ -87,14 +87,14 @@ export interface Climb<Found> {
   partial: boolean;
 }
 
-/** Climbs methods; keeps, for as long as it lives, which method rests after failing. */
+/** Runs methods one after the other; keeps, for as long as it lives, which method rests after failing. */
 export interface FallbackChain<Found, Call> {
   /**
    * With `only`, that method alone is tried, and whatever it gives is worth an answer.
    * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of a signal that aborts, unless that
-   * is a deadline: then the climb ends with what it has.
+   * is a deadline: then the run ends with what it has.
    */
-  climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>>;
+  run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>>;
   /** Every method as it is now, in the order they are listed. */
   methods(): MethodState[];
 }
@@ -104,7 +104,7 @@ const ABSOLUTE: ReadonlySet<DefinitiveCode> = new Set<DefinitiveCode>(['private'
 const BUDGET_MS = 25_000;
 const RUNG_MS = 12_000;
 
-/** What became of one method in one climb. Without an outcome it was not tried. */
+/** What became of one method in one run. Without an outcome it was not tried. */
 export interface Tried<Found> {
   method: string;
   authority: boolean;
@@ -126,7 +126,7 @@ export function createFallbackChain<Found, Call>(
   const { budgetMs = BUDGET_MS, methodMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
   const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
 
-  async function climb(call: Call, signal: AbortSignal, only?: string): Promise<Climb<Found>> {
+  async function run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>> {
     signal.throwIfAborted();
     const wanted = only === undefined ? methods : methods.filter(({ name }) => name === only);
     const start = clock.monotonic();
@@ -197,7 +197,7 @@ export function createFallbackChain<Found, Call>(
     return conclude(list(), call, only !== undefined);
   }
 
-  function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): Climb<Found> {
+  function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): ChainResult<Found> {
     const { parts, verdict, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
     if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
@@ -218,7 +218,7 @@ export function createFallbackChain<Found, Call>(
     };
   }
 
-  return { climb, methods: () => methods.map(stateOf) };
+  return { run, methods: () => methods.map(stateOf) };
 }
 
 function groupNeighbours<Found, Call>(methods: readonly Method<Found, Call>[]): Method<Found, Call>[][] {

@@ -38,7 +38,7 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     return readStatus(response) ?? readPage(response.text(), link.id);
   }
 
-  const ladder = createFallbackChain<PartialPost, ExtractCall>({
+  const chain = createFallbackChain<PartialPost, ExtractCall>({
     platform: '_template',
     clock,
     logger,
@@ -55,10 +55,10 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     displayName: 'Reelbox',
     linkForms: ['https://reelbox.example/clip/{id}', 'https://m.reelbox.example/c/{id}'],
     match: matchLink,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
     async extract(call): Promise<Extraction> {
-      const { parts, limitations, partial } = await ladder.climb(call, call.signal, call.only);
+      const { parts, limitations, partial } = await chain.run(call, call.signal, call.only);
       return {
         method: parts.map(({ method }) => method).join('+'),
         data: mergePosts(parts),

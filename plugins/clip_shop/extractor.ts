@@ -30,7 +30,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
   const { http, browser, clock, logger, options } = context;
   const { acceptLanguage, pageTimeoutMs, budgetMs } = options;
   const facts = resolveFacts(options.facts);
-  const ladder = createFallbackChain<Found, ProductCall>({
+  const chain = createFallbackChain<Found, ProductCall>({
     platform: PLATFORM,
     clock,
     logger,
@@ -52,7 +52,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     linkForms: LINK_FORMS,
     background: true,
     match: matchProduct,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
 
     async extract({ link, options: wishes, signal, only }: ExtractCall): Promise<Extraction> {
@@ -62,7 +62,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
         deadline: clock.monotonic() + budgetMs,
         outcomes: new Map(),
       };
-      const climb = await ladder.climb(call, signal, only).catch((error: unknown) => {
+      const climb = await chain.run(call, signal, only).catch((error: unknown) => {
         throw isGatewayError(error) ? asAgreed(error, call) : error;
       });
       refuseTagsAlone(climb);

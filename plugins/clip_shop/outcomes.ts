@@ -1,4 +1,4 @@
-import { asString, at, type Climb, type DefinitiveCode, type Outcome } from 'mediagate';
+import { asString, at, type ChainResult, type DefinitiveCode, type Outcome } from 'mediagate';
 import type { Facts } from './facts.js';
 import { readPageTags } from './page-tags.js';
 import { type FoundProduct, readProducts } from './parse-product.js';
@@ -12,7 +12,7 @@ export interface Found {
 }
 
 export type ShopOutcome = Outcome<Found>;
-export type ShopClimb = Climb<Found>;
+export type ShopClimb = ChainResult<Found>;
 
 /** What an error code of the platform means, by the codes and the words that the facts list. */
 export interface Refusal {

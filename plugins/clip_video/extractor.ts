@@ -36,7 +36,7 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
   const facts = resolveFacts(options.facts);
   const requests = createRequests({ http, facts, language: options.language });
   const findSound = createSoundSearch({ requests, facts });
-  const ladder = createFallbackChain<PartialPost, ClipCall>({
+  const chain = createFallbackChain<PartialPost, ClipCall>({
     platform: PLATFORM,
     clock,
     logger,
@@ -52,13 +52,13 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
     audio: true,
     mediaHosts: facts.mediaHosts,
     match: matchClip,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
     resolve: (call) => resolveShortLink({ http, facts }, call),
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ClipCall = { id: link.id, outcomes: new Map() };
-      const climb = await ladder.climb(call, signal, only).catch((error: unknown) => {
+      const climb = await chain.run(call, signal, only).catch((error: unknown) => {
         throw nameWall(error, call);
       });
       const parts = alignMedia(climb.parts);

@@ -1,4 +1,11 @@
-import { type Climb, type MediaEntry, type PartialPost, type PostData, type PostPart, toIsoTime } from 'mediagate';
+import {
+  type ChainResult,
+  type MediaEntry,
+  type PartialPost,
+  type PostData,
+  type PostPart,
+  toIsoTime,
+} from 'mediagate';
 import { hasFiles } from './completeness.js';
 import { betterFirst, isCover } from './media-files.js';
 
@@ -59,7 +66,7 @@ export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
 }
 
 /** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, { parts, limitations, verdict }: Climb<PartialPost>): string[] {
+export function limitationsOf(data: PostData, { parts, limitations, verdict }: ChainResult<PartialPost>): string[] {
   const precision = Object.entries(data.provenance?.precision ?? {});
   const rounded = precision.filter(([, one]) => one === 'rounded').map(([metric]) => metric);
   const files = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));

@@ -31,7 +31,7 @@ export interface PhotoOptions {
 export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
   const { http, clock, logger, options } = context;
   const facts = resolveFacts(options.facts);
-  const ladder = createFallbackChain<Found, PostCall>({
+  const chain = createFallbackChain<Found, PostCall>({
     platform: PLATFORM,
     clock,
     logger,
@@ -45,7 +45,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
 
   async function read({ link, signal, only }: ExtractCall) {
     const identity = identityOf(link.id);
-    const climb = await ladder.climb({ identity, outcomes: new Map() }, signal, only);
+    const climb = await chain.run({ identity, outcomes: new Map() }, signal, only);
     const readings = rankReadings(climb.parts);
     return { climb, readings, data: mergePosts(partsOf(readings, identity)) };
   }
@@ -57,7 +57,7 @@ export function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extr
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchPost,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
 
     resolve({ link, signal }) {

@@ -1,11 +1,11 @@
-import type { Climb, DefinitiveCode, Outcome } from 'mediagate';
+import type { ChainResult, DefinitiveCode, Outcome } from 'mediagate';
 import type { Facts } from './facts.js';
 import type { PostReading } from './post-reading.js';
 
 /** What a method finds: accounts of the post, best first. */
 export type Found = readonly PostReading[];
 export type PostOutcome = Outcome<Found>;
-export type PostClimb = Climb<Found>;
+export type PostClimb = ChainResult<Found>;
 
 export const OTHER_POST: PostOutcome = {
   kind: 'transient',

@@ -36,7 +36,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
   const { http, clock, logger, options } = context;
   const facts = resolveFacts(options.facts);
   const requests = createRequests({ http, facts, language: options.language });
-  const ladder = createFallbackChain<Found, ItemCall>({
+  const chain = createFallbackChain<Found, ItemCall>({
     platform: PLATFORM,
     clock,
     logger,
@@ -44,7 +44,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     isEnough: (parts, { link }) => isComplete(parts, link.kind !== 'post'),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
-  const climb = ({ link, signal, only }: ExtractCall) => ladder.climb({ link, outcomes: new Map() }, signal, only);
+  const climb = ({ link, signal, only }: ExtractCall) => chain.run({ link, outcomes: new Map() }, signal, only);
 
   return {
     platform: PLATFORM,
@@ -53,7 +53,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     audio: true,
     mediaHosts: MEDIA_HOSTS,
     match: matchItem,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
 
     resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),

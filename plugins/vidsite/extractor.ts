@@ -38,7 +38,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
   const facts = resolveFacts(options.facts);
   const reading = { facts, region };
   const requests = createRequests({ http, facts, language, region, apiKey });
-  const ladder = createFallbackChain<Found, VideoCall>({
+  const chain = createFallbackChain<Found, VideoCall>({
     platform: PLATFORM,
     clock,
     logger,
@@ -54,12 +54,12 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
     audio: true,
     mediaHosts: ['.googlevideo.com'],
     match: matchVideo,
-    methods: ladder.methods,
+    methods: chain.methods,
     probeLinks,
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: VideoCall = { id: link.id, outcomes: new Map() };
-      const climb = await ladder.climb(call, signal, only);
+      const climb = await chain.run(call, signal, only);
       refusePrivate(call, climb.attempts);
       const parts = alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY)));
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));

@@ -1,4 +1,4 @@
-import type { Climb, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
+import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
 import type { Facts } from './facts.js';
 import { parseNext } from './parse-next.js';
 import { parsePlayer } from './parse-player.js';
@@ -7,7 +7,7 @@ import { type PlayState, readPlayState } from './playability.js';
 /** What a method finds: parts of the post, best first. */
 export type Found = readonly PartialPost[];
 export type VideoOutcome = Outcome<Found>;
-export type VideoClimb = Climb<Found>;
+export type VideoClimb = ChainResult<Found>;
 
 /** What there is to read replies by. */
 export interface Reading {

@@ -348,7 +348,7 @@ describe('createGateway', () => {
       summary: 'Asks one source that never answers.',
       provides: ['extractor'],
       setup({ clock, logger }) {
-        const ladder = createFallbackChain<{ title: string }, string>({
+        const chain = createFallbackChain<{ title: string }, string>({
           platform: 'invented',
           clock,
           logger,
@@ -357,10 +357,10 @@ describe('createGateway', () => {
           isWorthwhile: (parts) => parts.length > 0,
         });
         const extract = async ({ link, signal }: ExtractCall) => {
-          await ladder.climb(link.id, signal);
+          await chain.run(link.id, signal);
           return inventedExtraction(link.id);
         };
-        return { extractors: [inventedExtractor({ extract, methods: ladder.methods })] };
+        return { extractors: [inventedExtractor({ extract, methods: chain.methods })] };
       },
     });
     await using gateway = await createGateway({ plugins: [{ use: climbing, timeoutMs: 1000 }] });

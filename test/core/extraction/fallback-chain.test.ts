@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import {
-  type Climb,
+  type ChainResult,
   createFallbackChain,
   type FallbackChainOptions,
   type Method,
@@ -53,10 +53,10 @@ function method(
   return made;
 }
 
-function ladderOf(methods: readonly Method<Facts, string>[], more: Partial<FallbackChainOptions<Facts, string>> = {}) {
+function chainOf(methods: readonly Method<Facts, string>[], more: Partial<FallbackChainOptions<Facts, string>> = {}) {
   const clock = createManualClock();
   const logger = createRecordingLogger();
-  const ladder = createFallbackChain<Facts, string>({
+  const chain = createFallbackChain<Facts, string>({
     methods,
     clock,
     logger,
@@ -69,12 +69,12 @@ function ladderOf(methods: readonly Method<Facts, string>[], more: Partial<Fallb
   return {
     clock,
     logger,
-    climb: (signal = never, only?: string) => ladder.climb('call', signal, only),
-    states: () => ladder.methods(),
+    climb: (signal = never, only?: string) => chain.run('call', signal, only),
+    states: () => chain.methods(),
   };
 }
 
-async function failureOf(climb: Promise<Climb<Facts>>): Promise<GatewayError> {
+async function failureOf(climb: Promise<ChainResult<Facts>>): Promise<GatewayError> {
   try {
     await climb;
   } catch (error) {
@@ -87,11 +87,11 @@ async function failureOf(climb: Promise<Climb<Facts>>): Promise<GatewayError> {
 const outcomes = (of: { attempts?: readonly { method: string; outcome: string }[] }) =>
   of.attempts?.map((attempt) => `${attempt.method} ${attempt.outcome}`);
 
-describe('ladder', () => {
+describe('fallback chain', () => {
   describe('order', () => {
     it('stops at the first method that gives enough', async () => {
       const second = method('second', full);
-      const climb = await ladderOf([method('first', full), second]).climb();
+      const climb = await chainOf([method('first', full), second]).climb();
       expect(climb.parts).to.deep.equal([{ method: 'first', found: { title: 'T', views: 1 } }]);
       expect(climb.partial).to.equal(false);
       expect(outcomes(climb)).to.deep.equal(['first ok']);
@@ -112,7 +112,7 @@ describe('ladder', () => {
         },
         { group: 'pair' },
       );
-      const { climb } = ladderOf([one, two], {
+      const { climb } = chainOf([one, two], {
         isEnough: (parts) => parts.length === 2,
       });
       const climbed = await climb();
@@ -133,7 +133,7 @@ describe('ladder', () => {
           },
           { group },
         );
-      await failureOf(ladderOf([noted('a', 'x'), noted('b', 'y')]).climb());
+      await failureOf(chainOf([noted('a', 'x'), noted('b', 'y')]).climb());
       expect(order).to.deep.equal(['a starts', 'a ends', 'b starts', 'b ends']);
     });
 
@@ -141,14 +141,14 @@ describe('ladder', () => {
       const unusable = method('unusable', full, { usable: () => false });
       const dear = method('dear', full, { cost: 10 });
       const cheap = method('cheap', titled);
-      const climb = await ladderOf([unusable, dear, cheap], { maxCost: 5 }).climb();
+      const climb = await chainOf([unusable, dear, cheap], { maxCost: 5 }).climb();
       expect(outcomes(climb)).to.deep.equal(['unusable skipped', 'dear skipped', 'cheap ok']);
       expect([unusable.runs, dear.runs]).to.deep.equal([0, 0]);
       expect(climb.partial).to.equal(false);
     });
 
     it('says so where no method can be used', async () => {
-      const error = await failureOf(ladderOf([method('only', full, { usable: () => false })]).climb());
+      const error = await failureOf(chainOf([method('only', full, { usable: () => false })]).climb());
       expect(error.code).to.equal('plugin_unavailable');
     });
   });
@@ -156,7 +156,7 @@ describe('ladder', () => {
   describe('outcomes', () => {
     it('ends at an authority that says no', async () => {
       const next = method('next', full);
-      const error = await failureOf(ladderOf([method('first', no('geo_blocked')), next]).climb());
+      const error = await failureOf(chainOf([method('first', no('geo_blocked')), next]).climb());
       expect(error).to.include({ code: 'geo_blocked', reason: 'so they say', platform: 'invented', retryable: false });
       expect(outcomes(error)).to.deep.equal(['first geo_blocked']);
       expect(next.runs).to.equal(0);
@@ -168,7 +168,7 @@ describe('ladder', () => {
         method('next', titled, { group: 'pair' }),
         method('page', full),
       ];
-      const climb = await ladderOf(methods).climb();
+      const climb = await chainOf(methods).climb();
       expect(climb.verdict).to.deep.equal({ code: 'age_restricted', reason: 'so they say' });
       expect(climb.parts.map((part) => part.method)).to.deep.equal(['next']);
     });
@@ -179,25 +179,25 @@ describe('ladder', () => {
           method('one', full, { group: 'pair' }),
           method('two', no(code, { title: 'T' }), { group: 'pair' }),
         ];
-        expect((await failureOf(ladderOf(methods).climb())).code).to.equal(code);
+        expect((await failureOf(chainOf(methods).climb())).code).to.equal(code);
       }
     });
 
     it('counts the data that came with a no', async () => {
-      const climb = await ladderOf([method('only', no('members_only', { title: 'T' }))]).climb();
+      const climb = await chainOf([method('only', no('members_only', { title: 'T' }))]).climb();
       expect(climb.parts).to.deep.equal([{ method: 'only', found: { title: 'T' } }]);
       expect(climb.verdict?.code).to.equal('members_only');
     });
 
     it('does not let a vote taint data', async () => {
-      const climb = await ladderOf([method('vote', no('removed'), { authority: false }), method('page', full)]).climb();
+      const climb = await chainOf([method('vote', no('removed'), { authority: false }), method('page', full)]).climb();
       expect(climb).to.not.have.property('verdict');
       expect(climb.partial).to.equal(false);
     });
 
     it('never says removed on one vote while an authority could not be asked', async () => {
       const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { authority: false })];
-      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('bot_check');
+      expect((await failureOf(chainOf(methods).climb())).code).to.equal('bot_check');
     });
 
     it('believes one vote for removed where no authority failed', async () => {
@@ -205,13 +205,13 @@ describe('ladder', () => {
         method('a', failing('upstream_error'), { authority: false }),
         method('b', no('removed'), { authority: false }),
       ];
-      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('removed');
+      expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
 
     it('believes two votes that agree', async () => {
       const vote = (name: string) => method(name, no('removed'), { authority: false });
       const methods = [method('page', failing('bot_check')), vote('a'), vote('b')];
-      expect((await failureOf(ladderOf(methods).climb())).code).to.equal('removed');
+      expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
 
     it('tells the most informative failure', async () => {
@@ -225,37 +225,37 @@ describe('ladder', () => {
       ] as const;
       for (let upTo = 1; upTo <= order.length; upTo += 1) {
         const methods = order.slice(0, upTo).map((code) => method(code, failing(code)));
-        expect((await failureOf(ladderOf(methods).climb())).code).to.equal(order[upTo - 1]);
+        expect((await failureOf(chainOf(methods).climb())).code).to.equal(order[upTo - 1]);
       }
     });
 
     it('is partial where a failing method left something out', async () => {
-      const climb = await ladderOf([method('first', failing('upstream_error')), method('second', titled)]).climb();
+      const climb = await chainOf([method('first', failing('upstream_error')), method('second', titled)]).climb();
       expect(climb.partial).to.equal(true);
       expect(outcomes(climb)).to.deep.equal(['first upstream_error', 'second ok']);
     });
 
     it('calls data that is not worth an answer a change of the platform', async () => {
-      expect((await failureOf(ladderOf([method('only', scrap)]).climb())).code).to.equal('upstream_changed');
+      expect((await failureOf(chainOf([method('only', scrap)]).climb())).code).to.equal('upstream_changed');
     });
   });
 
   describe('throwing methods', () => {
     it('takes the code of a GatewayError', async () => {
       const private_ = new GatewayError('private', 'no', { reason: 'theirs' });
-      expect(await failureOf(ladderOf([method('only', private_)]).climb())).to.include({
+      expect(await failureOf(chainOf([method('only', private_)]).climb())).to.include({
         code: 'private',
         reason: 'theirs',
       });
       const refused = new GatewayError('upstream_refused', 'no');
-      const error = await failureOf(ladderOf([method('only', refused)]).climb());
+      const error = await failureOf(chainOf([method('only', refused)]).climb());
       expect(error.code).to.equal('upstream_refused');
       expect(error.cause).to.equal(refused);
     });
 
     it('does not take a service of ours that is busy for a change of the platform', async () => {
       const busy = new GatewayError('queue_full', 'Too many visits wait.', { retryAfterSeconds: 9 });
-      expect(await failureOf(ladderOf([method('only', busy)]).climb())).to.include({
+      expect(await failureOf(chainOf([method('only', busy)]).climb())).to.include({
         code: 'upstream_error',
         reason: 'Too many visits wait.',
         retryAfterSeconds: 9,
@@ -265,7 +265,7 @@ describe('ladder', () => {
 
     it('logs anything else as a change of the platform and keeps the cause', async () => {
       const broken = new TypeError('x is not a function');
-      const { climb, logger } = ladderOf([method('only', broken)]);
+      const { climb, logger } = chainOf([method('only', broken)]);
       const error = await failureOf(climb());
       expect(error.code).to.equal('upstream_changed');
       expect(error.message).to.not.include('function');
@@ -273,7 +273,7 @@ describe('ladder', () => {
       expect(logger.lines).to.deep.include({
         level: 'warn',
         message: 'a method could not be understood',
-        fields: { platform: 'invented', method: 'only', code: 'upstream_changed', ms: 0, error: broken },
+        fields: { platform: 'invented', extractionMethod: 'only', code: 'upstream_changed', ms: 0, error: broken },
       });
     });
   });
@@ -282,7 +282,7 @@ describe('ladder', () => {
     const deaf = () => new Promise<Result>(() => {});
 
     it('leaves behind a method that ignores its signal', async () => {
-      const { climb, clock } = ladderOf([method('deaf', deaf), method('second', full)], { methodMs: 1000 });
+      const { climb, clock } = chainOf([method('deaf', deaf), method('second', full)], { methodMs: 1000 });
       const climbed = climb();
       await clock.advance(1000);
       expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
@@ -290,7 +290,7 @@ describe('ladder', () => {
 
     it('ends within its budget', async () => {
       const methods = ['a', 'b', 'c', 'd'].map((name) => method(name, deaf));
-      const { climb, clock } = ladderOf(methods, { methodMs: 1000, budgetMs: 2500 });
+      const { climb, clock } = chainOf(methods, { methodMs: 1000, budgetMs: 2500 });
       const failed = failureOf(climb());
       await clock.advance(2500);
       const error = await failed;
@@ -314,7 +314,7 @@ describe('ladder', () => {
       });
       const second = method('second', full);
       const caller = new AbortController();
-      const climbed = ladderOf([listening, second]).climb(caller.signal);
+      const climbed = chainOf([listening, second]).climb(caller.signal);
       await Promise.resolve();
       const reason = new Error('left');
       caller.abort(reason);
@@ -326,7 +326,7 @@ describe('ladder', () => {
 
     it('does not begin for a caller who left before', async () => {
       const only = method('only', full);
-      const caught = await ladderOf([only])
+      const caught = await chainOf([only])
         .climb(AbortSignal.abort('gone'))
         .catch((error: unknown) => error);
       expect(caught).to.equal('gone');
@@ -336,9 +336,7 @@ describe('ladder', () => {
     it('ends with what it has when a deadline of the caller passes, and tells whom it asked', async () => {
       const late = () => AbortSignal.abort(new GatewayError('upstream_timeout', 'No answer within 1 s.')).reason;
       const had = new AbortController();
-      const climbed = ladderOf([method('first', titled), method('deaf', deaf), method('third', full)]).climb(
-        had.signal,
-      );
+      const climbed = chainOf([method('first', titled), method('deaf', deaf), method('third', full)]).climb(had.signal);
       await new Promise(setImmediate);
       had.abort(late());
       const climb = await climbed;
@@ -346,7 +344,7 @@ describe('ladder', () => {
       expect(outcomes(climb)).to.deep.equal(['first ok', 'deaf upstream_timeout', 'third skipped']);
 
       const had2 = new AbortController();
-      const failed = failureOf(ladderOf([method('deaf', deaf), method('second', full)]).climb(had2.signal));
+      const failed = failureOf(chainOf([method('deaf', deaf), method('second', full)]).climb(had2.signal));
       await new Promise(setImmediate);
       had2.abort(late());
       const error = await failed;
@@ -355,7 +353,7 @@ describe('ladder', () => {
     });
 
     it('leaves no sleeper behind', async () => {
-      const { climb, clock } = ladderOf([method('only', full)]);
+      const { climb, clock } = chainOf([method('only', full)]);
       await climb();
       expect(clock.sleepers).to.equal(0);
     });
@@ -364,7 +362,7 @@ describe('ladder', () => {
   describe('resting', () => {
     it('rests a rate-limited method for as long as the platform asks, and answers at once meanwhile', async () => {
       const limited = method('limited', failing('upstream_rate_limited', 40));
-      const { climb, clock } = ladderOf([limited]);
+      const { climb, clock } = chainOf([limited]);
       expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 40 });
       await clock.advance(30_000);
       const error = await failureOf(climb());
@@ -381,7 +379,7 @@ describe('ladder', () => {
         const thrown = new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: asked });
         for (const answer of [failing('upstream_rate_limited', asked), thrown]) {
           const limited = method('limited', answer);
-          const { climb, clock } = ladderOf([limited]);
+          const { climb, clock } = chainOf([limited]);
           expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 60 });
           await clock.advance(59_000);
           expect(await failureOf(climb())).to.include({ retryAfterSeconds: 1 });
@@ -394,7 +392,7 @@ describe('ladder', () => {
     });
 
     it('doubles the rest of a method that stays limited, up to ten minutes', async () => {
-      const { climb, clock } = ladderOf([method('limited', failing('upstream_rate_limited'))]);
+      const { climb, clock } = chainOf([method('limited', failing('upstream_rate_limited'))]);
       const waits: (number | undefined)[] = [];
       for (let round = 0; round < 8; round += 1) {
         const { retryAfterSeconds } = await failureOf(climb());
@@ -406,7 +404,7 @@ describe('ladder', () => {
 
     it('goes on without a resting method', async () => {
       const limited = method('limited', failing('upstream_rate_limited', 60));
-      const { climb } = ladderOf([limited, method('second', titled)]);
+      const { climb } = chainOf([limited, method('second', titled)]);
       await climb();
       const climbed = await climb();
       expect(outcomes(climbed)).to.deep.equal(['limited resting', 'second ok']);
@@ -415,13 +413,13 @@ describe('ladder', () => {
 
     it('rests a method after five unreadable answers, and probes it where nothing else helps', async () => {
       const refusing = method('refusing', failing('bot_check'));
-      const { climb } = ladderOf([refusing, method('second', titled)]);
+      const { climb } = chainOf([refusing, method('second', titled)]);
       for (let round = 0; round < 5; round += 1) await climb();
       expect(refusing.runs).to.equal(5);
       expect(outcomes(await climb())).to.deep.equal(['refusing resting', 'second ok']);
 
       const alone = method('alone', failing('bot_check'));
-      const lonely = ladderOf([alone]);
+      const lonely = chainOf([alone]);
       for (let round = 0; round < 6; round += 1) await failureOf(lonely.climb());
       expect(alone.runs).to.equal(6);
     });
@@ -436,7 +434,7 @@ describe('ladder', () => {
             })
           : failing('upstream_refused'),
       );
-      const { climb, clock } = ladderOf([only]);
+      const { climb, clock } = chainOf([only]);
       for (let round = 0; round < 5; round += 1) await failureOf(climb());
       waits = true;
       const probe = climb();
@@ -454,7 +452,7 @@ describe('ladder', () => {
     it('forgets failures after an answer that says something', async () => {
       const replies: Result[] = [...Array(4).fill(failing('upstream_changed')), full];
       const moody = method('moody', () => replies.shift() ?? failing('upstream_changed'));
-      const { climb } = ladderOf([moody, method('second', titled)]);
+      const { climb } = chainOf([moody, method('second', titled)]);
       for (let round = 0; round < 9; round += 1) await climb();
       expect(moody.runs).to.equal(9);
       expect(outcomes(await climb())).to.deep.equal(['moody upstream_changed', 'second ok']);
@@ -463,7 +461,7 @@ describe('ladder', () => {
 
     it('does not hold it against a method that the caller left', async () => {
       const deaf = method('deaf', () => new Promise<Result>(() => {}));
-      const { climb, clock } = ladderOf([deaf], { methodMs: 1000 });
+      const { climb, clock } = chainOf([deaf], { methodMs: 1000 });
       for (let round = 0; round < 6; round += 1) {
         const caller = new AbortController();
         const climbed = climb(caller.signal).catch(() => 'left');
@@ -479,7 +477,7 @@ describe('ladder', () => {
 
   describe('state', () => {
     it('tells of each method whether it is available, and why and how long it rests', async () => {
-      const { climb, clock, states } = ladderOf([
+      const { climb, clock, states } = chainOf([
         method('keyless', full, { available: () => false }),
         method('limited', failing('upstream_rate_limited', 40)),
         method('second', titled),
@@ -500,7 +498,7 @@ describe('ladder', () => {
   describe('one method alone', () => {
     it('is tried without the others, and answers with however little it gives', async () => {
       const first = method('first', full);
-      const { climb } = ladderOf([first, method('second', scrap), method('third', failing('bot_check'))]);
+      const { climb } = chainOf([first, method('second', scrap), method('third', failing('bot_check'))]);
       expect((await climb(never, 'second')).parts).to.deep.equal([{ method: 'second', found: { views: 1 } }]);
       expect(outcomes(await failureOf(climb(never, 'third')))).to.deep.equal(['third bot_check']);
       expect(first.runs).to.equal(0);

@@ -20,7 +20,7 @@ describe('what several methods give of one item', () => {
   let item = 0;
 
   const names = ['first', 'second', 'third'] as const;
-  const ladder = createFallbackChain<PartialPost, ExtractCall>({
+  const chain = createFallbackChain<PartialPost, ExtractCall>({
     methods: names.map((name, index) => ({
       name,
       cost: 1,
@@ -38,7 +38,7 @@ describe('what several methods give of one item', () => {
   before(async () => {
     const plugin = invented({
       async extract(call) {
-        const climb = await ladder.climb(call, call.signal);
+        const climb = await chain.run(call, call.signal);
         return { method: climb.parts.map(({ method }) => method).join('+'), data: mergePosts(climb.parts) };
       },
     });
