@@ -99,7 +99,7 @@ function compilePackage(node) {
 /** Scripts that run the commands of developers. */
 const TOOLS = {
   '--demo': 'dist/test/demo.js',
-  '--stand': 'dist/test/cluster/run-stand.js',
+  '--cluster': 'dist/test/cluster/run-cluster.js',
   '--screenshots': 'dist/test/screenshots.js',
   '--faults': 'dist/test/chaos/run-faults.js',
   '--bench': 'dist/test/bench/index.js',
@@ -107,8 +107,10 @@ const TOOLS = {
 
 function toolOf(command, rest) {
   if (command !== '--test') return TOOLS[command];
-  const isWholeSuite = rest.length === 0 || rest[0] === '--reverse';
-  return isWholeSuite ? 'dist/test/run.js' : 'node_modules/mocha/bin/mocha.js';
+  const [first] = rest;
+  // The runner takes folders; a file or a title goes to mocha.
+  const isForRunner = first === undefined || first === '--reverse' || /^(test|plugins)(?!.*\.js$)/.test(first);
+  return isForRunner ? 'dist/test/run.js' : 'node_modules/mocha/bin/mocha.js';
 }
 
 /**

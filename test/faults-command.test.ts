@@ -5,7 +5,7 @@ import { packageRoot } from './support/package-root.js';
 
 const PROGRAMS = {
   demo: 'dist/test/demo.js',
-  stand: 'dist/test/cluster/run-cluster.js',
+  cluster: 'dist/test/cluster/run-cluster.js',
   bench: 'dist/test/bench/index.js',
   screenshots: 'dist/test/screenshots.js',
   faults: 'dist/test/chaos/run-faults.js',
@@ -19,7 +19,7 @@ function run(script: keyof typeof PROGRAMS, ...typed: readonly string[]) {
 describe('scripts that take flags', () => {
   const flags: Readonly<Record<keyof typeof PROGRAMS, string>> = {
     demo: 'npm run demo -- [--keep]',
-    stand: 'npm run stand -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
+    cluster: 'npm run cluster -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
     bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
     screenshots: 'npm run screenshots -- [FOLDER]',
     faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
@@ -42,7 +42,7 @@ describe('scripts that take flags', () => {
     const help = run('faults', 'limits', '--help');
     expect([help.status, help.stdout]).to.deep.equal([0, 'npm run faults -- limits [--rounds 100] [--update]\n']);
     for (const [script, ...typed] of [
-      ['stand', '--api', 'x'],
+      ['cluster', '--api', 'x'],
       ['bench', 'speed'],
       ['demo', 'now'],
     ] as const) {
