@@ -12,7 +12,9 @@ import {
 } from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import {
+  type AccountContext,
   App,
+  type AppDependencies,
   addField,
   addRoutes,
   answerErrors,
@@ -29,6 +31,7 @@ import {
   type Route,
   type RoutedContext,
   requestIdOf,
+  type ServerContext,
   setSecurityHeaders,
 } from './http/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
@@ -38,13 +41,7 @@ import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
-import {
-  type AccountContext,
-  type AppDependencies,
-  createAccountContext,
-  createServerContext,
-  type ServerContext,
-} from './server-context.js';
+import { createAccountContext, createServerContext } from './server-context.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import { usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';

@@ -12,6 +12,7 @@ import {
 } from 'mediagate';
 import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
+import type { AppDependencies } from './http/index.js';
 import { createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
@@ -22,7 +23,6 @@ import { openStateOf } from './open-state.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
-import type { AppDependencies } from './server-context.js';
 import type { Settings } from './settings/index.js';
 import { checkRoom, fingerprintsOf, loadPeppers, secretsOf } from './settings/index.js';
 import type { State } from './state.js';

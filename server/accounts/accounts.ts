@@ -6,6 +6,12 @@ import { accountAt } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { findAccount, grantPlan, lockAccount, previewPlans, toAccountPlan, toAccountRecord } from './account-plans.js';
 
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly accounts: Accounts;
+  }
+}
+
 /** The plan that an account has. Times are milliseconds since 1970. */
 export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget' | 'price'> {
   /** What model requests of all its keys are counted against; null is unlimited. */

@@ -10,6 +10,7 @@ import {
   type Selectable,
   storable,
 } from '../../core/database/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   type BodyBudget,
   type BodyReaderOptions,
@@ -24,10 +25,15 @@ import {
   Text,
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
-import type { AccountContext } from '../server-context.js';
 import { locked } from './account-plans.js';
 import { asItStands } from './schemas.js';
 import type { DeviceGrantsTable } from './tables.js';
+
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly deviceGrants: DeviceGrants;
+  }
+}
 
 /** Of RFC 8628. */
 const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';

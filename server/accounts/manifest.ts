@@ -1,5 +1,6 @@
 import { type Gateway, MAX_REFERENCES, Type } from 'mediagate';
 import { isoTime } from '../format/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   defineRoute,
   type RequestContext,
@@ -12,7 +13,6 @@ import {
 import { NAMED_SIZES } from '../images/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
-import type { AccountContext } from '../server-context.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { SignInStatus } from './oidc.js';

@@ -12,6 +12,12 @@ import type { SiteAddress } from '../http/index.js';
 import { createIssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';
 
+declare module '../http/server-context.js' {
+  interface AccountDependencies {
+    identity: Identity;
+  }
+}
+
 /** Clocks differ. */
 const TOLERANCE_SECONDS = 30;
 const SCOPE = 'openid email profile';

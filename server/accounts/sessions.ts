@@ -8,6 +8,7 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   isOfPrograms,
   type Middleware,
@@ -28,11 +29,19 @@ import {
   newestKey,
   newToken,
 } from '../keys/index.js';
-import type { AccountContext } from '../server-context.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
 import type { SessionsTable } from './tables.js';
 import type { UserChange, UserRecord } from './users.js';
 import { selectUsers, toUserRecord } from './users.js';
+
+declare module '../http/server-context.js' {
+  interface AccountContext {
+    sessions: SessionService;
+  }
+  interface AccountStores {
+    readonly sessions: Sessions;
+  }
+}
 
 declare module '../http/koa-app.js' {
   interface RequestState {

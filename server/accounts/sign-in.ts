@@ -6,6 +6,7 @@ import {
   deleteExpired,
   type ExpiringTable,
 } from '../../core/database/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   createAddressLimit,
   defineRoute,
@@ -21,9 +22,14 @@ import {
   setCookie,
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
-import type { AccountContext } from '../server-context.js';
 import { createOidcClient } from './oidc.js';
 import { asItStands, SessionSchema } from './schemas.js';
+
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly signIns: SignIns;
+  }
+}
 
 /** What an attempt is kept for. */
 const ATTEMPT_SECONDS = 600;

@@ -1,5 +1,6 @@
 import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { isoTime, isVisible } from '../format/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   createAddressLimit,
   defineRoute,
@@ -23,7 +24,6 @@ import {
 } from '../keys/index.js';
 import type { Windows } from '../limits/index.js';
 import type { Catalogue } from '../plans/index.js';
-import type { AccountContext } from '../server-context.js';
 import {
   addUp,
   type BudgetState,
@@ -42,6 +42,12 @@ import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
 import { asItStands, KeySchema } from './schemas.js';
 import { shownToken } from './sessions.js';
 import type { UserRecord } from './users.js';
+
+declare module '../http/server-context.js' {
+  interface AccountContext {
+    view: AccountView;
+  }
+}
 
 /** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
 const KEYS_PER_MINUTE = 20;

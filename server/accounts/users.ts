@@ -13,6 +13,12 @@ import { lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 import type { AccountsTable, UsersTable } from './tables.js';
 
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly users: Users;
+  }
+}
+
 /** A person as an identity provider knows them. Times are milliseconds since 1970. */
 export interface UserRecord {
   /** `user_` and 128 random bits. */

@@ -9,6 +9,7 @@ import {
   Type,
   type UploadedSound,
 } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -32,7 +33,6 @@ import {
 } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
-import type { ServerContext } from '../server-context.js';
 
 /** What players send before they know anything about a file; it asks for all of it. */
 const WHOLE = 'bytes=0-';

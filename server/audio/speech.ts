@@ -1,4 +1,5 @@
 import { type AudioResponse, type AudioResponseEnd, type SpeakCall, Type, type Usage } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   defineRoute,
   type ErrorContext,
@@ -11,7 +12,6 @@ import {
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,

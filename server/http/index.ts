@@ -93,3 +93,10 @@ export {
   Time,
   Url,
 } from './route.js';
+export type {
+  AccountContext,
+  AccountDependencies,
+  AccountStores,
+  AppDependencies,
+  ServerContext,
+} from './server-context.js';

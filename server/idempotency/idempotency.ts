@@ -22,6 +22,12 @@ import {
   type IdempotentResponses,
 } from './idempotent-responses.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    answers: IdempotencyService;
+  }
+}
+
 /** For a first request that is at work. */
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;

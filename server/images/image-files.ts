@@ -1,5 +1,5 @@
+import type { ServerContext } from '../http/index.js';
 import { defineRoute, type Route, sendFile } from '../http/index.js';
-import type { ServerContext } from '../server-context.js';
 import { IMAGE_ROUTE } from './image-request.js';
 
 /** Finished images: public by their unguessable names, and free. */

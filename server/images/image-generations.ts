@@ -1,4 +1,5 @@
 import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -16,7 +17,6 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
 import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendSubmitted } from './images.js';

@@ -9,11 +9,11 @@ import {
   type Static,
   Type,
 } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import { knownMembers, memberError, type RequestContext, useJsonBody } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
-import type { ServerContext } from '../server-context.js';
 import { toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;

@@ -9,6 +9,7 @@ import {
   type Usage,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
+import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -27,7 +28,6 @@ import {
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { JOB_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
 import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';

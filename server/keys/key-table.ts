@@ -5,6 +5,12 @@ import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 import { keyAt } from './api-keys.js';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    keys: KeyTable;
+  }
+}
+
 const REFRESH_MS = 2_000;
 /** Asked for again at each refresh, so that a slow commit hides no change. */
 const OVERLAP_MS = 60_000;

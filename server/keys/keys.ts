@@ -11,6 +11,13 @@ import {
 import { crc32 } from 'node:zlib';
 import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 
+declare module '../http/server-context.js' {
+  interface AccountDependencies {
+    /** What new keys are hashed with. */
+    pepper: Pepper;
+  }
+}
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'sk-mg-';
 const ID_LENGTH = 8;

@@ -4,6 +4,12 @@ import { createShards, type Database, type Script } from '../../core/database/in
 import { addField } from '../http/index.js';
 import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './rate-limit-table.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    windows: Windows;
+  }
+}
+
 /** A key's slots of one route family: each accepted request takes one, and it is free again 60 s after its acceptance. */
 export type WindowFamily = 'image' | 'link_data' | 'model';
 

@@ -17,6 +17,7 @@ import {
   type Validator,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
+import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -29,7 +30,6 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, quotaSubject } from '../keys/index.js';
 import { acceptSlot, consumeRateLimit, type SlotAnswer, slotRequest } from '../limits/index.js';
-import type { ServerContext } from '../server-context.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';

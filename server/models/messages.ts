@@ -8,6 +8,7 @@ import {
   type TextRoute,
   Type,
 } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   BIG_BYTES,
   Count,
@@ -23,7 +24,6 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';

@@ -1,4 +1,5 @@
 import { GatewayError, type StoredResponseAction, Type } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   Count,
   defineRoute,
@@ -11,7 +12,6 @@ import {
   Text,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';

@@ -1,4 +1,5 @@
 import { type PreparedText, type TextRequest, Type } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import {
   defineRoute,
   leaveWithClient,
@@ -9,7 +10,6 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import type { AdmittedWork } from '../usage/index.js';
 
 /** Lists of tokens and long conversations with tools have many values. */

@@ -15,6 +15,12 @@ import { groupEntries } from '../entry-groups.js';
 import { defineRoute, type Route, Text } from '../http/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    health: Health;
+  }
+}
+
 const FRESH_MS = 1_000;
 const PATIENCE_MS = 2_000;
 /** A loop that was held up this long has made callers wait; below it, it is ordinary work. */

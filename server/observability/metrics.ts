@@ -10,6 +10,13 @@ import { createJobFigures, createUpstreamFigures, createWebhookFigures, type Web
 
 export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    /** Counts requests. Default: nobody does. */
+    metrics?: Metrics;
+  }
+}
+
 const LOOP_RESOLUTION_MS = 100;
 
 export interface MetricsOptions {

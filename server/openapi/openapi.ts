@@ -1,6 +1,6 @@
 import { Type } from 'mediagate';
+import type { ServerContext } from '../http/index.js';
 import { defineRoute, type Route, type SentWebhook } from '../http/index.js';
-import type { ServerContext } from '../server-context.js';
 import { describeRoutes } from './document.js';
 
 /** The API reference for programs. */

@@ -14,6 +14,12 @@ import type { PlanTerms } from '../plans/index.js';
 import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOrder } from './order-changes.js';
 import { checkMoney, createOrderTransactions } from './order-transactions.js';
 
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly orders: Orders;
+  }
+}
+
 /**
  * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`
  * where more has come, or money in another currency, or for a cancelled order; `expired` by time where nothing has come, which

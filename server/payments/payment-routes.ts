@@ -1,5 +1,6 @@
 import { GatewayError, isGatewayError, Type } from 'mediagate';
 import { asItStands } from '../accounts/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   clientSignal,
   createAddressLimit,
@@ -20,7 +21,6 @@ import {
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { AccountContext } from '../server-context.js';
 import type { NoticedTransfer, NoticeReader, PaymentNotice } from './bank-webhooks.js';
 import { readGenericNotice, readPayosNotice, readSepayNotice } from './bank-webhooks.js';
 import type { OrderRecord } from './orders.js';

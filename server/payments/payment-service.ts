@@ -4,6 +4,14 @@ import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, 
 import type { NewOrder, OrderRecord, Orders } from './orders.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './transfer-qr.js';
 
+declare module '../http/server-context.js' {
+  interface AccountDependencies {
+    payments: PaymentService;
+    /** Of those that tell of transfers. */
+    paymentSecrets: PaymentSecrets;
+  }
+}
+
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const LISTED = 100;
 

@@ -1,5 +1,11 @@
 import type { Grant } from '../keys/index.js';
 
+declare module '../http/server-context.js' {
+  interface AccountDependencies {
+    catalogue: Catalogue;
+  }
+}
+
 /** The plan that an account has as long as it has no other. */
 export const FREE_PLAN_ID = 'free';
 

@@ -3,6 +3,12 @@ import { type ApiKeyRecord, GRANTS, type Grant } from '../keys/index.js';
 import type { Budget } from '../usage/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 
+declare module '../http/server-context.js' {
+  interface AccountDependencies {
+    freeTierPeriod: FreeTierPeriod;
+  }
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What a plan costs. */

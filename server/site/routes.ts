@@ -7,6 +7,7 @@ import {
   showUserCode,
   type UserRecord,
 } from '../accounts/index.js';
+import type { AccountContext } from '../http/index.js';
 import {
   createAddressLimit,
   defineRoute,
@@ -18,7 +19,6 @@ import {
   seeOther,
 } from '../http/index.js';
 import { type PlanTerms, planTerms } from '../plans/index.js';
-import type { AccountContext } from '../server-context.js';
 import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';

@@ -17,6 +17,12 @@ import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf } from '../limits/index.js';
 import type { BudgetsTable } from './tables.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    budgets: Budgets;
+  }
+}
+
 /** What a key may still use of a plan, over all keys that share it (a rotated key goes on with the budget of the old one). */
 export interface Budget {
   id: string;

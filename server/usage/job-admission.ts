@@ -45,6 +45,12 @@ import { createUsageTable } from './usage-log.js';
 import { knownCounts } from './usage-rows.js';
 import { createTotals } from './usage-totals.js';
 
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly jobs: ProductJobs;
+  }
+}
+
 /*
  * What a job costs its account: a slot of the key's rate limit, one of the account's images of the day, and later what its
  * run used. All of it is written in the transactions that accept and end the job; see core/jobs/jobs.ts. A request with

@@ -11,6 +11,12 @@ import type { ReservationsTable, UsageEntriesTable, UsageSumsTable, UsageTotalsT
 import { NO_COUNTS, toUsageEntry, toUsageTotal } from './usage-rows.js';
 import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals } from './usage-totals.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    ledger: UsageLog;
+  }
+}
+
 /** What requests used: all of a key, a route, a model and a day (UTC) together. */
 export interface UsageTotal {
   /** `2026-06-15`. */

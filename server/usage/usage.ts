@@ -14,6 +14,12 @@ import { keyOf } from '../keys/index.js';
 import { acceptSlot, slotRequest } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
 
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    usage: UsageService;
+  }
+}
+
 /** Status of a request whose client hung up before there was an answer. */
 const HUNG_UP = 499;
 

@@ -10,13 +10,20 @@ import {
   Type,
 } from 'mediagate';
 import type { CloseList } from '../close-list.js';
+import type { ServerContext } from '../http/index.js';
 import { defineRoute, OneOf, type RequestContext, type Route, type SentWebhook, Time } from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { keyOf } from '../keys/index.js';
-import type { ServerContext } from '../server-context.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
+
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    /** Default: `webhook_url` is ignored. */
+    webhooks?: WebhookService;
+  }
+}
 
 const ROUTE = '/v1/webhooks/secret';
 

@@ -19,6 +19,7 @@ import {
 import { createHttpServer, type HttpServer, type HttpServerOptions } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import { createApp } from '../../server/app.js';
+import type { AccountDependencies } from '../../server/http/server-context.js';
 import { createIdempotencyService } from '../../server/idempotency/index.js';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import {
@@ -30,7 +31,6 @@ import {
   type Pepper,
 } from '../../server/keys/index.js';
 import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
-import type { AccountDependencies } from '../../server/server-context.js';
 import { openState, type State } from '../../server/state.js';
 import { createUsageService } from '../../server/usage/index.js';
 import {
