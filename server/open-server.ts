@@ -19,13 +19,13 @@ import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index
 import type { Health, Metrics } from './observability/index.js';
 import { openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
-import { openStateOf } from './open-state.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import type { Settings } from './settings/index.js';
 import { checkRoom, fingerprintsOf, loadPeppers, secretsOf } from './settings/index.js';
 import type { State } from './state.js';
+import { openStateOf } from './state.js';
 import { createUsageService } from './usage/index.js';
 import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 

@@ -1,3 +1,4 @@
+import { systemClock } from 'mediagate';
 import type {
   BackgroundResponses,
   Cache,
@@ -14,6 +15,7 @@ import type { Audit } from './audit/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { Windows } from './limits/index.js';
 import type { Orders } from './payments/index.js';
+import type { Settings } from './settings/index.js';
 import type { Admissions, Budgets, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
@@ -117,4 +119,24 @@ export async function openState(settings: StateSettings): Promise<State> {
 export async function openRecords(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
   const { openRecordDrivers } = await import('./open-drivers.js');
   return openRecordDrivers(settings);
+}
+
+/** Who is told of what the state does. Default: nobody. */
+export interface Watching {
+  tracer?: Tracer;
+  meter?: Meter;
+}
+
+/** The state that the settings describe. @throws what {@link openState} throws. */
+export function openStateOf(settings: Settings, logger: Logger, watching: Watching = {}): Promise<State> {
+  return openState({ ...placesOf(settings), filesUrl: settings.filesUrl, clock: systemClock, logger, ...watching });
+}
+
+/** Likewise, without its files. @throws what {@link openRecords} throws. */
+export function openRecordsOf(settings: Settings, logger: Logger): Promise<Records> {
+  return openRecords({ ...placesOf(settings), clock: systemClock, logger });
+}
+
+function placesOf({ dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl }: Settings) {
+  return { dataDir, databaseUrl, databaseConnections, cacheUrl };
 }

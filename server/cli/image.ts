@@ -3,8 +3,8 @@ import path from 'node:path';
 import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
 import { decodeImage, isOpen } from '../images/index.js';
 import { openGateway } from '../open-gateway.js';
-import { openStateOf } from '../open-state.js';
 import type { Settings } from '../settings/index.js';
+import { openStateOf } from '../state.js';
 import { CommandFailure, CommandMistake, mistakeOf, openQuietLogger, print, startSpinner } from './command.js';
 
 export interface ImageFlags {

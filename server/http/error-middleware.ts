@@ -5,8 +5,8 @@ import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-response.js';
 import { takeResponse } from './fast-path.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
+import { setPageHeaders } from './pages.js';
 import { checkRawHeaders, isFramed } from './request.js';
-import { setPageHeaders } from './response-headers.js';
 
 interface DrainLimits {
   bytes: number;

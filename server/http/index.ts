@@ -62,6 +62,8 @@ export {
   removeCookie,
   seeOther,
   setCookie,
+  setPageHeaders,
+  setSecurityHeaders,
 } from './pages.js';
 export {
   clientSignal,
@@ -76,7 +78,6 @@ export {
   requestIdOf,
   type Semaphore,
 } from './request.js';
-export { setPageHeaders, setSecurityHeaders } from './response-headers.js';
 export {
   addRoutes,
   Count,

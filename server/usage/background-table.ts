@@ -4,8 +4,8 @@ import { createRowInsertScript, filled, isStorable, rowsOf, type Script } from '
 import type { Settlement } from './admissions.js';
 import type { Correction } from './budgets.js';
 import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
+import type { Totals } from './usage-rows.js';
 import { COUNTS, countsOf, NO_COUNTS, toEntryRow } from './usage-rows.js';
-import type { Totals } from './usage-totals.js';
 
 /** Longer names are no names, and longer than an index takes. */
 const MAX_ID = 512;

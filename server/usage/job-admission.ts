@@ -42,8 +42,7 @@ import {
 } from '../limits/index.js';
 import type { UsageLogTable, UsageTotalsTable } from './tables.js';
 import { createUsageTable } from './usage-log.js';
-import { knownCounts } from './usage-rows.js';
-import { createTotals } from './usage-totals.js';
+import { createTotals, knownCounts } from './usage-rows.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {

@@ -7,8 +7,7 @@ import type { BudgetTable } from './budgets.js';
 import { correct, release } from './budgets.js';
 import type { ReservationsTable, UsageEntriesTable } from './tables.js';
 import type { UsageTable } from './usage-log.js';
-import { toEntryRow, tokensOf } from './usage-rows.js';
-import { createTotals, type Totals } from './usage-totals.js';
+import { createTotals, type Totals, toEntryRow, tokensOf } from './usage-rows.js';
 
 /** HTTP status of those whose client hung up. */
 const HUNG_UP = 499;

@@ -8,8 +8,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { ReservationsTable, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from './tables.js';
-import { NO_COUNTS, toUsageEntry, toUsageTotal } from './usage-rows.js';
-import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals } from './usage-totals.js';
+import { NO_COUNTS, NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals, toUsageEntry, toUsageTotal } from './usage-rows.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {

@@ -6,9 +6,9 @@ import path from 'node:path';
 import { createRecordingLogger } from 'mediagate/testing';
 import type { Grant } from '../../server/keys/api-keys.js';
 import { createKeyRecord, type NewKey } from '../../server/keys/keys.js';
-import { openStateOf } from '../../server/open-state.js';
 import { loadPeppers } from '../../server/settings/secrets.js';
 import { readSettings } from '../../server/settings/settings.js';
+import { openStateOf } from '../../server/state.js';
 import { type CommandResult, type Environment, runCommand, startCommand, startLauncher } from './command-line.js';
 
 export interface GatewayProcessOptions {

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { backUpState, type ImportOptions, importState, migrateState } from '../../../server/backup/maintenance.js';
-import { MOVED_TABLES } from '../../../server/backup/table-names.js';
+import { MOVED_TABLES } from '../../../server/backup/transfer.js';
 import { openState } from '../../../server/state.js';
 import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/object-server.js';
 import { engines, ListLogger, ManualClock, type Place } from './engines.js';
