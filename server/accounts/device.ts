@@ -26,7 +26,7 @@ import {
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
 import { locked } from './account-plans.js';
-import { asItStands } from './schemas.js';
+import { asItStands } from './setup.js';
 import type { DeviceGrantsTable } from './tables.js';
 
 declare module '../http/server-context.js' {

@@ -7,7 +7,6 @@ export { createDeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
-export { asItStands } from './schemas.js';
 export type { Sessions, SignedIn } from './sessions.js';
 export {
   createPlay,
@@ -16,7 +15,7 @@ export {
   createSessions,
   type SessionService,
 } from './sessions.js';
-export { KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
+export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
 export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export {
   type AccountOverview,

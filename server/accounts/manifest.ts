@@ -16,14 +16,15 @@ import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { SignInStatus } from './oidc.js';
-import { asItStands, SessionSchema } from './schemas.js';
 import type { SignedIn } from './sessions.js';
 import {
+  asItStands,
   encodeSetup,
   KEY_VARIABLE,
   modelsForSetup,
   readSetupClient,
   renderSetup,
+  SessionSchema,
   type SetupAccount,
   type SetupClient,
   setupClients,

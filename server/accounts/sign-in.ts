@@ -23,7 +23,7 @@ import {
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
 import { createOidcClient } from './oidc.js';
-import { asItStands, SessionSchema } from './schemas.js';
+import { asItStands, SessionSchema } from './setup.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {

@@ -39,8 +39,8 @@ import {
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
 import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
-import { asItStands, KeySchema } from './schemas.js';
 import { shownToken } from './sessions.js';
+import { asItStands, KeySchema } from './setup.js';
 import type { UserRecord } from './users.js';
 
 declare module '../http/server-context.js' {

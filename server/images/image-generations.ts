@@ -17,8 +17,15 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
-import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
+import {
+  IMAGE_ANSWER,
+  IMAGE_EXAMPLE,
+  IMAGE_ROUTE,
+  ImageBodySchema,
+  SUBMISSION_ERRORS,
+  SUBMITTED_ANSWER,
+  submitImage,
+} from './image-request.js';
 import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendSubmitted } from './images.js';
 
 const ROUTE = '/v1/images/generations';

@@ -29,8 +29,15 @@ import {
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { JOB_ANSWER, SUBMITTED_ANSWER } from './answer-schemas.js';
-import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
+import {
+  IMAGE_EXAMPLE,
+  IMAGE_ROUTE,
+  ImageJobBodySchema,
+  JOB_ANSWER,
+  SUBMISSION_ERRORS,
+  SUBMITTED_ANSWER,
+  submitImage,
+} from './image-request.js';
 
 const ROUTE = '/v1/images/jobs';
 
