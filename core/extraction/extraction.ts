@@ -36,6 +36,8 @@ export interface ExtractionJobSummary {
 const CACHE_VERSION = 2;
 /** A short link may lead to another one; a third is a loop or a trick. */
 const MAX_SHORT_LINKS = 2;
+/** Characters of a link as it was sent. */
+const MAX_KEPT_TEXT = 2_048;
 const SHORT_LINK_MS = 86_400_000;
 
 export interface ExtractionOptions {
@@ -96,13 +98,19 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
 
   /**
-   * Results of `match` by the parsed link, refusals included. One request needs the result several times (the route
+   * Results of `match` by the link as it was sent and by the parsed link, refusals included. One request needs the result several times (the route
    * before it consumes the rate limit, the check of the queue, the extraction), and extractors are asked once.
    */
-  const matched = new LRUCache<string, Target | GatewayError>({ max: 1_000 });
+  const matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
   function match(text: unknown): Target {
-    const url = parseLinkText(text);
-    const known = matched.get(url.href) ?? matchOnce(url);
+    // To parse a link takes longer than to look it up. Long texts are not kept, since most of them may be white space.
+    const key = typeof text === 'string' && text.length <= MAX_KEPT_TEXT ? text : undefined;
+    let known = key === undefined ? undefined : matched.get(key);
+    if (!known) {
+      const url = parseLinkText(text);
+      known = matched.get(url.href) ?? matchOnce(url);
+      if (key !== undefined) matched.set(key, known);
+    }
     if (isGatewayError(known)) throw known;
     return known;
   }
