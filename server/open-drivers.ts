@@ -55,7 +55,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
     const slots = createSlotTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
-    const dispatcher = await openDispatcher({ databaseUrl, pollMs });
+    const dispatcher = openDispatcher({ databaseUrl, pollMs });
     const admission = {
       extraction: createJobAdmission({ queries, kind: 'extraction', slots }),
       image: createJobAdmission({ queries, kind: 'image', slots }),

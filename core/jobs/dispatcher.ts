@@ -58,13 +58,8 @@ export interface DispatcherPlace {
 }
 
 /** The dispatcher that goes with a database. */
-export async function openDispatcher({ databaseUrl, pollMs }: DispatcherPlace): Promise<Dispatcher> {
-  if (databaseUrl === undefined) {
-    const { createEmbeddedDispatcher } = await import('./dispatcher.js');
-    return createEmbeddedDispatcher(pollMs);
-  }
-  const { createPostgresDispatcher } = await import('./dispatcher.js');
-  return createPostgresDispatcher(databaseUrl, pollMs);
+export function openDispatcher({ databaseUrl, pollMs }: DispatcherPlace): Dispatcher {
+  return databaseUrl === undefined ? createEmbeddedDispatcher(pollMs) : createPostgresDispatcher(databaseUrl, pollMs);
 }
 
 /** Other processes on the same file queue jobs, too: the command line, a second server during an upgrade. */

@@ -1,7 +1,15 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from '../../core/contracts/index.js';
-import type { SchemaStatus } from '../../core/database/index.js';
+import {
+  allPending,
+  DATABASE_FILE,
+  differencesAmong,
+  migrate,
+  readSchemaStatus,
+  type SchemaStatus,
+  withSchema,
+} from '../../core/database/index.js';
 import { isSystemError } from '../../core/runtime/index.js';
 import { migrations } from '../migrations/index.js';
 import type { StateSettings } from '../state.js';
@@ -19,7 +27,6 @@ export type DatabasePlace = Pick<StateSettings, 'dataDir' | 'databaseUrl'>;
 
 /** Whether a state was begun there; of a server it is taken for granted. Changes nothing, and makes none. */
 export async function isStateThere({ dataDir, databaseUrl }: DatabasePlace): Promise<boolean> {
-  const { DATABASE_FILE } = await import('../../core/database/index.js');
   return databaseUrl !== undefined || isThere(path.join(dataDir, DATABASE_FILE));
 }
 
@@ -28,8 +35,6 @@ export async function isStateThere({ dataDir, databaseUrl }: DatabasePlace): Pro
  * @throws GatewayError `invalid_value` for a URL or a schema that cannot be used, `upstream_unavailable`.
  */
 export async function readSchema(place: DatabasePlace): Promise<SchemaStatus> {
-  const { withSchema } = await import('../../core/database/index.js');
-  const { allPending, readSchemaStatus } = await import('../../core/database/index.js');
   if (!(await isStateThere(place))) return allPending(migrations);
   return withSchema(place, (queries) => readSchemaStatus(queries, migrations));
 }
@@ -39,7 +44,6 @@ export async function readSchema(place: DatabasePlace): Promise<SchemaStatus> {
  * @throws GatewayError as {@link readSchema}.
  */
 export async function readDifferences(place: DatabasePlace): Promise<readonly string[]> {
-  const { differencesAmong, withSchema } = await import('../../core/database/index.js');
   return withSchema(place, differencesAmong);
 }
 
@@ -54,8 +58,6 @@ export interface MigrationReport extends SchemaStatus {
  * @throws GatewayError as {@link readSchema}.
  */
 export async function migrateState(place: DatabasePlace, logger?: Logger): Promise<MigrationReport> {
-  const { withSchema } = await import('../../core/database/index.js');
-  const { migrate, readSchemaStatus } = await import('../../core/database/index.js');
   return withSchema(place, async (queries) => ({
     ran: await migrate(queries, migrations, logger),
     ...(await readSchemaStatus(queries, migrations)),

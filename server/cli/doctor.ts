@@ -1,20 +1,4 @@
-import { systemClock } from 'mediagate';
-import type { Finding } from '../doctor/index.js';
-import {
-  checkAddress,
-  checkBrowser,
-  checkClock,
-  checkDatabase,
-  checkDataFolder,
-  checkFfmpeg,
-  checkFiles,
-  checkNode,
-  checkPlugins,
-  checkProxy,
-  checkSecrets,
-  checkSettings,
-  checkSignIn,
-} from '../doctor/index.js';
+import { type Finding, runChecks } from '../doctor/index.js';
 import type { Settings } from '../settings/index.js';
 import { openQuietLogger, print, printJson } from './command.js';
 
@@ -22,22 +6,7 @@ import { openQuietLogger, print, printJson } from './command.js';
 export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openQuietLogger(settings);
   try {
-    const { env } = process;
-    const findings = await Promise.all([
-      checkNode(),
-      checkSettings(settings, env),
-      checkAddress(settings),
-      checkDatabase(settings),
-      checkDataFolder(settings),
-      checkSecrets(settings),
-      checkFiles(settings, logger),
-      checkBrowser(settings, env.PATH),
-      checkFfmpeg(settings, env.PATH),
-      checkProxy(settings),
-      checkClock(systemClock.now()),
-      checkPlugins(settings, env, logger),
-      checkSignIn(settings, env, logger),
-    ]);
+    const findings = await runChecks(settings, process.env, logger);
     if (json) printJson(findings);
     else print(findings.map(render).join(''));
     return findings.some(({ level }) => level === 'fail') ? 1 : 0;

@@ -45,12 +45,31 @@ export interface Finding {
   advice?: string;
 }
 
-export function messageOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** All of them, side by side. What is wrong is a finding, never an error. */
+export function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
+  return Promise.all([
+    checkNode(),
+    checkSettings(settings, env),
+    checkAddress(settings),
+    checkDatabase(settings),
+    checkDataFolder(settings),
+    checkSecrets(settings),
+    checkFiles(settings, logger),
+    checkBrowser(settings, env.PATH),
+    checkFfmpeg(settings, env.PATH),
+    checkProxy(settings),
+    checkClock(systemClock.now()),
+    checkPlugins(settings, env, logger),
+    checkSignIn(settings, env, logger),
+  ]);
+}
+
 /** Whether every variable that looks like a setting is one, and all of them are read. */
-export async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding> {
+async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding> {
   const name = 'settings';
   // A plugins file that cannot be read is a finding of its own.
   const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
@@ -64,7 +83,7 @@ export async function checkSettings(settings: Settings, environment: NodeJS.Proc
 }
 
 /** Whether callers can use the links that they are given. */
-export async function checkAddress(settings: Settings): Promise<Finding> {
+async function checkAddress(settings: Settings): Promise<Finding> {
   const address = localAddress(settings);
   const listening = describeListening(settings, address);
   const detail = `listens on ${listening}; links begin with ${describeLinks(settings, address)}`;
@@ -80,7 +99,7 @@ const MEBIBYTE = 1024 * 1024;
 const LOW_DISK = 1024 * MEBIBYTE;
 const NO_DISK = 100 * MEBIBYTE;
 
-export function checkNode(version = process.versions.node): Finding {
+function checkNode(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const enough = major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
   const finding: Finding = { name: 'node', level: enough ? 'ok' : 'fail', detail: version };
@@ -88,7 +107,7 @@ export function checkNode(version = process.versions.node): Finding {
 }
 
 /** Keys and links expire by the clock; one that is far off makes them end too early or never. */
-export async function checkClock(now: number): Promise<Finding> {
+async function checkClock(now: number): Promise<Finding> {
   const detail = new Date(now).toISOString();
   const advice = 'Set the clock, best by NTP.';
   if (now < Date.parse(API_VERSION))
@@ -100,7 +119,7 @@ export async function checkClock(now: number): Promise<Finding> {
 }
 
 /** One that is not there yet is not made: whether it can be made is what is looked at. */
-export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
+async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
   const name = 'data folder';
   const there = nearestFolder(dataDir);
   const trial = path.join(dataDir, `.doctor-${randomUUID()}`);
@@ -130,7 +149,7 @@ export async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
 }
 
 /** The next start closes those that others can read; until then they can. */
-export async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
+async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
   const name = 'secrets';
   const open = await secretsOfOthers(dataDir).catch(() => []);
   if (open.length === 0) return { name, level: 'ok', detail: 'no other user may read those in the data folder' };
@@ -144,7 +163,7 @@ function nearestFolder(folder: string): string {
   return existsSync(folder) || parent === folder ? folder : nearestFolder(parent);
 }
 
-export async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {
+async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {
   if (!browser) return { name: 'browser', level: 'ok', detail: 'switched off by BROWSER=off' };
   const found = await findChromium({ configured: browserPath, searchPath }, dataDir);
   if (found && process.getuid?.() === 0) {
@@ -192,11 +211,7 @@ function missing(
 }
 
 /** Whether people can sign in. An issuer that is configured is asked what it can do. */
-export async function checkSignIn(
-  settings: Settings,
-  environment: NodeJS.ProcessEnv,
-  logger: Logger,
-): Promise<Finding> {
+async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
   const name = 'sign-in';
   if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
   const { siteUrl, baseUrl } = settings;
@@ -223,7 +238,7 @@ const PROBE_MS = 3_600_000;
 const CHECK_FILE = 'Check the plugins file that PLUGINS_CONFIG names.';
 
 /** Makes and changes nothing. */
-export async function checkDatabase(settings: Settings): Promise<Finding> {
+async function checkDatabase(settings: Settings): Promise<Finding> {
   const name = 'database';
   try {
     if (!(await isStateThere(settings))) return { name, level: 'ok', detail: 'none yet: "mediagate serve" makes it' };
@@ -248,7 +263,7 @@ export async function checkDatabase(settings: Settings): Promise<Finding> {
  * Writes, looks at and removes a small file: a key may be allowed some of that alone. It goes by a folder of its own, since
  * that of a gateway may have files which wait for a gateway to upload them.
  */
-export async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
+async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
   const { filesUrl } = settings;
   const name = 'files';
   if (!filesUrl) return { name, level: 'ok', detail: 'in the data folder' };
@@ -276,7 +291,7 @@ export async function checkFiles(settings: Settings, logger: Logger): Promise<Fi
   }
 }
 
-export async function checkProxy({ egressProxyUrl }: Settings): Promise<Finding> {
+async function checkProxy({ egressProxyUrl }: Settings): Promise<Finding> {
   const name = 'egress proxy';
   if (!egressProxyUrl) return { name, level: 'ok', detail: 'none: plugins connect directly' };
   const { hostname, port } = new URL(egressProxyUrl);
@@ -303,11 +318,7 @@ function canConnect(host: string, port: number): Promise<void> {
   });
 }
 
-export async function checkPlugins(
-  settings: Settings,
-  environment: NodeJS.ProcessEnv,
-  logger: Logger,
-): Promise<Finding> {
+async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
   const name = 'plugins';
   try {
     const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', lookOnly: true });
