@@ -42,8 +42,7 @@ import {
   SUBMISSIONS,
   TEXTS,
 } from './gateway-services.js';
-import type { Images } from './images/index.js';
-import { absentImages } from './images/index.js';
+import { absentImages, type Images } from './images/index.js';
 import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plugins/index.js';
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';

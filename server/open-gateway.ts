@@ -11,8 +11,14 @@ import {
   readPluginConfig,
   systemClock,
 } from 'mediagate';
-import type { Settings } from './settings/index.js';
-import { checkExecutables, findChromium, findFfmpeg, findLinkSecrets, loadLinkSecrets } from './settings/index.js';
+import {
+  checkExecutables,
+  findChromium,
+  findFfmpeg,
+  findLinkSecrets,
+  loadLinkSecrets,
+  type Settings,
+} from './settings/index.js';
 import type { State } from './state.js';
 
 export interface OpenGatewayOptions {

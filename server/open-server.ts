@@ -12,20 +12,16 @@ import {
 } from 'mediagate';
 import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import type { AppDependencies } from './http/index.js';
-import { createSiteAddress } from './http/index.js';
+import { type AppDependencies, createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
-import type { Health, Metrics } from './observability/index.js';
-import { openTracing } from './observability/index.js';
+import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
-import type { Settings } from './settings/index.js';
-import { checkRoom, fingerprintsOf, loadPeppers, secretsOf } from './settings/index.js';
-import type { State } from './state.js';
-import { openStateOf } from './state.js';
+import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
+import { openStateOf, type State } from './state.js';
 import { createUsageService } from './usage/index.js';
 import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 

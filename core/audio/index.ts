@@ -1,2 +1,1 @@
-export type { Audio } from './audio.js';
-export { createAudio } from './audio.js';
+export { type Audio, createAudio } from './audio.js';

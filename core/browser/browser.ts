@@ -5,8 +5,7 @@ import { leaveScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { browserFailure } from './browser-connection.js';
 import { createLauncher, exitOf, type Launcher, type RunningBrowser, removeLeftProfiles } from './browser-launch.js';
-import type { BrowserExecutable } from './browser-process.js';
-import { watchMemory } from './browser-process.js';
+import { type BrowserExecutable, watchMemory } from './browser-process.js';
 import { type ForwardProxy, startForwardProxy } from './filtering-proxy.js';
 
 export interface BrowserServiceOptions {

@@ -33,12 +33,13 @@ export {
   sql,
   type Transaction,
 } from './kysely.js';
-export type { Migrations, SchemaChange } from './schema-migration.js';
 export {
   allPending,
   MIGRATION_STATEMENT_MS,
+  type Migrations,
   migrate,
   readSchemaStatus,
+  type SchemaChange,
   type SchemaStatus,
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';

@@ -16,8 +16,7 @@ import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
-import type { ReferenceInput, References } from './references.js';
-import { createReferenceFiles, fileNamesOf } from './references.js';
+import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
 import { createResultFiles, placeOfRun } from './result-files.js';
 
 /** One picture that is wanted. */

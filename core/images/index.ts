@@ -1,3 +1,2 @@
-export type { Images } from './images.js';
-export { absentImages, createImages, type ImageService, type ImagesOptions } from './images.js';
+export { absentImages, createImages, type ImageService, type Images, type ImagesOptions } from './images.js';
 export { createReferences } from './references.js';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
 import { createPumps } from './job-workers.js';
-import type { JobKind } from './jobs.js';
-import { JOB_KINDS } from './jobs.js';
+import { JOB_KINDS, type JobKind } from './jobs.js';
 
 /** Workers that want to be told of work. */
 export interface JobStarter {

@@ -4,17 +4,17 @@ export { createCompletionWaiters } from './job-ends.js';
 export type { JobsTable } from './job-rows.js';
 export { createJobs } from './job-service.js';
 export { hashText, toFailure, toJson } from './job-statements.js';
-export type {
-  Accepted,
-  AdmissionCandidate,
-  AdmissionHooks,
-  Charge,
-  EndedJob,
-  JobKind,
-  JobRecord,
-  JobRun,
-  Jobs,
-  JobWorkers,
-  WaitOptions,
+export {
+  type Accepted,
+  type AdmissionCandidate,
+  type AdmissionHooks,
+  type Charge,
+  type EndedJob,
+  type JobKind,
+  type JobRecord,
+  type JobRun,
+  type Jobs,
+  type JobWorkers,
+  queueFull,
+  type WaitOptions,
 } from './jobs.js';
-export { queueFull } from './jobs.js';

@@ -23,8 +23,15 @@ import {
   toJobRecord,
   toJson,
 } from './job-statements.js';
-import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, JobKind, NewJob } from './jobs.js';
-import { newJobId } from './jobs.js';
+import {
+  type Acceptance,
+  type Accepted,
+  type AdmissionCandidate,
+  type AdmissionHooks,
+  type JobKind,
+  type NewJob,
+  newJobId,
+} from './jobs.js';
 
 /** An acceptance as it is stored. */
 export interface Candidate extends AdmissionCandidate {

@@ -1,7 +1,7 @@
 import type { JobFailure, JobState } from '../contracts/index.js';
-import type { DatabaseClock } from '../database/index.js';
 import {
   type Database,
+  type DatabaseClock,
   describeProcess,
   hasEnded,
   type Kysely,
@@ -12,8 +12,7 @@ import {
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-statements.js';
-import type { JobKind, JobRecord } from './jobs.js';
-import { JOB_KINDS, kindOfJob } from './jobs.js';
+import { JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 
 /** Of all jobs, those that are asked for. */
 export interface JobPage {

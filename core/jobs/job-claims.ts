@@ -14,8 +14,7 @@ import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
 import type { JobRow } from './job-statements.js';
 import type { Run } from './job-workers.js';
-import type { JobKind, JobRecord } from './jobs.js';
-import { namesOf } from './jobs.js';
+import { type JobKind, type JobRecord, namesOf } from './jobs.js';
 
 /** Runs that ended with their process, after which a job is suspected of having ended it. */
 const SUSPECT_CUT_OFFS = 2;

@@ -13,12 +13,17 @@ import { endsWithin, GatewayError } from '../runtime/index.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import type { CancelledJob, JobCancellation } from './job-administration.js';
 import type { JobClaims } from './job-claims.js';
-import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
-import { type Ended, type JobEndTable, type Outcome, toEndedJob } from './job-runs.js';
-import type { JobTable } from './job-statements.js';
-import { type ShownRow, toJobRecord, toJson } from './job-statements.js';
-import type { AdmissionHooks, EndedJob, JobKind, JobRecord } from './jobs.js';
-import { kindOfJob } from './jobs.js';
+import {
+  type Ended,
+  type JobEndTable,
+  type JobRunTable,
+  type Outcome,
+  type RunKey,
+  type RunSeen,
+  toEndedJob,
+} from './job-runs.js';
+import { type JobTable, type ShownRow, toJobRecord, toJson } from './job-statements.js';
+import { type AdmissionHooks, type EndedJob, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 
 const EXPIRED_ROWS = 500;
 

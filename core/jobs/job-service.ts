@@ -16,8 +16,15 @@ import { createCompletionWaiters, createJobEnds } from './job-ends.js';
 import { createJobEndTable, createJobRunTable } from './job-runs.js';
 import { createJobTable, type JobTable, toJobRecord } from './job-statements.js';
 import { type StartedWorkers, startWorkers } from './job-workers.js';
-import type { Accepted, JobKind, JobRecord, Jobs } from './jobs.js';
-import { type AdmissionHooks, BOUND_ONLY, kindOfJob } from './jobs.js';
+import {
+  type Accepted,
+  type AdmissionHooks,
+  BOUND_ONLY,
+  type JobKind,
+  type JobRecord,
+  type Jobs,
+  kindOfJob,
+} from './jobs.js';
 
 /** A third of it goes by between two signs of life. */
 const LEASE_MS = 15_000;

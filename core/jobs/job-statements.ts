@@ -17,8 +17,7 @@ import {
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { JobOwnersTable, JobsTable } from './job-rows.js';
-import type { JobCounts, JobKind, JobRecord, JobRun } from './jobs.js';
-import { JOB_KINDS, keptMs, kindOfJob } from './jobs.js';
+import { JOB_KINDS, type JobCounts, type JobKind, type JobRecord, type JobRun, keptMs, kindOfJob } from './jobs.js';
 
 /** Queued jobs that are counted in front of another. */
 const MAX_COUNTED = 999;

@@ -9,8 +9,7 @@ import type { JobEnds } from './job-ends.js';
 import type { JobRunTable, Outcome } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './job-statements.js';
-import type { JobKind, JobRun, JobWorkers, WorkOptions } from './jobs.js';
-import { namesOf, scopeOf } from './jobs.js';
+import { type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
 
 /** How long runs that were aborted may take to end; what then still runs is left to its lease. */
 const STOP_MS = 5_000;

@@ -3,10 +3,8 @@ import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Container } from './audio-formats.js';
-import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
-import type { ConversionReport } from './ffmpeg-process.js';
-import { runFfmpeg } from './ffmpeg-process.js';
+import { type Container, PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
+import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 
 /** Bytes of MP3 a second: a constant rate, so that the length in bytes tells the length in time. */
 export const MP3_BYTES_PER_SECOND = 16_000;

@@ -10,8 +10,13 @@ export {
   wavHeader,
 } from './audio-formats.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND } from './ffmpeg.js';
-export type { ConversionReport } from './ffmpeg-process.js';
-export { createGrowingFile, createScratchFolders, type GrowingFile, type ScratchFolders } from './ffmpeg-process.js';
+export {
+  type ConversionReport,
+  createGrowingFile,
+  createScratchFolders,
+  type GrowingFile,
+  type ScratchFolders,
+} from './ffmpeg-process.js';
 export {
   checkImage,
   createImageFiles,

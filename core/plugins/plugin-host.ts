@@ -15,12 +15,10 @@ import type {
 } from '../contracts/index.js';
 import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
-import type { EntryScope, RootScope } from './entry-services.js';
-import { configuredOriginsOf, createEntryContext } from './entry-services.js';
+import { configuredOriginsOf, createEntryContext, type EntryScope, type RootScope } from './entry-services.js';
 import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
-import type { Registry } from './registry.js';
-import { checkContributions, namesServed } from './registry.js';
+import { checkContributions, namesServed, type Registry } from './registry.js';
 
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;

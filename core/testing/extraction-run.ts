@@ -1,8 +1,7 @@
 import assert from 'node:assert';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import type { Clock, HttpClient } from '../contracts/index.js';
-import { EXTRACT_DEFAULTS, type Extraction, type LinkRef } from '../contracts/index.js';
+import { type Clock, EXTRACT_DEFAULTS, type Extraction, type HttpClient, type LinkRef } from '../contracts/index.js';
 import { checkDocument } from '../extraction/index.js';
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { GatewayError } from '../runtime/index.js';
-import type { EventReader } from './events.js';
-import { BYTE_ORDER_MARK, createEventSplitter, findData, joinData } from './events.js';
+import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';
 import { isText, readValue, walkMembers } from './json.js';
 
 const LF = 0x0a;

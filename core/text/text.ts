@@ -20,15 +20,19 @@ import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundLooks } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
-import type { BackgroundStart, PreparedText, TextExchange, TextRequest, Texts } from './requests.js';
 import {
   askForUsage,
+  type BackgroundStart,
   checkEffort,
   inputTokensOf,
   modelOf,
   mostOutputTokens,
+  type PreparedText,
   previousResponseOf,
   streamOf,
+  type TextExchange,
+  type TextRequest,
+  type Texts,
 } from './requests.js';
 import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
 import { createChatReader, createResponsesReader } from './usage-events.js';

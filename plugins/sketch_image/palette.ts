@@ -1,5 +1,4 @@
-import type { Random } from './random.js';
-import { pick } from './random.js';
+import { pick, type Random } from './random.js';
 
 /** Red, green and blue, 0 to 255. */
 export type Colour = readonly [number, number, number];

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DatabaseClock } from '../../core/database/index.js';
-import { type Database, isStorable } from '../../core/database/index.js';
+import { type Database, type DatabaseClock, isStorable } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
 import { accountAt } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';

@@ -10,8 +10,8 @@ import {
   type Selectable,
   storable,
 } from '../../core/database/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   type BodyBudget,
   type BodyReaderOptions,
   createAddressLimit,

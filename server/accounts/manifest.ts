@@ -1,7 +1,7 @@
 import { type Gateway, MAX_REFERENCES, Type } from 'mediagate';
 import { isoTime } from '../format/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   defineRoute,
   type RequestContext,
   type Route,

@@ -8,8 +8,8 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   isOfPrograms,
   type Middleware,
   type Next,
@@ -31,8 +31,7 @@ import {
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
 import type { SessionsTable } from './tables.js';
-import type { UserChange, UserRecord } from './users.js';
-import { selectUsers, toUserRecord } from './users.js';
+import { selectUsers, toUserRecord, type UserChange, type UserRecord } from './users.js';
 
 declare module '../http/server-context.js' {
   interface AccountContext {

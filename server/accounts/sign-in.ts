@@ -6,8 +6,8 @@ import {
   deleteExpired,
   type ExpiringTable,
 } from '../../core/database/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   createAddressLimit,
   defineRoute,
   networkOwner,

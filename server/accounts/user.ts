@@ -1,7 +1,7 @@
 import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
 import { isoTime, isVisible } from '../format/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   createAddressLimit,
   defineRoute,
   Nullable,

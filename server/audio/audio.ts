@@ -9,7 +9,6 @@ import {
   Type,
   type UploadedSound,
 } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -19,6 +18,7 @@ import {
   nameIgnored,
   type RequestContext,
   type Route,
+  type ServerContext,
   type SoundForm,
   sendFile,
   sendGrowing,

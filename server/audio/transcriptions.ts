@@ -6,8 +6,15 @@ import {
   type TranscriptSegment,
   Type,
 } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
-import { defineRoute, type FormFields, fieldOf, type Route, requiredField, Text } from '../http/index.js';
+import {
+  defineRoute,
+  type FormFields,
+  fieldOf,
+  type Route,
+  requiredField,
+  type ServerContext,
+  Text,
+} from '../http/index.js';
 import { AUDIO_ROUTE, FORM_FIELDS, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
 
 const ROUTES = [

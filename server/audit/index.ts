@@ -1,2 +1,1 @@
-export type { Audit, AuditEntry } from './audit.js';
-export { type AuditLine, compileAudit, createAudit, writeAudit } from './audit.js';
+export { type Audit, type AuditEntry, type AuditLine, compileAudit, createAudit, writeAudit } from './audit.js';

@@ -12,8 +12,15 @@ import {
 import { folderNames, GatewayError, makeFolder } from '../../core/runtime/index.js';
 import { copyWithDigest, digestOf, SECRET_BYTES, syncFolder } from '../../core/storage/index.js';
 import { migrations } from '../migrations/index.js';
-import type { Progress } from './backup.js';
-import { type BackupManifest, FILES_FOLDER, MANIFEST_FILE, readManifest, readSums, SECRETS_FOLDER } from './backup.js';
+import {
+  type BackupManifest,
+  FILES_FOLDER,
+  MANIFEST_FILE,
+  type Progress,
+  readManifest,
+  readSums,
+  SECRETS_FOLDER,
+} from './backup.js';
 
 export interface RestoreOptions {
   /** The backup. */

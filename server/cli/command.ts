@@ -3,8 +3,7 @@ import { createSpinner } from 'nanospinner';
 import { isStateThere, type Progress } from '../backup/index.js';
 import { openGateway } from '../open-gateway.js';
 import { readSettings, type Settings, secretsOf } from '../settings/index.js';
-import type { Records } from '../state.js';
-import { openRecordsOf } from '../state.js';
+import { openRecordsOf, type Records } from '../state.js';
 import { grouped } from '../usage/index.js';
 
 /** A command that ended badly, in words for the person who typed it. */

@@ -1,6 +1,5 @@
 import { isoTime, renderMoney, renderTable } from '../format/index.js';
-import type { Catalogue } from '../plans/index.js';
-import { type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
+import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
 import { CommandMistake, print, printJson, withState } from './command.js';

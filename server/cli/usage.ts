@@ -1,8 +1,7 @@
 import { systemClock } from 'mediagate';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
-import type { UsageTotal } from '../usage/index.js';
-import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts } from '../usage/index.js';
+import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts, type UsageTotal } from '../usage/index.js';
 import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
 import { readKeyId } from './keys.js';
 

@@ -52,8 +52,7 @@ export {
   useSoundForm,
 } from './form.js';
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
-export type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
-export { newRouter } from './koa-app.js';
+export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';
 export {
   isOfPrograms,
   markVisits,

@@ -1,5 +1,9 @@
-export type { OutgoingAnswer } from './idempotency.js';
-export { createIdempotencyService, type IdempotencyService, type KeyedRequest } from './idempotency.js';
+export {
+  createIdempotencyService,
+  type IdempotencyService,
+  type KeyedRequest,
+  type OutgoingAnswer,
+} from './idempotency.js';
 export {
   createIdempotencyKeys,
   encodeAround,
@@ -17,5 +21,4 @@ export {
   readIdempotencyKey,
   readRetryCount,
 } from './idempotency-keys.js';
-export type { IdempotentResponses } from './idempotent-responses.js';
-export { createIdempotentResponses } from './idempotent-responses.js';
+export { createIdempotentResponses, type IdempotentResponses } from './idempotent-responses.js';

@@ -1,5 +1,4 @@
-import type { ServerContext } from '../http/index.js';
-import { defineRoute, type Route, sendFile } from '../http/index.js';
+import { defineRoute, type Route, type ServerContext, sendFile } from '../http/index.js';
 import { IMAGE_ROUTE } from './image-request.js';
 
 /** Finished images: public by their unguessable names, and free. */

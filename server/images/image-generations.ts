@@ -1,11 +1,11 @@
 import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
   type RequestContext,
   type Route,
   readPreferences,
+  type ServerContext,
   sendBytes,
 } from '../http/index.js';
 import {

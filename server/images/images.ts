@@ -9,7 +9,6 @@ import {
   type Usage,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
-import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -23,6 +22,7 @@ import {
   type RequestContext,
   type Route,
   readWait,
+  type ServerContext,
   sendBytes,
   sendEvents,
 } from '../http/index.js';

@@ -1,11 +1,15 @@
-export type { ApiKeyRecord, ApiKeys, Grant, KeyPlan, NewKeyRecord } from './api-keys.js';
 export {
+  type ApiKeyRecord,
   type ApiKeyRow,
+  type ApiKeys,
   accountAt,
   createApiKeys,
+  type Grant,
   isValidRow,
+  type KeyPlan,
   keyAt,
   keysOf,
+  type NewKeyRecord,
   soonerOf,
   toKeyRecord,
 } from './api-keys.js';

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from 'mediagate';
 import { type SlotAnswer, slotRequest, type WindowFamily, type Windows } from '../limits/index.js';
-import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
-import { keyAt } from './api-keys.js';
+import { type ApiKeyRecord, type ApiKeys, type Grant, keyAt } from './api-keys.js';
 import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 declare module '../http/server-context.js' {

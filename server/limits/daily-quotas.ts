@@ -1,5 +1,4 @@
-import type { Tables } from '../../core/database/index.js';
-import { type Kysely, rowsOf, type Script, sql } from '../../core/database/index.js';
+import { type Kysely, rowsOf, type Script, sql, type Tables } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
 import type { DailyQuotasTable } from './rate-limit-statements.js';
 

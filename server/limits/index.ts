@@ -1,5 +1,13 @@
 export { countUse, type DailyQuota, dayOf, forgetOldDays, readUsed } from './daily-quotas.js';
-export type { SlotAnswer, SlotRequest, WindowFamily, Windows } from './rate-limit.js';
-export { acceptSlot, consumeRateLimit, createWindows, openWindows, slotRequest } from './rate-limit.js';
-export type { SlotTable } from './rate-limit-table.js';
-export { createSlotTable } from './rate-limit-table.js';
+export {
+  acceptSlot,
+  consumeRateLimit,
+  createWindows,
+  openWindows,
+  type SlotAnswer,
+  type SlotRequest,
+  slotRequest,
+  type WindowFamily,
+  type Windows,
+} from './rate-limit.js';
+export { createSlotTable, type SlotTable } from './rate-limit-table.js';

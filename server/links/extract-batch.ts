@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { BatchItem } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
-import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
+import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';

@@ -17,7 +17,6 @@ import {
   type Validator,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
-import type { ServerContext } from '../http/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -27,6 +26,7 @@ import {
   type RequestContext,
   type Route,
   readJsonBody,
+  type ServerContext,
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, quotaSubject } from '../keys/index.js';
 import { acceptSlot, consumeRateLimit, type SlotAnswer, slotRequest } from '../limits/index.js';

@@ -8,7 +8,6 @@ import {
   type TextRoute,
   Type,
 } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
 import {
   BIG_BYTES,
   Count,
@@ -19,6 +18,7 @@ import {
   OneOf,
   type RequestContext,
   type Route,
+  type ServerContext,
   sendText,
   Text,
   takeJsonBody,

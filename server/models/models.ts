@@ -1,5 +1,4 @@
 import { GatewayError, type StoredResponseAction, Type } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
 import {
   Count,
   defineRoute,
@@ -8,6 +7,7 @@ import {
   type RequestContext,
   type Route,
   type RouteAnswer,
+  type ServerContext,
   sendText,
   Text,
 } from '../http/index.js';

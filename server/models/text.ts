@@ -1,10 +1,10 @@
 import { type PreparedText, type TextRequest, Type } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
 import {
   defineRoute,
   leaveWithClient,
   type RequestContext,
   type Route,
+  type ServerContext,
   sendText,
   Text,
   takeJsonBody,

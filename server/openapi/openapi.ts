@@ -1,6 +1,5 @@
 import { Type } from 'mediagate';
-import type { ServerContext } from '../http/index.js';
-import { defineRoute, type Route, type SentWebhook } from '../http/index.js';
+import { defineRoute, type Route, type SentWebhook, type ServerContext } from '../http/index.js';
 import { describeRoutes } from './document.js';
 
 /** The API reference for programs. */

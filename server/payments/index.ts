@@ -1,6 +1,12 @@
 export { BankStatementError, readBankStatement } from './bank-statement.js';
-export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './orders.js';
-export { createOrders } from './orders.js';
+export {
+  createOrders,
+  type OrderRecord,
+  type OrderState,
+  type Orders,
+  type RecordedTransaction,
+  type Recording,
+} from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
 export {

@@ -1,7 +1,7 @@
 import { GatewayError, isGatewayError, Type } from 'mediagate';
 import { asItStands } from '../accounts/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   clientSignal,
   createAddressLimit,
   createFixedWindowLimiter,
@@ -21,8 +21,14 @@ import {
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { NoticedTransfer, NoticeReader, PaymentNotice } from './bank-webhooks.js';
-import { readGenericNotice, readPayosNotice, readSepayNotice } from './bank-webhooks.js';
+import {
+  type NoticedTransfer,
+  type NoticeReader,
+  type PaymentNotice,
+  readGenericNotice,
+  readPayosNotice,
+  readSepayNotice,
+} from './bank-webhooks.js';
 import type { OrderRecord } from './orders.js';
 import {
   decodePaymentBody,
@@ -32,8 +38,7 @@ import {
   MAX_PAYMENT_BODY_BYTES,
   PaymentBodySchema,
 } from './payment.js';
-import type { PaymentProvider } from './payment-service.js';
-import { isOpen } from './payment-service.js';
+import { isOpen, type PaymentProvider } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
 
 /** Of one person: orders are kept for months, also those that were cancelled. */

@@ -7,8 +7,8 @@ import {
   showUserCode,
   type UserRecord,
 } from '../accounts/index.js';
-import type { AccountContext } from '../http/index.js';
 import {
+  type AccountContext,
   createAddressLimit,
   defineRoute,
   type ParamsContext,

@@ -1,11 +1,17 @@
 import type { BackgroundCorrection } from '../../core/contracts/index.js';
-import type { Kysely, Tables } from '../../core/database/index.js';
-import { createRowInsertScript, filled, isStorable, rowsOf, type Script } from '../../core/database/index.js';
+import {
+  createRowInsertScript,
+  filled,
+  isStorable,
+  type Kysely,
+  rowsOf,
+  type Script,
+  type Tables,
+} from '../../core/database/index.js';
 import type { Settlement } from './admissions.js';
 import type { Correction } from './budgets.js';
 import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
-import type { Totals } from './usage-rows.js';
-import { COUNTS, countsOf, NO_COUNTS, toEntryRow } from './usage-rows.js';
+import { COUNTS, countsOf, NO_COUNTS, type Totals, toEntryRow } from './usage-rows.js';
 
 /** Longer names are no names, and longer than an index takes. */
 const MAX_ID = 512;

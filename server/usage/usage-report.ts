@@ -1,7 +1,6 @@
 import { GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
-import type { ServerContext } from '../http/index.js';
-import { Count, defineRoute, Nullable, type Route, Text } from '../http/index.js';
+import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readWindows } from '../keys/index.js';
 import type { SlotAnswer } from '../limits/index.js';
 import type { BudgetState, Budgets } from './budgets.js';

@@ -7,10 +7,8 @@ import {
   type TextOutcome,
   type Usage,
 } from 'mediagate';
-import type { RequestContext } from '../http/index.js';
-import { errorClassOf, newRequestId, toGatewayError } from '../http/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
-import { keyOf } from '../keys/index.js';
+import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
+import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { acceptSlot, slotRequest } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
 

@@ -4,8 +4,7 @@ export {
   type WebhookDeliveryOptions,
   type WebhookOutcome,
 } from './delivery.js';
-export type { Webhooks } from './webhook-events.js';
-export { createWebhooks } from './webhook-events.js';
+export { createWebhooks, type Webhooks } from './webhook-events.js';
 export {
   createWebhookSecrets,
   createWebhookTargets,

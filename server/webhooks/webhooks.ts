@@ -10,8 +10,15 @@ import {
   Type,
 } from 'mediagate';
 import type { CloseList } from '../close-list.js';
-import type { ServerContext } from '../http/index.js';
-import { defineRoute, OneOf, type RequestContext, type Route, type SentWebhook, Time } from '../http/index.js';
+import {
+  defineRoute,
+  OneOf,
+  type RequestContext,
+  type Route,
+  type SentWebhook,
+  type ServerContext,
+  Time,
+} from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { keyOf } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Customer, PaymentApp } from './payment-app.js';
-import { startPaymentApp } from './payment-app.js';
+import { type Customer, type PaymentApp, startPaymentApp } from './payment-app.js';
 
 /** Each acts for nobody that a browser could be signed in as, and says by what it goes instead. */
 const WITHOUT_SESSION: Readonly<Record<string, string>> = {

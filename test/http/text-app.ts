@@ -1,7 +1,6 @@
 import type { TextCall } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
-import type { Script, ScriptedText, ScriptedTextOptions } from '../support/scripted-text.js';
-import { scriptedText } from '../support/scripted-text.js';
+import { type Script, type ScriptedText, type ScriptedTextOptions, scriptedText } from '../support/scripted-text.js';
 import type { TextUpstream } from '../support/text-upstream.js';
 import { type Answer, type ListeningApp, type ListeningAppOptions, startApp } from './listening-app.js';
 

@@ -20,8 +20,7 @@ import {
   type MessageEnd,
   newMessage,
 } from './sinks.js';
-import type { SanitizedError, Told } from './upstream-answers.js';
-import { createChatReader, createResponsesReader } from './upstream-answers.js';
+import { createChatReader, createResponsesReader, type SanitizedError, type Told } from './upstream-answers.js';
 
 export interface MessageAnswerOptions {
   /** Format that the answer has. */

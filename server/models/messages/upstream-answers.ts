@@ -1,7 +1,6 @@
 import { createJsonEnd, type JsonEnd, restoreNumbers } from './exact-json.js';
 import { isMembers, type Members } from './message-parts.js';
-import type { BlockQueue } from './sinks.js';
-import { type StopReason, toolUseOf } from './sinks.js';
+import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 
 /** How an answer ended, by what it says of itself. */
 export type Told = { reason: StopReason } | { failure: SanitizedError };

@@ -1,12 +1,16 @@
-import type { Part, Role, Tool, ToolUse, Turn } from './message-parts.js';
 import {
   type Members,
   membersAt,
   optional,
+  type Part,
+  type Role,
   refuse,
   refuseUnable,
   SCHEMA_NAME,
   sanitizedError,
+  type Tool,
+  type ToolUse,
+  type Turn,
 } from './message-parts.js';
 import type { MessageRequest } from './request.js';
 

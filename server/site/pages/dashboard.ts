@@ -1,8 +1,7 @@
 import type { JobRecord } from 'mediagate';
 import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
-import type { Page } from '../page.js';
-import { badge, bar, copyButton, emptyState, type Html, html, scriptedButton } from '../page.js';
+import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { count, counted, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
 /** What is left of one thing that a plan counts. */

@@ -1,5 +1,4 @@
-import type { Page } from '../page.js';
-import { codeBlock, type Html, html } from '../page.js';
+import { codeBlock, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';
 

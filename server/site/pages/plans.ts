@@ -1,9 +1,7 @@
 import { isOpen, type OrderRecord, type OrderState, type PaymentTransfer, paymentPath } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
-import type { Page } from '../page.js';
-import { copyButton, type Html, html, scriptedButton, supportWords } from '../page.js';
-import type { PlanView } from '../views.js';
-import { minute, money, orderBadge, orderWords, timeLeft } from '../views.js';
+import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
+import { minute, money, orderBadge, orderWords, type PlanView, timeLeft } from '../views.js';
 
 export interface PlansView {
   plans: readonly PlanView[];

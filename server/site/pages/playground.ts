@@ -1,7 +1,6 @@
 import { NAMED_SIZES } from '../../images/index.js';
 import type { Grant } from '../../keys/index.js';
-import type { Page } from '../page.js';
-import { type Html, html, scriptedButton } from '../page.js';
+import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../views.js';
 
 const TABS = [
