@@ -22,7 +22,7 @@ export {
   withBoundedWait,
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';
-export { createThrottledWarning, type PollLoop, startPollLoop } from './rounds.js';
-export { type LogFields, type Logger, silentLogger } from './silent-logger.js';
+export { type LogFields, type Logger, silentLogger } from './logger.js';
+export { createThrottledWarning, type PollLoop, startPollLoop } from './poll-loop.js';
 export { type Placed, SwapRemoveList } from './swap-remove-list.js';
 export { type Checked, createValidator } from './validation.js';

@@ -8,7 +8,7 @@ import { connectBrowser, createPipeTransport } from '../../core/browser/browser-
 import { type BrowserExecutable, startBrowserProcess } from '../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../core/contracts/services.js';
 import { createAddressGuard } from '../../core/net/address-guard.js';
-import { silentLogger } from '../../core/runtime/silent-logger.js';
+import { silentLogger } from '../../core/runtime/logger.js';
 import { ATTACKS, attackPage } from '../support/attack-page.js';
 import { type Canary, SECRET, startCanary } from '../support/canary.js';
 import { chromiumFor } from '../support/chromium.js';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { type Clock, createGateway, type Extraction, GatewayError, systemClock } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
 import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/errors.js';
-import { silentLogger } from '../../core/runtime/silent-logger.js';
+import { silentLogger } from '../../core/runtime/logger.js';
 import { openState } from '../../server/state.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../support/invented-shop.js';

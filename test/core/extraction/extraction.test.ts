@@ -10,7 +10,7 @@ import {
   type Logger,
 } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
-import { silentLogger } from '../../../core/runtime/silent-logger.js';
+import { silentLogger } from '../../../core/runtime/logger.js';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 import { until } from '../../support/until.js';
 

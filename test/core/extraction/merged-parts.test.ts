@@ -9,7 +9,7 @@ import {
   type PostData,
   systemClock,
 } from 'mediagate';
-import { silentLogger } from '../../../core/runtime/silent-logger.js';
+import { silentLogger } from '../../../core/runtime/logger.js';
 import { invented } from '../../support/invented-plugin.js';
 
 type Author = NonNullable<NonNullable<PartialPost['common']>['author']>;

@@ -1,4 +1,4 @@
-import type { Logger } from './silent-logger.js';
+import type { Logger } from './logger.js';
 
 export interface PollLoop {
   /** Of the first round, whatever came of it. */
