@@ -15,7 +15,7 @@ import { createAudit } from './audit/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
 import { createApiKeys } from './keys/index.js';
 import { createSlotTable, createWindows } from './limits/index.js';
-import { migrations } from './migrations/index.js';
+import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';

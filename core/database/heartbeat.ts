@@ -5,6 +5,7 @@ import type { Logger } from '../contracts/index.js';
 import { GatewayError, isProcessRunning } from '../runtime/index.js';
 import type { Database } from './database.js';
 import type { Kysely } from './kysely.js';
+import { type Migrations, sqlMigration } from './schema-migration.js';
 import type { DatabaseClock } from './statements.js';
 import type { Tables } from './tables.js';
 
@@ -91,8 +92,8 @@ declare module './tables.js' {
 
 export interface InstancesTable {
   id: string;
-  started_at: number;
-  beat_at: number;
+  startedAt: number;
+  beatAt: number;
   /** JSON array of Fingerprint. */
   fingerprints: string;
 }
@@ -133,7 +134,7 @@ export interface Instances {
 
 interface Living {
   id: string;
-  started_at: number;
+  startedAt: number;
   fingerprints: string;
 }
 
@@ -159,10 +160,8 @@ export function createInstances({
       (queries) =>
         queries
           .insertInto('instances')
-          .values({ id, started_at: times.now, beat_at: times.now, fingerprints: JSON.stringify(fingerprints) })
-          .onConflict((conflict) =>
-            conflict.column('id').doUpdateSet((eb) => ({ beat_at: eb.ref('excluded.beat_at') })),
-          )
+          .values({ id, startedAt: times.now, beatAt: times.now, fingerprints: JSON.stringify(fingerprints) })
+          .onConflict((conflict) => conflict.column('id').doUpdateSet((eb) => ({ beatAt: eb.ref('excluded.beatAt') })))
           .execute(),
       // A heartbeat that a power cut takes is no loss.
       { ...patience, survives: 'process-end' },
@@ -183,8 +182,8 @@ export function createInstances({
       const since = (await times.read(queries)) - LIVE_MS;
       return queries
         .selectFrom('instances')
-        .select(['id', 'started_at', 'fingerprints'])
-        .where('beat_at', '>', since)
+        .select(['id', 'startedAt', 'fingerprints'])
+        .where('beatAt', '>', since)
         .execute();
     }, patience);
   }
@@ -199,7 +198,7 @@ export function createInstances({
     await beat();
     await database.run(async (queries) => {
       const before = (await times.read(queries)) - FORGET_MS;
-      await queries.deleteFrom('instances').where('beat_at', '<', before).execute();
+      await queries.deleteFrom('instances').where('beatAt', '<', before).execute();
     }, patience);
     await warn();
   }
@@ -228,10 +227,10 @@ export function createInstances({
       own = fingerprints;
       await beat();
       const all = await living();
-      const started = all.find((one) => one.id === id)?.started_at ?? Number.POSITIVE_INFINITY;
+      const started = all.find((one) => one.id === id)?.startedAt ?? Number.POSITIVE_INFINITY;
       // Of two that start at the same time, one goes on.
       const earlier = all.filter(
-        (one) => one.id !== id && (one.started_at < started || (one.started_at === started && one.id < id)),
+        (one) => one.id !== id && (one.startedAt < started || (one.startedAt === started && one.id < id)),
       );
       const refused = earlier.flatMap((other) => differences(fingerprints, other)).find(({ required }) => required);
       if (refused) {
@@ -254,9 +253,9 @@ export function createInstances({
  * of the newest heartbeat, so that no clock is needed.
  */
 export async function differencesAmong(queries: Kysely<Tables>): Promise<string[]> {
-  const rows = await queries.selectFrom('instances').select(['id', 'started_at', 'fingerprints', 'beat_at']).execute();
-  const newest = Math.max(...rows.map(({ beat_at }) => beat_at));
-  const living = rows.filter(({ beat_at }) => beat_at > newest - LIVE_MS);
+  const rows = await queries.selectFrom('instances').select(['id', 'startedAt', 'fingerprints', 'beatAt']).execute();
+  const newest = Math.max(...rows.map(({ beatAt }) => beatAt));
+  const living = rows.filter(({ beatAt }) => beatAt > newest - LIVE_MS);
   const different = living.flatMap((one) =>
     living.flatMap((other) => differences(JSON.parse(one.fingerprints) as Fingerprint[], other)),
   );
@@ -270,3 +269,11 @@ function differences(own: readonly Fingerprint[], other: Living): Fingerprint[] 
     return found !== undefined && !found.hashes.some((hash) => hashes.includes(hash));
   });
 }
+
+/** The table of the running processes. */
+export const processMigrations: Migrations = {
+  '0001-processes': sqlMigration(
+    `create table instances (
+      id text primary key, "startedAt" bigint not null, "beatAt" bigint not null, fingerprints text not null)`,
+  ),
+};

@@ -20,6 +20,7 @@ export {
   hasEnded,
   type Instances,
   processId,
+  processMigrations,
 } from './heartbeat.js';
 export {
   type ColumnDataType,
@@ -41,6 +42,7 @@ export {
   readSchemaStatus,
   type SchemaChange,
   type SchemaStatus,
+  sqlMigration,
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
 export {

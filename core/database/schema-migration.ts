@@ -114,8 +114,20 @@ export interface SchemaChange extends Migration {
   readonly changes?: readonly (keyof Tables)[];
 }
 
-/** By their names, in whose order they run. Each folder that owns tables may have a list of its own. */
+/**
+ * Migrations by their names, which begin with the number of the release's schema and give the order in which they run:
+ * `0001-jobs`. Each folder that owns tables exports its own list.
+ */
 export type Migrations = Readonly<Record<string, SchemaChange>>;
+
+/** A migration of statements that both engines understand. Columns are camelCase, so they are quoted: "createdAt". */
+export function sqlMigration(...statements: readonly string[]): SchemaChange {
+  return {
+    async up(queries) {
+      for (const statement of statements) await sql.raw(statement).execute(queries);
+    },
+  };
+}
 
 /**
  * The migrations; on PostgreSQL each takes the tables that it and those behind it change, before it does anything. Nodes that

@@ -115,7 +115,7 @@ export async function examineSqlite(file: string): Promise<SqliteContents> {
 
 const TABLE_NAMES = `select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\' order by name`;
 const PEPPERS =
-  'select pepper_version as version, count(*) as keys from api_keys where revoked_at is null group by pepper_version';
+  'select pepperVersion as version, count(*) as keys from api_keys where revokedAt is null group by pepperVersion';
 
 async function open(file: string, { readonly }: { readonly: boolean }): Promise<BetterSqlite3.Database> {
   const { default: Sqlite } = await import('better-sqlite3');

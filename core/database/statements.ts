@@ -190,7 +190,7 @@ const ROWS = 100;
 
 export interface ExpiringTable {
   engine: Engine;
-  /** Has a column `expires_at`. */
+  /** Has a column `expiresAt`. */
   table: keyof Tables;
   /** Its primary key. */
   key: string;
@@ -198,12 +198,12 @@ export interface ExpiringTable {
 
 /** Deletes some of the rows whose time was over before `at`; those that somebody else deletes are left to them. */
 export async function deleteExpired(queries: Kysely<Tables>, table: ExpiringTable, at: number): Promise<void> {
-  await deleteSome(queries, table, sql`where expires_at <= ${at} order by expires_at limit ${ROWS}`);
+  await deleteSome(queries, table, sql`where "expiresAt" <= ${at} order by "expiresAt" limit ${ROWS}`);
 }
 
 /** Deletes some of the rows beyond the latest so many. */
 export async function deleteBeyond(queries: Kysely<Tables>, table: ExpiringTable, most: number): Promise<void> {
-  await deleteSome(queries, table, sql`order by expires_at desc limit ${ROWS} offset ${most}`);
+  await deleteSome(queries, table, sql`order by "expiresAt" desc limit ${ROWS} offset ${most}`);
 }
 
 async function deleteSome(

@@ -1,7 +1,7 @@
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
 export { createCompletionWaiters } from './job-ends.js';
-export type { JobsTable } from './job-rows.js';
+export { type JobsTable, jobMigrations } from './job-rows.js';
 export { createJobs } from './job-service.js';
 export { hashText, toFailure, toJson } from './job-statements.js';
 export {

@@ -104,7 +104,7 @@ export function* acceptGroup(
     if (!take) return { ...answer, replayed: false, active };
 
     const row: ShownRow = joined ?? write(candidate, jobId, verdict.admission ?? null);
-    if (joined) owners.push({ job_id: row.id, account_id: job.owner });
+    if (joined) owners.push({ jobId: row.id, owner: job.owner });
     else active += 1;
     if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
     known.set(jobId, row);
@@ -118,17 +118,17 @@ export function* acceptGroup(
       ...NEW_JOB,
       id,
       kind,
-      dedupe_hash: dedupeHash ?? NOT_JOINED,
-      place: turns.next(keyId),
+      dedupeHash: dedupeHash ?? NOT_JOINED,
+      priority: turns.next(keyId),
       summary,
       input,
-      key_id: keyId,
-      account_id: job.owner,
+      keyId,
+      owner: job.owner,
       admission,
-      created_at: at,
-      request_id: job.requestId ?? null,
+      createdAt: at,
+      requestId: job.requestId ?? null,
       traceparent: traceparent ?? null,
-      webhook_url: job.webhookUrl ?? null,
+      webhookUrl: job.webhookUrl ?? null,
     };
     rows.push(row);
     return row;
@@ -165,17 +165,17 @@ export type TurnStatements = ReturnType<typeof compileTurnStatements>;
 
 /** Run for each group of jobs that is accepted, so built once; see statements.ts. */
 export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
-  const active = () => queries.selectFrom('jobs').select('place').where('kind', '=', sql.lit(kind)).where(ACTIVE);
+  const active = () => queries.selectFrom('jobs').select('priority').where('kind', '=', sql.lit(kind)).where(ACTIVE);
   return {
-    firstQueued: active().where(QUEUED).orderBy('place').limit(ONE).compile(),
-    lastActive: active().orderBy('place', 'desc').limit(ONE).compile(),
+    firstQueued: active().where(QUEUED).orderBy('priority').limit(ONE).compile(),
+    lastActive: active().orderBy('priority', 'desc').limit(ONE).compile(),
     // Key by key at the end of the index: a key may have many jobs.
     lastOfKeys: createListScript((length) => {
       const keys = sql.join(Array.from({ length }, () => sql`(${''})`));
-      return sql<{ key_id: string; place: number | null }>`with wanted (key_id) as (values ${keys})
-        select key_id, (
-          select place from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs.key_id = wanted.key_id
-          order by place desc limit ${ONE}) as place
+      return sql<{ keyId: string; priority: number | null }>`with wanted ("keyId") as (values ${keys})
+        select "keyId", (
+          select priority from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs."keyId" = wanted."keyId"
+          order by priority desc limit ${ONE}) as priority
         from wanted`.compile(queries);
     }),
   };
@@ -183,19 +183,19 @@ export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
 
 /** Reads where the queue stands, and these keys in it. */
 export function* openTurns(statements: TurnStatements, keyIds: readonly string[]): Script<Turns> {
-  function* readPlace(query: CompiledQuery<{ place: number }>): Script<number | undefined> {
-    return (yield* rowsOf(query))[0]?.place;
+  function* readPriority(query: CompiledQuery<{ priority: number }>): Script<number | undefined> {
+    return (yield* rowsOf(query))[0]?.priority;
   }
 
   // The place of the next job to run; where none waits, of the youngest that runs.
-  const front = (yield* readPlace(statements.firstQueued)) ?? (yield* readPlace(statements.lastActive)) ?? 1;
+  const front = (yield* readPriority(statements.firstQueued)) ?? (yield* readPriority(statements.lastActive)) ?? 1;
   const rows = yield* statements.lastOfKeys([...new Set(keyIds)].map((keyId) => [keyId]));
-  const last = new Map(rows.map(({ key_id, place }) => [key_id, place ?? 0]));
+  const last = new Map(rows.map(({ keyId, priority }) => [keyId, priority ?? 0]));
   return {
     next(keyId) {
-      const place = Math.max(front, (last.get(keyId) ?? 0) + 1);
-      last.set(keyId, place);
-      return place;
+      const priority = Math.max(front, (last.get(keyId) ?? 0) + 1);
+      last.set(keyId, priority);
+      return priority;
     },
   };
 }

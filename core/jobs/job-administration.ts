@@ -130,8 +130,8 @@ const RECENT_MS = 60 * 60 * 1000;
 const MOST_RECENT = 10_000;
 
 /** As the index of ended jobs has it. */
-const ENDED = sql<boolean>`finished_at is not null`;
-const JOINED = sql<number>`(select count(*) from job_owners where job_owners.job_id = jobs.id)`;
+const ENDED = sql<boolean>`"finishedAt" is not null`;
+const JOINED = sql<number>`(select count(*) from job_owners where job_owners."jobId" = jobs.id)`;
 
 /** Neither what was asked for nor what came of it, which are their owners' own. */
 const LISTED = [
@@ -139,19 +139,19 @@ const LISTED = [
   'kind',
   'state',
   'attempts',
-  'cut_offs',
-  'account_id',
-  'key_id',
-  'created_at',
-  'started_at',
-  'finished_at',
+  'crashCount',
+  'owner',
+  'keyId',
+  'createdAt',
+  'startedAt',
+  'finishedAt',
   'runner',
-  'beat_at',
+  'beatAt',
   'error',
 ] as const;
 
 type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number };
-type Mark = Pick<JobRow, 'id' | 'created_at' | 'finished_at'>;
+type Mark = Pick<JobRow, 'id' | 'createdAt' | 'finishedAt'>;
 
 export interface JobAdministrationOptions {
   database: Database;
@@ -195,7 +195,7 @@ export function createJobAdministration({
 }
 
 async function findMark(queries: Kysely<Tables>, id: string): Promise<Mark> {
-  const marks = queries.selectFrom('jobs').select(['id', 'created_at', 'finished_at']).where('id', '=', id);
+  const marks = queries.selectFrom('jobs').select(['id', 'createdAt', 'finishedAt']).where('id', '=', id);
   const mark = kindOfJob(id) && (await marks.executeTakeFirst());
   if (mark) return mark;
   throw new GatewayError('job_not_found', 'There is no job with the id that the list is to go on from.');
@@ -209,7 +209,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
     .selectFrom('jobs')
     .select([...LISTED, JOINED.as('joined')])
     .where('id', 'in', ids)
-    .orderBy('finished_at', 'desc')
+    .orderBy('finishedAt', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)
     .execute();
@@ -230,9 +230,9 @@ function selectActive(
     .$if(state === 'running', (query) => query.where(RUNNING))
     .$if(owner !== undefined, (query) => query.where(ownedBy(owner as string)))
     .$if(mark !== undefined, (query) =>
-      query.where(sql<boolean>`(created_at, id) < (${mark?.created_at}, ${mark?.id})`),
+      query.where(sql<boolean>`("createdAt", id) < (${mark?.createdAt}, ${mark?.id})`),
     )
-    .orderBy('created_at', 'desc')
+    .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)
     .execute();
@@ -243,7 +243,7 @@ function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined
   const [ids, ...others] = kindsOf(page.kind).map((kind) => {
     const ended = queries
       .selectFrom('jobs')
-      .select(['id', 'finished_at'])
+      .select(['id', 'finishedAt'])
       .where('kind', '=', sql.lit(kind))
       .$call((query) => afterMark(query, page, mark));
     return queries.selectFrom(ended.as('ended')).select('id');
@@ -254,8 +254,8 @@ function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined
 /** Those that the owner asked for first, by their index, and those that it joined, which are few. */
 function endedIdsOf(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
   const { kind, owner = '' } = page;
-  const asked = queries.selectFrom('jobs').select('id').where('account_id', '=', owner).where(ENDED);
-  const joined = queries.selectFrom('job_owners').select('job_id as id').where('account_id', '=', owner);
+  const asked = queries.selectFrom('jobs').select('id').where('owner', '=', owner).where(ENDED);
+  const joined = queries.selectFrom('job_owners').select('jobId as id').where('owner', '=', owner);
   return queries
     .selectFrom('jobs')
     .select('id')
@@ -270,16 +270,16 @@ function afterMark<Selected>(
   { state, limit }: JobPage,
   mark: Mark | undefined,
 ) {
-  const markedAt = mark?.finished_at ?? mark?.created_at;
+  const markedAt = mark?.finishedAt ?? mark?.createdAt;
   return query
     .where(ENDED)
     .where('state', '=', state as JobState)
     .$if(mark !== undefined, (some) =>
       some
-        .where('finished_at', '<=', markedAt as number)
-        .where(sql<boolean>`(finished_at, id) < (${markedAt}, ${mark?.id})`),
+        .where('finishedAt', '<=', markedAt as number)
+        .where(sql<boolean>`("finishedAt", id) < (${markedAt}, ${mark?.id})`),
     )
-    .orderBy('finished_at', 'desc')
+    .orderBy('finishedAt', 'desc')
     .orderBy('id', 'desc')
     .limit(limit);
 }
@@ -287,19 +287,19 @@ function afterMark<Selected>(
 async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
   const row = await queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'request_id', 'traceparent'])
+    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'requestId', 'traceparent'])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
-  const owners = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
+  const owners = queries.selectFrom('job_owners').select('owner').where('jobId', '=', id);
   const before = await table.countBefore(queries, id);
   const { summary, expiresAt } = toJobRecord({ ...row, result: null });
   return {
     ...toListed(row),
     summary,
     expiresAt,
-    joinedBy: (await owners.orderBy('account_id').execute()).map(({ account_id }) => account_id),
-    requestId: row.request_id,
+    joinedBy: (await owners.orderBy('owner').execute()).map(({ owner }) => owner),
+    requestId: row.requestId,
     traceparent: row.traceparent,
     admission: row.admission,
     queuePosition: before === undefined ? null : before + 1,
@@ -309,11 +309,11 @@ async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTabl
 async function countEnds(queries: Kysely<Tables>, kind: JobKind, since: number): Promise<RecentEnds> {
   const ended = queries
     .selectFrom('jobs')
-    .select(['state', 'finished_at'])
+    .select(['state', 'finishedAt'])
     .where('kind', '=', sql.lit(kind))
     .where(ENDED)
-    .where('finished_at', '>', since)
-    .orderBy('finished_at', 'desc')
+    .where('finishedAt', '>', since)
+    .orderBy('finishedAt', 'desc')
     .limit(MOST_RECENT);
   const rows = await queries
     .selectFrom(ended.as('ended'))
@@ -334,27 +334,27 @@ function kindsOf(kind: JobKind | undefined): readonly JobKind[] {
 }
 
 function toListed(row: ListedRow): ListedJob {
-  const { id, kind, state, attempts, joined, account_id, key_id, created_at, started_at, finished_at } = row;
+  const { id, kind, state, attempts, joined, owner, keyId, createdAt, startedAt, finishedAt } = row;
   return {
     id,
     kind,
     state,
     attempts,
-    crashCount: row.cut_offs,
-    owner: account_id,
-    keyId: key_id === '' ? null : key_id,
+    crashCount: row.crashCount,
+    owner: owner,
+    keyId: keyId === '' ? null : keyId,
     joined,
-    createdAt: created_at,
-    startedAt: started_at,
-    finishedAt: finished_at,
+    createdAt,
+    startedAt,
+    finishedAt,
     worker: workerOf(row),
     error: row.error === null ? null : JSON.parse(row.error),
   };
 }
 
-function workerOf({ runner, started_at, beat_at }: ListedRow): JobWorker | null {
+function workerOf({ runner, startedAt, beatAt }: ListedRow): JobWorker | null {
   if (runner === null) return null;
   // What an earlier run left says nothing of this one.
-  const seenAt = Math.max(beat_at ?? 0, started_at ?? 0);
+  const seenAt = Math.max(beatAt ?? 0, startedAt ?? 0);
   return { ...describeProcess(runner), seenAt, hasEnded: hasEnded(runner) };
 }

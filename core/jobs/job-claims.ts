@@ -81,9 +81,9 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
       // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so
       // those neighbours are soon no more than beginners, who have runs left when the culprit has none.
       const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
-      choosy = running.some(({ cut_offs }) => cut_offs >= suspicion);
-      const cutOffsBelow = choosy ? suspicion : undefined;
-      const row = yield* runTable.claim({ kind, runner, cutOffsBelow, maxPerKey });
+      choosy = running.some(({ crashCount }) => crashCount >= suspicion);
+      const crashCountBelow = choosy ? suspicion : undefined;
+      const row = yield* runTable.claim({ kind, runner, crashCountBelow, maxPerKey });
       if (!row) return { rows, choosy };
       rows.push(row);
     }

@@ -118,7 +118,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
         const found = await table.find(transaction, id, owner);
         if (!found || hasEnded(found)) return { row: found, ended: false };
         if (await table.leave(transaction, id, owner)) {
-          const left = { state: 'cancelled', error: CANCELLED, finished_at: await clock.read(transaction) } as const;
+          const left = { state: 'cancelled', error: CANCELLED, finishedAt: await clock.read(transaction) } as const;
           return { row: { ...found, ...left }, ended: false };
         }
         const row = await endTable.cancel(transaction, { id, error: CANCELLED });
@@ -137,7 +137,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
         const row = await endTable.cancel(transaction, { id, error: CANCELLED });
         if (!row) throw alreadyTerminal(found.state);
         await settle(transaction, [row], 'cancelled');
-        const change = { id, from: found.state, to: row.state, at: row.finished_at as number };
+        const change = { id, from: found.state, to: row.state, at: row.finishedAt as number };
         if (alsoWrite) await play(transaction, alsoWrite(change));
         return { row, changed: true };
       });

@@ -1,4 +1,5 @@
 import type { JobState } from '../contracts/index.js';
+import { type Migrations, sqlMigration } from '../database/index.js';
 import type { JobKind } from './jobs.js';
 
 declare module '../database/tables.js' {
@@ -13,50 +14,76 @@ export interface JobsTable {
   kind: JobKind;
   /**
    * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Empty
-   * where nobody is to join the job; the release before this one writes its time and id there.
+   * where nobody is to join the job.
    */
-  dedupe_hash: string;
+  dedupeHash: string;
   state: JobState;
   /** Jobs of a kind run in this order, those of the same place by age; see job-acceptance.ts. */
-  place: number;
-  /** JSON, as `input`, `result` and `error`; null in a row that the release before this one wrote. */
-  summary: string | null;
+  priority: number;
+  /** JSON, as `input`, `result` and `error`. */
+  summary: string;
   input: string;
   /** Empty where the job was asked for without one. */
-  key_id: string;
+  keyId: string;
   /** Its owner: whoever asked first, and may look at it. */
-  account_id: string;
+  owner: string;
   /** What the admission hooks keep with it, for its end; see jobs.ts. */
   admission: string | null;
   /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
   attempts: number;
   /** Runs that ended with their process. */
-  cut_offs: number;
+  crashCount: number;
   /** Who runs it; see heartbeat.ts. */
   runner: string | null;
   /** Goes up while the run is alive. */
   beat: number;
   /** When it last went up while a run went on, for people to read: nothing is decided by it. */
-  beat_at: number | null;
-  created_at: number;
-  started_at: number | null;
-  finished_at: number | null;
+  beatAt: number | null;
+  createdAt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
   result: string | null;
   error: string | null;
   /** Of the request that accepted it, where that has one. */
-  request_id: string | null;
+  requestId: string | null;
   /** The span that accepted it, as W3C Trace Context writes it; null where there are no traces. */
   traceparent: string | null;
   /** Whom to tell of its end; null where nobody is, or need be told any more. */
-  webhook_url: string | null;
+  webhookUrl: string | null;
   /** When they are to be told next, 0 being at once; null before the end, and where nobody is to be told. */
-  webhook_due_at: number | null;
+  webhookDueAt: number | null;
   /** Tries to tell them that have begun. */
-  webhook_tries: number;
+  webhookTries: number;
 }
 
 /** Accounts that joined a job and may look at it as well. */
 export interface JobOwnersTable {
-  job_id: string;
-  account_id: string;
+  jobId: string;
+  owner: string;
 }
+
+/**
+ * Both engines use a partial index only where a query repeats its condition to the letter. The jobs of an owner are indexed
+ * only once they have ended, so accepting jobs of many owners writes few pages.
+ */
+export const jobMigrations: Migrations = {
+  '0001-jobs': sqlMigration(
+    `create table jobs (
+      id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null,
+      summary text not null, input text not null, "keyId" text not null, owner text not null, admission text,
+      attempts integer not null, "crashCount" integer not null, runner text, beat integer not null, "beatAt" bigint,
+      "createdAt" bigint not null, "startedAt" bigint, "finishedAt" bigint, result text, error text,
+      "requestId" text, traceparent text, "webhookUrl" text, "webhookDueAt" bigint, "webhookTries" integer not null)`,
+    `create unique index jobs_joinable on jobs (kind, "dedupeHash")
+      where state in ('queued', 'running') and "dedupeHash" <> ''`,
+    `create index jobs_queue on jobs (kind, priority) where state in ('queued', 'running')`,
+    `create index jobs_turns on jobs (kind, "keyId", priority) where state in ('queued', 'running')`,
+    `create index jobs_running on jobs (kind, "keyId") where state = 'running'`,
+    `create index jobs_kept on jobs (kind, "finishedAt") where "finishedAt" is not null`,
+    `create index jobs_ended on jobs (owner, "createdAt") where "finishedAt" is not null`,
+    `create index jobs_webhook on jobs ("webhookDueAt") where "webhookDueAt" is not null`,
+    `create index jobs_webhook_owner on jobs (owner, "webhookDueAt") where "webhookDueAt" is not null`,
+    `create table job_owners (
+      "jobId" text not null references jobs (id) on delete cascade, owner text not null, primary key ("jobId", owner))`,
+  ),
+};

@@ -28,14 +28,14 @@ export interface RunSeen extends RunKey {
   runner: string;
   crashCount: number;
   /** Of the request that accepted the job. */
-  request_id: string | null;
+  requestId: string | null;
 }
 
 export interface ClaimInput {
   kind: JobKind;
   runner: string;
   /** Only jobs that were cut off less often. Default: any. */
-  cutOffsBelow?: number;
+  crashCountBelow?: number;
   /** Runs of one key at the same time. Default: any number. */
   maxPerKey?: number;
 }
@@ -51,10 +51,10 @@ export function createJobRunTable(
   const claims = new Map<string, CompiledQuery<JobRow>>();
   const anyQueued = { extraction: compileAnyQueued('extraction'), image: compileAnyQueued('image') };
 
-  function compileAnyQueued(kind: JobKind): CompiledQuery<{ place: number }> {
+  function compileAnyQueued(kind: JobKind): CompiledQuery<{ priority: number }> {
     return compiler
       .selectFrom('jobs')
-      .select('place')
+      .select('priority')
       .where('kind', '=', sql.lit(kind))
       .where(ACTIVE)
       .where(QUEUED)
@@ -63,8 +63,8 @@ export function createJobRunTable(
   }
 
   /** Each form once; see statements.ts. */
-  function compileClaim({ kind, runner, cutOffsBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
-    const form = `${kind} ${cutOffsBelow === undefined} ${maxPerKey === undefined}`;
+  function compileClaim({ kind, runner, crashCountBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
+    const form = `${kind} ${crashCountBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
     if (known) return known;
     const next = compiler
@@ -73,20 +73,20 @@ export function createJobRunTable(
       .where('kind', '=', sql.lit(kind))
       .where(ACTIVE)
       .where(QUEUED)
-      .$if(cutOffsBelow !== undefined, (query) => query.where('cut_offs', '<', cutOffsBelow as number))
+      .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', crashCountBelow as number))
       .$if(maxPerKey !== undefined, (query) =>
-        query.where('key_id', 'not in', (busy) =>
+        query.where('keyId', 'not in', (busy) =>
           busy
             .selectFrom('jobs as other')
-            .select('other.key_id')
+            .select('other.keyId')
             .where('other.kind', '=', sql.lit(kind))
             .where(sql<boolean>`other.state = 'running'`)
-            .groupBy('other.key_id')
+            .groupBy('other.keyId')
             .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
         ),
       )
-      .orderBy('place')
-      .orderBy('created_at')
+      .orderBy('priority')
+      .orderBy('createdAt')
       .orderBy('id')
       .limit(ONE);
     const claim = compiler
@@ -94,7 +94,7 @@ export function createJobRunTable(
       .set({
         state: 'running',
         runner,
-        started_at: clock.now,
+        startedAt: clock.now,
         attempts: sql<number>`attempts + 1`,
         beat: sql<number>`beat + 1`,
       })
@@ -128,8 +128,8 @@ export function createJobRunTable(
     *claim(wish: ClaimInput): Script<JobRow | undefined> {
       // Where no round trip is saved, looking costs a fraction of an update that finds nothing.
       if (!postgres && !(yield* mayClaim(wish.kind))) return undefined;
-      const { runner, cutOffsBelow, maxPerKey } = wish;
-      const bounds = [cutOffsBelow, maxPerKey].filter((bound) => bound !== undefined);
+      const { runner, crashCountBelow, maxPerKey } = wish;
+      const bounds = [crashCountBelow, maxPerKey].filter((bound) => bound !== undefined);
       const parameters = ['running', runner, ...clock.parameters(), ...bounds];
       const [row] = yield* rowsOf(filled(compileClaim(wish), parameters));
       return row;
@@ -141,7 +141,7 @@ export function createJobRunTable(
       const held = queries.selectFrom('jobs').select('id').where('id', 'in', ids).orderBy('id');
       return queries
         .updateTable('jobs')
-        .set(({ eb }) => ({ beat: eb('beat', '+', 1), beat_at: clock.now }))
+        .set(({ eb }) => ({ beat: eb('beat', '+', 1), beatAt: clock.now }))
         .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
         .where('runner', '=', runner)
         .where(RUNNING)
@@ -163,12 +163,12 @@ export function createJobRunTable(
     async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {
       const rows = await queries
         .selectFrom('jobs')
-        .select(['id', 'attempts', 'beat', 'runner', 'cut_offs', 'request_id'])
+        .select(['id', 'attempts', 'beat', 'runner', 'crashCount', 'requestId'])
         .where('kind', '=', kind)
         .where(RUNNING)
         .$narrowType<{ runner: string }>()
         .execute();
-      return rows.map(({ cut_offs, ...run }) => ({ ...run, crashCount: cut_offs }));
+      return rows.map(({ crashCount, ...run }) => ({ ...run, crashCount: crashCount }));
     },
 
     /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
@@ -191,8 +191,8 @@ export function createJobRunTable(
         .set(({ eb }) => ({
           ...(error === undefined
             ? { state: 'queued', runner: null }
-            : { state: 'failed', error, ...ENDED, finished_at: clock.now }),
-          cut_offs: eb('cut_offs', '+', 1),
+            : { state: 'failed', error, ...ENDED, finishedAt: clock.now }),
+          crashCount: eb('crashCount', '+', 1),
         }))
         .where('id', '=', id)
         .where('attempts', '=', attempts)
@@ -204,13 +204,13 @@ export function createJobRunTable(
   };
 }
 
-export const RETURNED = ['id', 'kind', 'account_id', 'key_id', 'admission', 'created_at', 'finished_at'] as const;
+export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'createdAt', 'finishedAt'] as const;
 
 /** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. Whoever is to be told is told at once. */
 export const ENDED = {
   runner: sql.lit(null),
   input: sql.lit('null'),
-  webhook_due_at: sql.raw<number | null>('case when webhook_url is null then null else 0 end'),
+  webhookDueAt: sql.raw<number | null>('case when "webhookUrl" is null then null else 0 end'),
 } as const;
 
 /** Of a job that has just ended, what the admission hooks receive. */
@@ -253,7 +253,7 @@ export function createJobEndTable(
         [outcome]: '',
         state: sql.lit(outcome === 'result' ? 'completed' : 'failed'),
         ...ENDED,
-        finished_at: clock.now,
+        finishedAt: clock.now,
       })
       .where('id', '=', '')
       .where('attempts', '=', 0)
@@ -279,7 +279,7 @@ export function createJobEndTable(
     cancel(queries: Kysely<Tables>, { id, error }: Cancellation): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
-        .set({ state: 'cancelled', error, ...ENDED, finished_at: clock.now })
+        .set({ state: 'cancelled', error, ...ENDED, finishedAt: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
         .returning([...RETURNED, ...SHOWN])
@@ -295,11 +295,11 @@ export function createJobEndTable(
         .where(ACTIVE)
         .where(QUEUED)
         .where('attempts', '=', 0)
-        .where('created_at', '<=', sql<number>`${clock.now} - ${sql.lit(maxQueuedMs)}`)
+        .where('createdAt', '<=', sql<number>`${clock.now} - ${sql.lit(maxQueuedMs)}`)
         .limit(limit);
       return queries
         .updateTable('jobs')
-        .set({ state: 'failed', error, ...ENDED, finished_at: clock.now })
+        .set({ state: 'failed', error, ...ENDED, finishedAt: clock.now })
         .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
         .where(QUEUED)
         .returning([...RETURNED, ...SHOWN])
@@ -312,12 +312,12 @@ export function toEndedJob(row: Ended, outcome: EndedJob['outcome'], charge?: Ch
   return {
     id: row.id,
     kind: row.kind,
-    owner: row.account_id,
-    keyId: row.key_id,
+    owner: row.owner,
+    keyId: row.keyId,
     admission: row.admission,
     outcome,
     ...(charge && { charge }),
-    createdAt: row.created_at,
-    finishedAt: row.finished_at as number,
+    createdAt: row.createdAt,
+    finishedAt: row.finishedAt as number,
   };
 }

@@ -36,22 +36,22 @@ export const QUEUED = sql<boolean>`state = 'queued'`;
 export const RUNNING = sql<boolean>`state = 'running'`;
 export const ONE = sql.lit(1);
 
-const JOINABLE = sql<boolean>`dedupe_hash <> ''`;
+const JOINABLE = sql<boolean>`"dedupeHash" <> ''`;
 
 /** What every job begins as. */
 export const NEW_JOB = {
   state: 'queued',
   attempts: 0,
-  cut_offs: 0,
+  crashCount: 0,
   runner: null,
   beat: 0,
-  beat_at: null,
-  started_at: null,
-  finished_at: null,
+  beatAt: null,
+  startedAt: null,
+  finishedAt: null,
   result: null,
   error: null,
-  webhook_due_at: null,
-  webhook_tries: 0,
+  webhookDueAt: null,
+  webhookTries: 0,
 } as const satisfies Partial<JobRow>;
 
 export type NewJobRow = JobRow & typeof NEW_JOB;
@@ -66,8 +66,8 @@ function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKi
 
 /** Whether a row of `jobs` belongs to the owner. */
 export function ownedBy(owner: string): RawBuilder<boolean> {
-  return sql`(account_id = ${owner} or exists (
-    select 1 from job_owners where job_owners.job_id = jobs.id and job_owners.account_id = ${owner}))`;
+  return sql`(owner = ${owner} or exists (
+    select 1 from job_owners where job_owners."jobId" = jobs.id and job_owners.owner = ${owner}))`;
 }
 
 export type JobTable = ReturnType<typeof createJobTable>;
@@ -98,7 +98,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       .select(SHOWN)
       .where('id', '=', '')
       .where(ownedBy(''))
-      .where(sql<boolean>`(finished_at is null or finished_at > ${clock.now} - ${sql.lit(keptMs(kind))})`)
+      .where(sql<boolean>`("finishedAt" is null or "finishedAt" > ${clock.now} - ${sql.lit(keptMs(kind))})`)
       .compile();
   }
 
@@ -121,7 +121,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
           'kind',
           'state',
           fn.countAll<number>().as('count'),
-          sql<number>`${clock.now} - min(created_at)`.as('oldest_ms'),
+          sql<number>`${clock.now} - min("createdAt")`.as('oldest_ms'),
         ])
         .where(ACTIVE)
         .groupBy(['kind', 'state'])
@@ -148,14 +148,14 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       const rows = yield* rowsOf(
         compiler
           .selectFrom('jobs')
-          .select([...SHOWN, 'dedupe_hash'])
+          .select([...SHOWN, 'dedupeHash'])
           .where('kind', '=', kind)
-          .where('dedupe_hash', 'in', hashes)
+          .where('dedupeHash', 'in', hashes)
           .where(JOINABLE)
           .where(ACTIVE)
           .compile(),
       );
-      return new Map(rows.map((row) => [row.dedupe_hash, row]));
+      return new Map(rows.map((row) => [row.dedupeHash, row]));
     },
 
     /** New jobs of one kind. */
@@ -175,14 +175,14 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
      * where nobody else did. To be asked in a transaction that has {@link lockKind}.
      */
     async leave(queries: Queries, id: string, owner: string): Promise<boolean> {
-      const joined = queries.selectFrom('job_owners').select('account_id').where('job_id', '=', id);
-      const heir = await joined.where('account_id', '<>', owner).orderBy('account_id').limit(1).executeTakeFirst();
-      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', owner);
+      const joined = queries.selectFrom('job_owners').select('owner').where('jobId', '=', id);
+      const heir = await joined.where('owner', '<>', owner).orderBy('owner').limit(1).executeTakeFirst();
+      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('owner', '=', owner);
       const isOwn = (await own.executeTakeFirst()) !== undefined;
       if (isOwn && !heir) return false;
-      const gone = isOwn && heir ? [owner, heir.account_id] : [owner];
+      const gone = isOwn && heir ? [owner, heir.owner] : [owner];
       if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
-      await queries.deleteFrom('job_owners').where('job_id', '=', id).where('account_id', 'in', gone).execute();
+      await queries.deleteFrom('job_owners').where('jobId', '=', id).where('owner', 'in', gone).execute();
       return true;
     },
 
@@ -194,14 +194,14 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
 
     /** Newest first, without what they brought, which may be large. */
     latest(queries: Queries, owner: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
-      const own = queries.selectFrom('jobs').select('id').where('account_id', '=', owner);
+      const own = queries.selectFrom('jobs').select('id').where('owner', '=', owner);
       const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
-      const ended = own.where('finished_at', 'is not', null).orderBy('created_at', 'desc').orderBy('id').limit(limit);
+      const ended = own.where('finishedAt', 'is not', null).orderBy('createdAt', 'desc').orderBy('id').limit(limit);
       return queries
         .selectFrom('jobs')
         .select(SHOWN.filter((column) => column !== 'jobs.result'))
         .where('id', 'in', active.unionAll(queries.selectFrom(ended.as('ended')).select('id')))
-        .orderBy('created_at', 'desc')
+        .orderBy('createdAt', 'desc')
         .orderBy('id')
         .limit(limit)
         .execute();
@@ -223,7 +223,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     async countBefore(queries: Queries, id: string): Promise<number | undefined> {
       const job = await queries
         .selectFrom('jobs')
-        .select(['kind', 'place', 'created_at'])
+        .select(['kind', 'priority', 'createdAt'])
         .where('id', '=', id)
         .where(QUEUED)
         .executeTakeFirst();
@@ -235,7 +235,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
             .where('kind', '=', job.kind)
             .where(ACTIVE)
             .where(QUEUED)
-            .where(sql<boolean>`(place, created_at, id) < (${job.place}, ${job.created_at}, ${id})`)
+            .where(sql<boolean>`(priority, "createdAt", id) < (${job.priority}, ${job.createdAt}, ${id})`)
             .limit(MAX_COUNTED)
             .as('in_front'),
         )
@@ -255,7 +255,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
           old
             .selectFrom('jobs')
             .select('id')
-            .where('finished_at', '<=', at - keptMs(kind))
+            .where('finishedAt', '<=', at - keptMs(kind))
             .where('kind', '=', kind)
             .limit(limit),
         )
@@ -268,17 +268,17 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
 const SAMPLE: Required<JobRow> = {
   id: '',
   kind: 'image',
-  dedupe_hash: '',
-  place: 0,
+  dedupeHash: '',
+  priority: 0,
   summary: '',
   input: '',
-  key_id: '',
-  account_id: '',
+  keyId: '',
+  owner: '',
   admission: '',
-  created_at: 0,
-  request_id: '',
+  createdAt: 0,
+  requestId: '',
   traceparent: '',
-  webhook_url: '',
+  webhookUrl: '',
   ...NEW_JOB,
 };
 
@@ -291,16 +291,16 @@ export const SHOWN = [
   'jobs.state',
   'jobs.summary',
   'jobs.attempts',
-  'jobs.created_at',
-  'jobs.started_at',
-  'jobs.finished_at',
+  'jobs.createdAt',
+  'jobs.startedAt',
+  'jobs.finishedAt',
   'jobs.result',
   'jobs.error',
 ] as const;
 
 export type ShownRow = Pick<
   JobRow,
-  'id' | 'kind' | 'state' | 'summary' | 'attempts' | 'created_at' | 'started_at' | 'finished_at' | 'result' | 'error'
+  'id' | 'kind' | 'state' | 'summary' | 'attempts' | 'createdAt' | 'startedAt' | 'finishedAt' | 'result' | 'error'
 >;
 
 export function toJobRecord(row: ShownRow): JobRecord {
@@ -310,10 +310,10 @@ export function toJobRecord(row: ShownRow): JobRecord {
     state: row.state,
     summary: parse(row.summary),
     attempts: row.attempts,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-    expiresAt: row.finished_at === null ? null : row.finished_at + keptMs(row.kind),
+    createdAt: row.createdAt,
+    startedAt: row.startedAt,
+    finishedAt: row.finishedAt,
+    expiresAt: row.finishedAt === null ? null : row.finishedAt + keptMs(row.kind),
     result: parse(row.result),
     error: parse(row.error) as JobFailure | null,
   };

@@ -73,8 +73,8 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     runs.set(row.id, run);
     if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
     const scope = scopeOf(row, tracer);
-    const { attempts: attempt, created_at, started_at } = row;
-    const waitedMs = attempt === 1 && started_at !== null ? Math.max(0, started_at - created_at) : undefined;
+    const { attempts: attempt, createdAt, startedAt } = row;
+    const waitedMs = attempt === 1 && startedAt !== null ? Math.max(0, startedAt - createdAt) : undefined;
     meter?.jobBegun({ kind, attempt, waitedMs });
     const ended = runInScope(scope, () => perform(run))
       .then(({ outcome, code }) => {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
-import type { Database } from '../database/index.js';
+import { type Database, type Migrations, sqlMigration } from '../database/index.js';
 import {
   createCircuitBreaker,
   createThrottledWarning,
@@ -125,7 +125,7 @@ function createSqlStore(database: Database, clock: Clock): Store {
       queries
         .deleteFrom('cache_entries')
         .where('key', 'in', (expired) =>
-          expired.selectFrom('cache_entries').select('key').where('expires_at', '<=', clock.now()).limit(SWEEP_ROWS),
+          expired.selectFrom('cache_entries').select('key').where('expiresAt', '<=', clock.now()).limit(SWEEP_ROWS),
         )
         .executeTakeFirstOrThrow(),
     );
@@ -146,14 +146,14 @@ function createSqlStore(database: Database, clock: Clock): Store {
           .selectFrom('cache_entries')
           .select('value')
           .where('key', '=', key)
-          .where('expires_at', '>', clock.now())
+          .where('expiresAt', '>', clock.now())
           .executeTakeFirst(),
       );
       // Keyv's types ask for the value; what it takes, and here gets, is the text it stored.
       return row?.value as never;
     },
     async set(key: string, value: string, ttlMs = Number.MAX_SAFE_INTEGER) {
-      const change = { value, expires_at: Math.floor(clock.now() + ttlMs) };
+      const change = { value, expiresAt: Math.floor(clock.now() + ttlMs) };
       await database.run((queries) =>
         queries
           .insertInto('cache_entries')
@@ -261,5 +261,13 @@ declare module '../database/tables.js' {
 export interface CacheEntriesTable {
   key: string;
   value: string;
-  expires_at: number;
+  expiresAt: number;
 }
+
+/** The table of the cache. */
+export const cacheMigrations: Migrations = {
+  '0001-cache': sqlMigration(
+    `create table cache_entries (key text primary key, value text not null, "expiresAt" bigint not null)`,
+    `create index cache_entries_expires_at on cache_entries ("expiresAt")`,
+  ),
+};

@@ -1,4 +1,4 @@
-export { createMemoryCache, openCache } from './cache.js';
+export { cacheMigrations, createMemoryCache, openCache } from './cache.js';
 export { type Files, openFiles } from './files.js';
 export { FILE_NAME, isWhole, readRange, readTrailer, type Trailer } from './files-disk.js';
 export { copyWithDigest, digestOf, type FileDigest, syncFolder } from './folders.js';

@@ -47,37 +47,37 @@ export async function lockAccountOf(
   engine: Engine,
   userId: string,
 ): Promise<AccountRow> {
-  const users = transaction.selectFrom('users').select('account_id').where('id', '=', userId);
+  const users = transaction.selectFrom('users').select('accountId').where('id', '=', userId);
   const user = isStorable(userId) ? await users.executeTakeFirst() : undefined;
   if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
-  return lockAccount(transaction, engine, user.account_id);
+  return lockAccount(transaction, engine, user.accountId);
 }
 
 /** @throws GatewayError `account_suspended`. */
-export function refuseSuspended({ suspended_at }: Pick<AccountRow, 'suspended_at'>): void {
-  if (suspended_at !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
+export function refuseSuspended({ suspendedAt }: Pick<AccountRow, 'suspendedAt'>): void {
+  if (suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
 }
 
 /** Whether the account has a plan at that time. */
-export function hasPlan({ plan_id, plan_expires_at }: AccountRow, at: number): boolean {
-  return plan_id !== null && (plan_expires_at === null || plan_expires_at > at);
+export function hasPlan({ planId, planExpiresAt }: AccountRow, at: number): boolean {
+  return planId !== null && (planExpiresAt === null || planExpiresAt > at);
 }
 
 export function toAccountRecord(row: AccountRow): AccountRecord {
-  return { id: row.id, createdAt: row.created_at, suspendedAt: row.suspended_at, plan: toAccountPlan(row) };
+  return { id: row.id, createdAt: row.createdAt, suspendedAt: row.suspendedAt, plan: toAccountPlan(row) };
 }
 
 export function toAccountPlan(row: AccountRow): AccountPlan | null {
-  if (row.plan_id === null || row.granted_at === null) return null;
+  if (row.planId === null || row.grantedAt === null) return null;
   return {
-    planId: row.plan_id,
+    planId: row.planId,
     grants: JSON.parse(row.grants ?? '[]') as Grant[],
     rpm: row.rpm,
     models: row.models === null ? null : (JSON.parse(row.models) as string[]),
-    imageDailyLimit: row.image_daily_limit,
-    budgetId: row.budget_id,
-    expiresAt: row.plan_expires_at,
-    grantedAt: row.granted_at,
+    imageDailyLimit: row.imageDailyLimit,
+    budgetId: row.budgetId,
+    expiresAt: row.planExpiresAt,
+    grantedAt: row.grantedAt,
   };
 }
 
@@ -94,25 +94,25 @@ export async function writePlan(
   { transaction, engine, account, at }: PlanChange,
   [running, ...following]: readonly PlanPeriod[],
 ): Promise<AccountRow> {
-  const { plan_expires_at: end } = account;
-  const ended = { plan_expires_at: end === null ? at : Math.min(end, at), following_plans: null };
+  const { planExpiresAt: end } = account;
+  const ended = { planExpiresAt: end === null ? at : Math.min(end, at), followingPlans: null };
   const plan = running
     ? {
-        plan_id: running.terms.planId,
+        planId: running.terms.planId,
         grants: JSON.stringify(running.terms.grants),
         rpm: running.terms.rpm,
         models: running.terms.models && JSON.stringify(running.terms.models),
-        image_daily_limit: running.terms.imageDailyLimit,
-        budget_id: running.budgetId,
-        plan_expires_at: running.expiresAt,
-        following_plans: encodeFollowing(following),
+        imageDailyLimit: running.terms.imageDailyLimit,
+        budgetId: running.budgetId,
+        planExpiresAt: running.expiresAt,
+        followingPlans: encodeFollowing(following),
       }
     : ended;
-  const written = { ...plan, granted_at: at };
+  const written = { ...plan, grantedAt: at };
   await transaction.updateTable('accounts').set(written).where('id', '=', account.id).execute();
   const keys = await lockKeys(transaction, engine, account.id);
   if (keys.length > 0) {
-    const change = { ...plan, changed_at: at };
+    const change = { ...plan, changedAt: at };
     await transaction.updateTable('api_keys').set(change).where('id', 'in', keys).execute();
   }
   // The running plan last: it decides over a budget that another one shares.
@@ -127,11 +127,11 @@ async function writeBudget(
   if (budgetId === null || budget === null) return;
   const { dailyTokenLimit, tokenLimit, requestLimit, resets } = budget;
   const change = {
-    plan_id: planId,
-    daily_token_limit: dailyTokenLimit,
-    expires_at: expiresAt,
+    planId,
+    dailyTokenLimit,
+    expiresAt,
     // Those that never reset are the sum of what was granted.
-    ...(resets !== 'never' && { token_limit: tokenLimit, request_limit: requestLimit }),
+    ...(resets !== 'never' && { tokenLimit, requestLimit }),
   };
   await transaction.updateTable('budgets').set(change).where('id', '=', budgetId).execute();
 }
@@ -142,7 +142,7 @@ export async function lockKeys(
   engine: Engine,
   accountId: string,
 ): Promise<readonly string[]> {
-  const keys = transaction.selectFrom('api_keys').select('id').where('account_id', '=', accountId).orderBy('id');
+  const keys = transaction.selectFrom('api_keys').select('id').where('accountId', '=', accountId).orderBy('id');
   return (await locked(engine, keys).execute()).map(({ id }) => id);
 }
 
@@ -164,8 +164,8 @@ export async function findFunded(
   { resumes, joined }: { resumes: boolean; joined?: PlanEntry },
 ): Promise<BudgetRow | undefined> {
   if (!budget) return undefined;
-  const budgets = locked(engine, transaction.selectFrom('budgets').selectAll().where('account_id', '=', account.id));
-  if (resumes) return budgets.where('plan_id', '=', planId).orderBy('created_at', 'desc').limit(1).executeTakeFirst();
+  const budgets = locked(engine, transaction.selectFrom('budgets').selectAll().where('accountId', '=', account.id));
+  if (resumes) return budgets.where('planId', '=', planId).orderBy('createdAt', 'desc').limit(1).executeTakeFirst();
   if (!joined || joined.budgetId === null) return undefined;
   const running = await budgets.where('id', '=', joined.budgetId).executeTakeFirst();
   return running && limitsTheSame(running, budget) ? running : undefined;
@@ -186,8 +186,8 @@ export async function fund(
   }
   const adds = !resumes && budget.resets === 'never';
   const limits = {
-    token_limit: adds ? plus(found.token_limit, budget.tokenLimit) : budget.tokenLimit,
-    request_limit: adds ? plus(found.request_limit, budget.requestLimit) : budget.requestLimit,
+    tokenLimit: adds ? plus(found.tokenLimit, budget.tokenLimit) : budget.tokenLimit,
+    requestLimit: adds ? plus(found.requestLimit, budget.requestLimit) : budget.requestLimit,
   };
   await transaction.updateTable('budgets').set(limits).where('id', '=', found.id).execute();
   return found.id;
@@ -196,9 +196,9 @@ export async function fund(
 function limitsTheSame(row: BudgetRow, budget: BudgetTerms): boolean {
   return (
     row.resets === budget.resets &&
-    (row.token_limit === null) === (budget.tokenLimit === null) &&
-    (row.request_limit === null) === (budget.requestLimit === null) &&
-    (row.daily_token_limit === null) === (budget.dailyTokenLimit === null)
+    (row.tokenLimit === null) === (budget.tokenLimit === null) &&
+    (row.requestLimit === null) === (budget.requestLimit === null) &&
+    (row.dailyTokenLimit === null) === (budget.dailyTokenLimit === null)
   );
 }
 
@@ -229,11 +229,11 @@ export async function grantPlan(granting: PlanGranting): Promise<AccountRow> {
   const { joined } = addPlan(stack, { terms, budgetId: null });
   const found = await findFunded(granting, terms, { resumes, joined });
   const budgetId = await fund(granting, terms, { found, resumes });
-  const row = { id, account_id: account.id, terms: JSON.stringify(terms), budget_id: budgetId, granted_at: at };
+  const row = { id, accountId: account.id, terms: JSON.stringify(terms), budgetId, grantedAt: at };
   const number = 1 + Math.max(0, ...grants.map((grant) => grant.number));
   await transaction
     .insertInto('plan_grants')
-    .values({ ...row, number, taken_back_at: null })
+    .values({ ...row, number, takenBackAt: null })
     .execute();
   return writePlan(granting, scheduleOf(addPlan(stack, { terms, budgetId }).stack));
 }
@@ -269,13 +269,13 @@ export async function grantsOf(queries: Kysely<Tables>, accountId: string): Prom
   const rows = await queries
     .selectFrom('plan_grants')
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('taken_back_at', 'is', null)
-    .orderBy('granted_at')
+    .where('accountId', '=', accountId)
+    .where('takenBackAt', 'is', null)
+    .orderBy('grantedAt')
     .orderBy('number')
     .orderBy('id')
     .execute();
-  return rows.map(({ id, number, granted_at: at, budget_id: budgetId, terms }) => {
+  return rows.map(({ id, number, grantedAt: at, budgetId, terms }) => {
     return { id, number, at, budgetId, terms: JSON.parse(terms) as PlanTerms };
   });
 }
@@ -286,12 +286,12 @@ export async function takeBackPlan(change: PlanChange, id: string): Promise<void
   const grants = await grantsOf(transaction, account.id);
   const taken = grants.find((each) => each.id === id);
   if (!taken) return;
-  await transaction.updateTable('plan_grants').set({ taken_back_at: at }).where('id', '=', id).execute();
+  await transaction.updateTable('plan_grants').set({ takenBackAt: at }).where('id', '=', id).execute();
   await takeFromBudget(change, taken);
   const rest = grants.filter((each) => each !== taken);
   const schedule = scheduleOf(stackOf(rest, at));
   // The free tier comes back with a new key alone.
-  const isFree = schedule[0]?.terms.planId === FREE_PLAN_ID && account.plan_id !== FREE_PLAN_ID;
+  const isFree = schedule[0]?.terms.planId === FREE_PLAN_ID && account.planId !== FREE_PLAN_ID;
   await writePlan(change, isFree ? [] : schedule);
 }
 
@@ -305,9 +305,9 @@ async function takeFromBudget(
   const row = await locked(engine, budgets).executeTakeFirstOrThrow();
   const isAdded = budget.resets === 'never';
   const limits = {
-    token_limit: minus(row.token_limit, isAdded ? budget.tokenLimit : null),
-    request_limit: minus(row.request_limit, isAdded ? budget.requestLimit : null),
-    expires_at: row.expires_at === null ? at : Math.min(row.expires_at, at),
+    tokenLimit: minus(row.tokenLimit, isAdded ? budget.tokenLimit : null),
+    requestLimit: minus(row.requestLimit, isAdded ? budget.requestLimit : null),
+    expiresAt: row.expiresAt === null ? at : Math.min(row.expiresAt, at),
   };
   await transaction.updateTable('budgets').set(limits).where('id', '=', budgetId).execute();
 }

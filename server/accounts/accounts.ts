@@ -88,7 +88,7 @@ export function createAccounts({ database, times }: AccountsOptions): Accounts {
       return database.run(async (queries) => {
         const row = await findAccount(queries, id);
         if (!row) return undefined;
-        return toAccountRecord(row.following_plans === null ? row : accountAt(row, await times.read(queries)));
+        return toAccountRecord(row.followingPlans === null ? row : accountAt(row, await times.read(queries)));
       });
     },
 

@@ -223,16 +223,16 @@ const LAST_INTERVAL_SECONDS = 60;
 /** Device grants in SQL. */
 export function createDeviceGrants(database: Database, times: DatabaseClock): DeviceGrants {
   const { engine } = database;
-  const table: ExpiringTable = { engine, table: 'device_grants', key: 'device_hash' };
+  const table: ExpiringTable = { engine, table: 'device_grants', key: 'deviceHash' };
 
-  async function answer(userCode: string, change: Pick<DeviceGrantsTable, 'state' | 'user_id'>): Promise<boolean> {
+  async function answer(userCode: string, change: Pick<DeviceGrantsTable, 'state' | 'userId'>): Promise<boolean> {
     const { numUpdatedRows } = await database.run((queries) =>
       queries
         .updateTable('device_grants')
         .set(change)
-        .where('user_code', '=', lettersOf(userCode))
+        .where('userCode', '=', lettersOf(userCode))
         .where('state', '=', 'pending')
-        .where('expires_at', '>', times.now)
+        .where('expiresAt', '>', times.now)
         .executeTakeFirstOrThrow(),
     );
     return numUpdatedRows > 0n;
@@ -248,20 +248,20 @@ export function createDeviceGrants(database: Database, times: DatabaseClock): De
           const row = await queries
             .insertInto('device_grants')
             .values({
-              device_hash: deviceHash,
-              user_code: newUserCode(),
-              client_name: storable(clientName, MAX_CLIENT_NAME),
+              deviceHash,
+              userCode: newUserCode(),
+              clientName: storable(clientName, MAX_CLIENT_NAME),
               state: 'pending',
-              user_id: null,
-              interval_seconds: FIRST_INTERVAL_SECONDS,
-              polled_at: null,
-              created_at: at,
-              expires_at: at + GOOD_MS,
+              userId: null,
+              intervalSeconds: FIRST_INTERVAL_SECONDS,
+              polledAt: null,
+              createdAt: at,
+              expiresAt: at + GOOD_MS,
             })
-            .onConflict((conflict) => conflict.column('user_code').doNothing())
+            .onConflict((conflict) => conflict.column('userCode').doNothing())
             .returningAll()
             .executeTakeFirst();
-          if (row) return { ...toDeviceGrant(row), interval: row.interval_seconds };
+          if (row) return { ...toDeviceGrant(row), interval: row.intervalSeconds };
         }
       }),
 
@@ -270,36 +270,36 @@ export function createDeviceGrants(database: Database, times: DatabaseClock): De
         queries
           .selectFrom('device_grants')
           .selectAll()
-          .where('user_code', '=', lettersOf(userCode))
+          .where('userCode', '=', lettersOf(userCode))
           .where('state', '=', 'pending')
-          .where('expires_at', '>', times.now)
+          .where('expiresAt', '>', times.now)
           .executeTakeFirst(),
       );
       return row && toDeviceGrant(row);
     },
 
-    approve: (userCode, userId) => answer(userCode, { state: 'approved', user_id: userId }),
-    deny: (userCode) => answer(userCode, { state: 'denied', user_id: null }),
+    approve: (userCode, userId) => answer(userCode, { state: 'approved', userId }),
+    deny: (userCode) => answer(userCode, { state: 'denied', userId: null }),
 
     poll: (deviceHash) =>
       database.transaction(async (transaction): Promise<DevicePoll> => {
-        const rows = transaction.selectFrom('device_grants').selectAll().where('device_hash', '=', deviceHash);
+        const rows = transaction.selectFrom('device_grants').selectAll().where('deviceHash', '=', deviceHash);
         const row = await locked(engine, rows).executeTakeFirst();
         if (!row) return { status: 'invalid_grant' };
         const at = await times.read(transaction);
-        if (row.expires_at <= at) return { status: 'expired_token' };
+        if (row.expiresAt <= at) return { status: 'expired_token' };
         if (row.state === 'denied') return { status: 'access_denied' };
-        if (row.state === 'approved' && row.user_id !== null) {
-          await transaction.deleteFrom('device_grants').where('device_hash', '=', deviceHash).execute();
-          return { status: 'granted', userId: row.user_id };
+        if (row.state === 'approved' && row.userId !== null) {
+          await transaction.deleteFrom('device_grants').where('deviceHash', '=', deviceHash).execute();
+          return { status: 'granted', userId: row.userId };
         }
-        const tooSoon = row.polled_at !== null && at - row.polled_at < row.interval_seconds * 1_000;
-        const slower = Math.min(row.interval_seconds + SLOWER_SECONDS, LAST_INTERVAL_SECONDS);
-        const interval = tooSoon ? slower : row.interval_seconds;
+        const tooSoon = row.polledAt !== null && at - row.polledAt < row.intervalSeconds * 1_000;
+        const slower = Math.min(row.intervalSeconds + SLOWER_SECONDS, LAST_INTERVAL_SECONDS);
+        const interval = tooSoon ? slower : row.intervalSeconds;
         await transaction
           .updateTable('device_grants')
-          .set({ polled_at: at, interval_seconds: interval })
-          .where('device_hash', '=', deviceHash)
+          .set({ polledAt: at, intervalSeconds: interval })
+          .where('deviceHash', '=', deviceHash)
           .execute();
         return { status: tooSoon ? 'slow_down' : 'authorization_pending', interval };
       }),
@@ -319,9 +319,9 @@ function lettersOf(typed: string): string {
 
 function toDeviceGrant(row: Selectable<DeviceGrantsTable>): DeviceGrant {
   return {
-    userCode: row.user_code,
-    clientName: row.client_name,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    userCode: row.userCode,
+    clientName: row.clientName,
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
   };
 }

@@ -30,6 +30,7 @@ export {
 } from './sessions.js';
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
 export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
+export { accountMigrations } from './tables.js';
 export {
   type AccountOverview,
   type AccountView,

@@ -98,12 +98,12 @@ export function createKeyIssue(
         const end = (row: ApiKeyRow, at: number) =>
           transaction
             .updateTable('api_keys')
-            .set({ expires_at: soonerOf(row.expires_at, at), replaced_by: successor.id, changed_at: now })
+            .set({ expiresAt: soonerOf(row.expiresAt, at), replacedBy: successor.id, changedAt: now })
             .where('id', '=', row.id)
             .execute();
         await end(old, now + overlapMs);
         // One overlap at a time, or rotating would heap up good keys.
-        for (const older of good) if (older.replaced_by === id) await end(older, now);
+        for (const older of good) if (older.replacedBy === id) await end(older, now);
         return insertKey(transaction, { ...successor, name: old.name }, old, now);
       }),
   };
@@ -111,20 +111,20 @@ export function createKeyIssue(
 
 type PlanOfKey = Pick<
   ApiKeyRow,
-  | 'account_id'
-  | 'plan_id'
+  | 'accountId'
+  | 'planId'
   | 'grants'
   | 'rpm'
   | 'models'
-  | 'image_daily_limit'
-  | 'budget_id'
-  | 'plan_expires_at'
-  | 'following_plans'
-  | 'expires_at'
+  | 'imageDailyLimit'
+  | 'budgetId'
+  | 'planExpiresAt'
+  | 'followingPlans'
+  | 'expiresAt'
 >;
 
 function ofPlan({ id, grants, ...account }: AccountRow): PlanOfKey {
-  return { ...account, account_id: id, grants: grants ?? '[]', expires_at: null };
+  return { ...account, accountId: id, grants: grants ?? '[]', expiresAt: null };
 }
 
 async function insertKey(
@@ -137,31 +137,31 @@ async function insertKey(
     id,
     name,
     hash,
-    pepper_version: pepperVersion,
-    account_id: plan.account_id,
-    plan_id: plan.plan_id,
+    pepperVersion,
+    accountId: plan.accountId,
+    planId: plan.planId,
     grants: plan.grants,
     rpm: plan.rpm,
     models: plan.models,
-    image_daily_limit: plan.image_daily_limit,
-    budget_id: plan.budget_id,
-    plan_expires_at: plan.plan_expires_at,
-    following_plans: plan.following_plans,
-    expires_at: plan.expires_at,
-    created_at: now,
-    changed_at: now,
-    revoked_at: null,
-    suspended_at: null,
-    replaced_by: null,
-    last_used_at: null,
+    imageDailyLimit: plan.imageDailyLimit,
+    budgetId: plan.budgetId,
+    planExpiresAt: plan.planExpiresAt,
+    followingPlans: plan.followingPlans,
+    expiresAt: plan.expiresAt,
+    createdAt: now,
+    changedAt: now,
+    revokedAt: null,
+    suspendedAt: null,
+    replacedBy: null,
+    lastUsedAt: null,
   };
   await transaction.insertInto('api_keys').values(row).execute();
   return keyAt(toKeyRecord(row), now);
 }
 
 /** Not by a key that was revoked since: rotating keys and revoking their successors would heap up good ones. */
-function isReplaced({ replaced_by }: ApiKeyRow, good: readonly ApiKeyRow[]): boolean {
-  return replaced_by !== null && good.some(({ id }) => id === replaced_by);
+function isReplaced({ replacedBy }: ApiKeyRow, good: readonly ApiKeyRow[]): boolean {
+  return replacedBy !== null && good.some(({ id }) => id === replacedBy);
 }
 
 function tooMany(maxKeys: number): GatewayError {
@@ -187,12 +187,12 @@ export async function forgetEndedKeys(
   const old = ended.slice(0, Math.max(0, ended.length - KEPT)).filter((row) => isForgettable(row, now));
   const ids = old.map(({ id }) => id);
   if (ids.length === 0) return;
-  await transaction.deleteFrom('rate_slots').where('key_id', 'in', ids).execute();
-  await transaction.deleteFrom('rate_windows').where('key_id', 'in', ids).execute();
+  await transaction.deleteFrom('rate_slots').where('keyId', 'in', ids).execute();
+  await transaction.deleteFrom('rate_windows').where('keyId', 'in', ids).execute();
   await transaction.deleteFrom('api_keys').where('id', 'in', ids).execute();
 }
 
-function isForgettable({ changed_at, last_used_at }: ApiKeyRow, now: number): boolean {
-  if (now - changed_at < SETTLED_MS) return false;
-  return last_used_at === null || now - last_used_at > ENTRIES_KEPT_MS + SETTLED_MS;
+function isForgettable({ changedAt, lastUsedAt }: ApiKeyRow, now: number): boolean {
+  if (now - changedAt < SETTLED_MS) return false;
+  return lastUsedAt === null || now - lastUsedAt > ENTRIES_KEPT_MS + SETTLED_MS;
 }

@@ -31,7 +31,7 @@ import {
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
 import type { SessionsTable } from './tables.js';
-import { selectUsers, toUserRecord, type UserChange, type UserRecord } from './users.js';
+import { selectUsers, type UserChange, type UserRecord } from './users.js';
 
 declare module '../http/server-context.js' {
   interface AccountContext {
@@ -273,19 +273,19 @@ export function createSessions(database: Database, times: DatabaseClock): Sessio
       database.transaction(async (transaction) => {
         const user = await selectUsers(transaction).where('users.id', '=', userId).executeTakeFirst();
         if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
-        refuseSuspended(await lockAccount(transaction, engine, user.account_id));
+        refuseSuspended(await lockAccount(transaction, engine, user.accountId));
         const at = await times.read(transaction);
         await deleteExpired(transaction, { engine, table: 'sessions', key: 'hash' }, at);
         await endLongestUnseen(transaction, userId);
         const row: SessionRow = {
           hash,
-          user_id: userId,
+          userId,
           kind,
-          created_at: at,
-          last_seen_at: at,
-          idle_ms: idleMs,
-          ends_at: at + lifetimeMs,
-          expires_at: at + Math.min(idleMs, lifetimeMs),
+          createdAt: at,
+          lastSeenAt: at,
+          idleMs,
+          endsAt: at + lifetimeMs,
+          expiresAt: at + Math.min(idleMs, lifetimeMs),
         };
         await transaction.insertInto('sessions').values(row).execute();
         return toSession(row);
@@ -299,13 +299,13 @@ export function createSessions(database: Database, times: DatabaseClock): Sessio
           .select(times.now.as('now'))
           .where('hash', '=', hash)
           .executeTakeFirst();
-        if (!row || row.expires_at <= row.now) return undefined;
-        const user = await selectUsers(queries).where('users.id', '=', row.user_id).executeTakeFirst();
-        if (!user || user.suspended_at !== null) return undefined;
-        if (row.now - row.last_seen_at < TOUCH_MS) return { session: toSession(row), user: toUserRecord(user) };
-        const seen = { last_seen_at: row.now, expires_at: Math.min(row.ends_at, row.now + row.idle_ms) };
+        if (!row || row.expiresAt <= row.now) return undefined;
+        const user = await selectUsers(queries).where('users.id', '=', row.userId).executeTakeFirst();
+        if (!user || user.suspendedAt !== null) return undefined;
+        if (row.now - row.lastSeenAt < TOUCH_MS) return { session: toSession(row), user };
+        const seen = { lastSeenAt: row.now, expiresAt: Math.min(row.endsAt, row.now + row.idleMs) };
         await queries.updateTable('sessions').set(seen).where('hash', '=', hash).execute();
-        return { session: toSession({ ...row, ...seen }), user: toUserRecord(user) };
+        return { session: toSession({ ...row, ...seen }), user };
       });
     },
 
@@ -319,8 +319,8 @@ export function createSessions(database: Database, times: DatabaseClock): Sessio
     endAllOf: ({ userId, actor, note }) =>
       database.transaction(async (transaction) => {
         await lockAccountOf(transaction, engine, userId);
-        await transaction.deleteFrom('device_grants').where('user_id', '=', userId).execute();
-        const ended = transaction.deleteFrom('sessions').where('user_id', '=', userId);
+        await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
+        const ended = transaction.deleteFrom('sessions').where('userId', '=', userId);
         const count = Number((await ended.executeTakeFirstOrThrow()).numDeletedRows);
         if (count === 0) return 0;
         const at = await times.read(transaction);
@@ -338,8 +338,8 @@ async function endLongestUnseen(transaction: Transaction<Tables>, userId: string
       old
         .selectFrom('sessions')
         .select('hash')
-        .where('user_id', '=', userId)
-        .orderBy('last_seen_at', 'desc')
+        .where('userId', '=', userId)
+        .orderBy('lastSeenAt', 'desc')
         .orderBy('hash')
         .limit(MOST_OF_USER)
         .offset(MOST_OF_USER - 1),
@@ -350,9 +350,9 @@ async function endLongestUnseen(transaction: Transaction<Tables>, userId: string
 function toSession(row: SessionRow): SessionRecord {
   return {
     hash: row.hash,
-    userId: row.user_id,
+    userId: row.userId,
     kind: row.kind,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
   };
 }

@@ -227,7 +227,7 @@ const MOST = 20_000;
 
 /** Sign-ins that have begun, in SQL. */
 export function createSignIns(database: Database, times: DatabaseClock): SignIns {
-  const table: ExpiringTable = { engine: database.engine, table: 'sign_ins', key: 'state_hash' };
+  const table: ExpiringTable = { engine: database.engine, table: 'sign_ins', key: 'stateHash' };
 
   return {
     async begin({ stateHash, browserHash, nonce, codeVerifier, returnTo }) {
@@ -238,29 +238,27 @@ export function createSignIns(database: Database, times: DatabaseClock): SignIns
         await queries
           .insertInto('sign_ins')
           .values({
-            state_hash: stateHash,
-            browser_hash: browserHash,
+            stateHash,
+            browserHash,
             nonce,
-            code_verifier: codeVerifier,
-            return_to: returnTo,
-            expires_at: at + GOOD_MS,
+            codeVerifier,
+            returnTo,
+            expiresAt: at + GOOD_MS,
           })
           .execute();
       });
     },
 
     async take(stateHash, browserHash) {
-      const row = await database.run((queries) =>
+      return database.run((queries) =>
         queries
           .deleteFrom('sign_ins')
-          .where('state_hash', '=', stateHash)
-          .where('browser_hash', '=', browserHash)
-          .where('expires_at', '>', times.now)
-          .returningAll()
+          .where('stateHash', '=', stateHash)
+          .where('browserHash', '=', browserHash)
+          .where('expiresAt', '>', times.now)
+          .returning(['stateHash', 'browserHash', 'nonce', 'codeVerifier', 'returnTo'])
           .executeTakeFirst(),
       );
-      if (!row) return undefined;
-      return { stateHash, browserHash, nonce: row.nonce, codeVerifier: row.code_verifier, returnTo: row.return_to };
     },
   };
 }

@@ -1,9 +1,11 @@
+import { type Migrations, sqlMigration } from '../../core/database/index.js';
 import type { SessionKind } from './sessions.js';
+import type { UserRecord } from './users.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
     accounts: AccountsTable;
-    users: UsersTable;
+    users: Omit<UserRecord, 'suspendedAt'>;
     sessions: SessionsTable;
     sign_ins: SignInsTable;
     device_grants: DeviceGrantsTable;
@@ -14,79 +16,99 @@ declare module '../../core/database/tables.js' {
 /** Whoever changes anything of an account locks its row first: keys, orders and plans of one account change one by one. */
 export interface AccountsTable {
   id: string;
-  created_at: number;
-  suspended_at: number | null;
+  createdAt: number;
+  suspendedAt: number | null;
   /** Null, as all that follows, where it has no plan. */
-  plan_id: string | null;
+  planId: string | null;
   /** JSON array. */
   grants: string | null;
   rpm: number | null;
   /** JSON array; null is all. */
   models: string | null;
-  image_daily_limit: number | null;
-  budget_id: string | null;
-  plan_expires_at: number | null;
+  imageDailyLimit: number | null;
+  budgetId: string | null;
+  planExpiresAt: number | null;
   /** JSON array of KeyPlan: what comes back at that end, one after the other. */
-  following_plans: string | null;
-  granted_at: number | null;
-}
-
-export interface UsersTable {
-  id: string;
-  account_id: string;
-  issuer: string;
-  subject: string;
-  email: string | null;
-  name: string | null;
-  created_at: number;
-  last_sign_in_at: number;
+  followingPlans: string | null;
+  grantedAt: number | null;
 }
 
 export interface SessionsTable {
   hash: string;
-  user_id: string;
+  userId: string;
   kind: SessionKind;
-  created_at: number;
-  last_seen_at: number;
-  idle_ms: number;
+  createdAt: number;
+  lastSeenAt: number;
+  idleMs: number;
   /** By its lifetime. */
-  ends_at: number;
+  endsAt: number;
   /** By its idle time or its lifetime, whichever is sooner. */
-  expires_at: number;
+  expiresAt: number;
 }
 
 export interface SignInsTable {
-  state_hash: string;
-  browser_hash: string;
+  stateHash: string;
+  browserHash: string;
   nonce: string;
-  code_verifier: string;
-  return_to: string;
-  expires_at: number;
+  codeVerifier: string;
+  returnTo: string;
+  expiresAt: number;
 }
 
 export interface DeviceGrantsTable {
-  device_hash: string;
-  user_code: string;
-  client_name: string;
+  deviceHash: string;
+  userCode: string;
+  clientName: string;
   state: 'pending' | 'approved' | 'denied';
-  user_id: string | null;
-  interval_seconds: number;
-  polled_at: number | null;
-  created_at: number;
-  expires_at: number;
+  userId: string | null;
+  intervalSeconds: number;
+  polledAt: number | null;
+  createdAt: number;
+  expiresAt: number;
 }
 
 /** What was granted, once for each id. */
 export interface PlanGrantsTable {
   /** Code of the order that paid for it; else random. */
   id: string;
-  account_id: string;
-  /** 1, 2, … of the account, in the order in which they were made, for those of one moment; 0 in rows of the release before. */
+  accountId: string;
+  /** 1, 2, … of the account, in the order in which they were made, for those of one moment. */
   number: number;
   /** JSON of PlanTerms. */
   terms: string;
   /** What the grant made or extended. */
-  budget_id: string | null;
-  granted_at: number;
-  taken_back_at: number | null;
+  budgetId: string | null;
+  grantedAt: number;
+  takenBackAt: number | null;
 }
+
+/** The tables of accounts, users, sign-in and granted plans. */
+export const accountMigrations: Migrations = {
+  '0001-accounts': sqlMigration(
+    `create table accounts (
+      id text primary key, "createdAt" bigint not null, "suspendedAt" bigint, "planId" text, grants text, rpm integer, models text,
+      "imageDailyLimit" integer, "budgetId" text, "planExpiresAt" bigint, "followingPlans" text, "grantedAt" bigint)`,
+    `create table users (
+      id text primary key, "accountId" text not null unique references accounts (id), issuer text not null,
+      subject text not null, email text, name text, "createdAt" bigint not null, "lastSignInAt" bigint not null,
+      unique (issuer, subject))`,
+    `create index users_created_at on users ("createdAt", id)`,
+    `create table sessions (
+      hash text primary key, "userId" text not null references users (id), kind text not null, "createdAt" bigint not null,
+      "lastSeenAt" bigint not null, "idleMs" bigint not null, "endsAt" bigint not null, "expiresAt" bigint not null)`,
+    `create index sessions_user on sessions ("userId", "lastSeenAt")`,
+    `create index sessions_expires_at on sessions ("expiresAt")`,
+    `create table sign_ins (
+      "stateHash" text primary key, "browserHash" text not null, nonce text not null, "codeVerifier" text not null,
+      "returnTo" text not null, "expiresAt" bigint not null)`,
+    `create index sign_ins_expires_at on sign_ins ("expiresAt")`,
+    `create table device_grants (
+      "deviceHash" text primary key, "userCode" text not null unique, "clientName" text not null, state text not null,
+      "userId" text, "intervalSeconds" integer not null, "polledAt" bigint, "createdAt" bigint not null, "expiresAt" bigint not null)`,
+    `create index device_grants_expires_at on device_grants ("expiresAt")`,
+    `create table plan_grants (
+      id text primary key, "accountId" text not null, number integer not null, terms text not null, "budgetId" text,
+      "grantedAt" bigint not null, "takenBackAt" bigint)`,
+    `create index plan_grants_account on plan_grants ("accountId", "grantedAt")`,
+  ),
+};

@@ -1,17 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import {
-  isStorable,
-  type Kysely,
-  type Selectable,
-  storable,
-  type Tables,
-  type Transaction,
-} from '../../core/database/index.js';
+import { isStorable, type Kysely, storable, type Tables, type Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
-import type { AccountsTable, UsersTable } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
@@ -104,23 +96,23 @@ export function createUsers({ database, times }: AccountsOptions): Users {
         const at = await times.read(transaction);
         const known = (await findByIdentity(transaction, identity)) ?? (await make(transaction, identity, at));
         refuseSuspended(known);
-        const change = { ...profile, last_sign_in_at: at };
+        const change = { ...profile, lastSignInAt: at };
         await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
-        return toUserRecord({ ...known, ...change });
+        return { ...known, ...change };
       });
     },
 
     async find(id) {
       if (!isStorable(id)) return undefined;
       const row = await database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
-      return row && toUserRecord(row);
+      return row;
     },
 
     async findByAccount(accountId) {
       const row = await database.run((queries) =>
-        selectUsers(queries).where('users.account_id', '=', accountId).executeTakeFirst(),
+        selectUsers(queries).where('users.accountId', '=', accountId).executeTakeFirst(),
       );
-      return row && toUserRecord(row);
+      return row;
     },
 
     async findByEmail(email) {
@@ -128,41 +120,41 @@ export function createUsers({ database, times }: AccountsOptions): Users {
       const rows = await database.run((queries) =>
         selectUsers(queries)
           .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
-          .orderBy('users.created_at', 'desc')
+          .orderBy('users.createdAt', 'desc')
           .orderBy('users.id', 'desc')
           .execute(),
       );
-      return rows.map(toUserRecord);
+      return rows;
     },
 
     async list({ limit, before }) {
       if (before !== undefined && !isStorable(before)) return [];
       const rows = await database.run((queries) => {
-        const users = selectUsers(queries).orderBy('users.created_at', 'desc').orderBy('users.id', 'desc').limit(limit);
+        const users = selectUsers(queries).orderBy('users.createdAt', 'desc').orderBy('users.id', 'desc').limit(limit);
         if (before === undefined) return users.execute();
         return users
           .where(({ eb, refTuple, selectFrom }) =>
             eb(
-              refTuple('users.created_at', 'users.id'),
+              refTuple('users.createdAt', 'users.id'),
               '<',
               selectFrom('users as mark')
-                .select(['mark.created_at', 'mark.id'])
+                .select(['mark.createdAt', 'mark.id'])
                 .where('mark.id', '=', before)
-                .$asTuple('created_at', 'id'),
+                .$asTuple('createdAt', 'id'),
             ),
           )
           .execute();
       });
-      return rows.map(toUserRecord);
+      return rows;
     },
 
     ...createSuspensions({ database, times }),
   };
 
-  async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRow> {
-    const account = { id: newId('acct'), created_at: at };
+  async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRecord> {
+    const account = { id: newId('acct'), createdAt: at };
     const { issuer, subject } = identity;
-    const user = { id: newId('user'), account_id: account.id, issuer, subject, created_at: at, last_sign_in_at: at };
+    const user = { id: newId('user'), accountId: account.id, issuer, subject, createdAt: at, lastSignInAt: at };
     await transaction.insertInto('accounts').values(account).execute();
     const made = await transaction
       .insertInto('users')
@@ -170,17 +162,17 @@ export function createUsers({ database, times }: AccountsOptions): Users {
       .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
       .returning('id')
       .executeTakeFirst();
-    if (made) return { ...user, email: null, name: null, suspended_at: null };
+    if (made) return { ...user, email: null, name: null, suspendedAt: null };
     // Another node met them at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
-    return (await findByIdentity(transaction, identity)) as UserRow;
+    return (await findByIdentity(transaction, identity)) as UserRecord;
   }
 
   /** Whoever suspends them waits until they are signed in, and then ends that. */
   async function findByIdentity(
     transaction: Transaction<Tables>,
     { issuer, subject }: Identity,
-  ): Promise<UserRow | undefined> {
+  ): Promise<UserRecord | undefined> {
     const users = selectUsers(transaction).where('users.issuer', '=', issuer).where('users.subject', '=', subject);
     return engine === 'postgres' ? users.forUpdate().executeTakeFirst() : users.executeTakeFirst();
   }
@@ -207,29 +199,13 @@ function checkIdentity({ issuer, subject }: Identity): void {
   }
 }
 
-export type UserRow = Selectable<UsersTable> & Pick<Selectable<AccountsTable>, 'suspended_at'>;
-
 /** Users with what their accounts say of them. */
 export function selectUsers(queries: Kysely<Tables>) {
   return queries
     .selectFrom('users')
-    .innerJoin('accounts', 'accounts.id', 'users.account_id')
+    .innerJoin('accounts', 'accounts.id', 'users.accountId')
     .selectAll('users')
-    .select('accounts.suspended_at');
-}
-
-export function toUserRecord(row: UserRow): UserRecord {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    issuer: row.issuer,
-    subject: row.subject,
-    email: row.email,
-    name: row.name,
-    createdAt: row.created_at,
-    lastSignInAt: row.last_sign_in_at,
-    suspendedAt: row.suspended_at,
-  };
+    .select('accounts.suspendedAt');
 }
 
 /** Takes from users what they are signed in with and their keys for a time. */
@@ -237,11 +213,11 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
   const { engine } = database;
 
   async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
-    const change = { suspended_at: suspendedAt };
+    const change = { suspendedAt };
     await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
     const keys = await lockKeys(transaction, engine, accountId);
     if (keys.length === 0) return;
-    const keyChange = { ...change, changed_at: times.now };
+    const keyChange = { ...change, changedAt: times.now };
     await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
   }
 
@@ -249,11 +225,11 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
     suspend: ({ userId, actor, note }: UserChange) =>
       database.transaction(async (transaction) => {
         const account = await lockAccountOf(transaction, engine, userId);
-        if (account.suspended_at !== null) return false;
+        if (account.suspendedAt !== null) return false;
         const at = await times.read(transaction);
         await set(transaction, account.id, at);
-        await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute();
-        await transaction.deleteFrom('device_grants').where('user_id', '=', userId).execute();
+        await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
+        await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
         await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
         return true;
       }),
@@ -261,7 +237,7 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
     resume: ({ userId, actor, note }: UserChange) =>
       database.transaction(async (transaction) => {
         const account = await lockAccountOf(transaction, engine, userId);
-        if (account.suspended_at === null) return false;
+        if (account.suspendedAt === null) return false;
         const at = await times.read(transaction);
         await set(transaction, account.id, null);
         await writeAudit(transaction, { subject: userId, at, actor, action: 'user.resumed', note });

@@ -3,8 +3,9 @@ import {
   type Database,
   isStorable,
   type Kysely,
-  type Selectable,
+  type Migrations,
   sql,
+  sqlMigration,
   storable,
   type Tables,
   type Transaction,
@@ -74,7 +75,7 @@ export function compileAudit(queries: Kysely<Tables>, line: AuditLine): Compiled
   const { subject, at, actor, action, from = null, to = null, note = null } = line;
   return queries
     .insertInto('audit_entries')
-    .columns(['subject', 'number', 'at', 'actor', 'action', 'from_state', 'to_state', 'note'])
+    .columns(['subject', 'number', 'at', 'actor', 'action', 'from', 'to', 'note'])
     .expression((eb) =>
       eb
         .selectFrom('audit_entries')
@@ -84,8 +85,8 @@ export function compileAudit(queries: Kysely<Tables>, line: AuditLine): Compiled
           sql<number>`cast(${at} as bigint)`.as('at'),
           val(storable(actor, MAX_ACTOR)).as('actor'),
           val(action).as('action'),
-          val(from).as('from_state'),
-          val(to).as('to_state'),
+          val(from).as('from'),
+          val(to).as('to'),
           val(note === null ? null : storable(note, MAX_NOTE)).as('note'),
         ])
         .where('subject', '=', subject),
@@ -98,43 +99,28 @@ export function createAudit(database: Database): Audit {
   return {
     async list({ subject, limit }) {
       if (subject !== undefined && !isStorable(subject)) return [];
-      const rows = await database.run((queries) => {
+      return database.run((queries) => {
         const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
         return subject === undefined
           ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
           : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
       });
-      return rows.map(toEntry);
     },
-  };
-}
-
-function toEntry(row: Selectable<AuditEntriesTable>): AuditEntry {
-  return {
-    subject: row.subject,
-    number: row.number,
-    at: row.at,
-    actor: row.actor,
-    action: row.action,
-    from: row.from_state,
-    to: row.to_state,
-    note: row.note,
   };
 }
 
 declare module '../../core/database/tables.js' {
   interface Tables {
-    audit_entries: AuditEntriesTable;
+    audit_entries: AuditEntry;
   }
 }
 
-export interface AuditEntriesTable {
-  subject: string;
-  number: number;
-  at: number;
-  actor: string;
-  action: AuditAction;
-  from_state: string | null;
-  to_state: string | null;
-  note: string | null;
-}
+/** The table of the audit log. */
+export const auditMigrations: Migrations = {
+  '0001-audit': sqlMigration(
+    `create table audit_entries (
+      subject text not null, number integer not null, at bigint not null, actor text not null, action text not null,
+      "from" text, "to" text, note text, primary key (subject, number))`,
+    `create index audit_entries_at on audit_entries (at)`,
+  ),
+};

@@ -1,1 +1,9 @@
-export { type Audit, type AuditEntry, type AuditLine, compileAudit, createAudit, writeAudit } from './audit.js';
+export {
+  type Audit,
+  type AuditEntry,
+  type AuditLine,
+  auditMigrations,
+  compileAudit,
+  createAudit,
+  writeAudit,
+} from './audit.js';

@@ -11,7 +11,7 @@ import {
 } from '../../core/database/index.js';
 import { folderNames, GatewayError, makeFolder } from '../../core/runtime/index.js';
 import { copyWithDigest, digestOf, SECRET_BYTES, syncFolder } from '../../core/storage/index.js';
-import { migrations } from '../migrations/index.js';
+import { migrations } from '../migrations.js';
 import {
   type BackupManifest,
   FILES_FOLDER,

@@ -11,7 +11,7 @@ import {
   withSchema,
 } from '../../core/database/index.js';
 import { isSystemError } from '../../core/runtime/index.js';
-import { migrations } from '../migrations/index.js';
+import { migrations } from '../migrations.js';
 import type { StateSettings } from '../state.js';
 import type { BackupOptions, BackupReport } from './backup.js';
 import type { RestoreOptions, RestoreReport } from './backup-restore.js';

@@ -28,7 +28,7 @@ import {
   readTrailer,
   type Trailer,
 } from '../../core/storage/index.js';
-import { migrations } from '../migrations/index.js';
+import { migrations } from '../migrations.js';
 import { FILES_FOLDER, isBackup, type Progress, readSums } from './backup.js';
 
 export interface ImportOptions {
@@ -378,12 +378,12 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   job_owners: true,
   webhook_secrets: true,
   idempotency_keys: true,
-  ledger: true,
+  job_charges: true,
   admission_runners: true,
   reservations: true,
   usage_entries: true,
   usage_totals: true,
-  usage_sums: true,
+  usage_overflow: true,
   stored_responses: true,
   background_responses: true,
   cache_entries: false,

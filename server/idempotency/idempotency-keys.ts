@@ -31,12 +31,12 @@ export interface KeyHash {
 }
 
 /** A key whose answer is a job, as a row. */
-export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'job_id' | 'expires_at'>;
+export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'jobId' | 'expiresAt'>;
 
 /** What rows of such keys have in the place of an answer. */
 const NO_ANSWER = {
-  account_id: null,
-  answer_id: null,
+  accountId: null,
+  answerId: null,
   runner: null,
   beat: 0,
   head: null,
@@ -60,14 +60,14 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
   const insert = createRowInsertScript({
     queries,
     table: 'idempotency_keys',
-    sample: { hash: '', fingerprint: '', job_id: '', expires_at: 0, ...NO_ANSWER },
+    sample: { hash: '', fingerprint: '', jobId: '', expiresAt: 0, ...NO_ANSWER },
     alike: NO_ANSWER,
     finish: (rows) =>
       rows.onConflict((conflict) =>
         conflict.column('hash').doUpdateSet(({ ref }) => ({
           fingerprint: ref('excluded.fingerprint'),
-          job_id: ref('excluded.job_id'),
-          expires_at: ref('excluded.expires_at'),
+          jobId: ref('excluded.jobId'),
+          expiresAt: ref('excluded.expiresAt'),
         })),
       ),
   });
@@ -79,13 +79,13 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
       const rows = yield* rowsOf(
         queries
           .selectFrom('idempotency_keys')
-          .innerJoin('jobs', 'jobs.id', 'idempotency_keys.job_id')
-          .select(['hash', 'fingerprint', 'job_id'])
+          .innerJoin('jobs', 'jobs.id', 'idempotency_keys.jobId')
+          .select(['hash', 'fingerprint', 'jobId'])
           .where('idempotency_keys.hash', 'in', hashes)
-          .where('idempotency_keys.expires_at', '>', at)
+          .where('idempotency_keys.expiresAt', '>', at)
           .compile(),
       );
-      return new Map(rows.map(({ hash, fingerprint, job_id }) => [hash, { fingerprint, jobId: job_id }]));
+      return new Map(rows.map(({ hash, fingerprint, jobId }) => [hash, { fingerprint, jobId }]));
     },
 
     /** In the place of what was remembered of the same keys before; each key once. */
@@ -100,7 +100,7 @@ export async function forgetExpired(queries: Kysely<Tables>, at: number, limit: 
   const { numDeletedRows } = await queries
     .deleteFrom('idempotency_keys')
     .where('hash', 'in', (old) =>
-      old.selectFrom('idempotency_keys').select('hash').where('expires_at', '<=', at).limit(limit),
+      old.selectFrom('idempotency_keys').select('hash').where('expiresAt', '<=', at).limit(limit),
     )
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);

@@ -6,10 +6,12 @@ import {
   type DatabaseClock,
   hasEnded,
   lockNamed,
+  type Migrations,
   processId,
   rowsOf,
   type Script,
   sql,
+  sqlMigration,
 } from '../../core/database/index.js';
 import {
   createCompletionWaiters,
@@ -173,10 +175,10 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
           const { room } = taken;
           return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
         }
-        if (taken.answer_id === null) throw new Error('an idempotency key of an answer is that of a job');
-        if (taken.runner !== null) return { state: 'running', id: taken.answer_id };
+        if (taken.answerId === null) throw new Error('an idempotency key of an answer is that of a job');
+        if (taken.runner !== null) return { state: 'running', id: taken.answerId };
         const head = JSON.parse(taken.head ?? '') as AnswerHead;
-        return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answer_id }) } };
+        return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answerId }) } };
       } finally {
         if (!isTaken) working.delete(id);
       }
@@ -236,13 +238,13 @@ const MOST_ANSWERS = 10_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 /** Milliseconds that those who wait have for hearing of a failure. */
 const TOLD_MS = 60_000;
-const FREE = sql<boolean>`(idempotency_keys.answer_id is not null and idempotency_keys.runner is null
+const FREE = sql<boolean>`(idempotency_keys."answerId" is not null and idempotency_keys.runner is null
   and idempotency_keys.head is null)`;
 /** A key that somebody frees again and again while it is asked for is in more hands than its client can have. */
 const TRIES = 5;
 
 /** What is known of a key whose work is not the caller's. */
-export type AnswerRow = Pick<IdempotencyKeysTable, 'answer_id' | 'runner' | 'head'>;
+export type AnswerRow = Pick<IdempotencyKeysTable, 'answerId' | 'runner' | 'head'>;
 
 export interface NewAnswer {
   key: KeyHash;
@@ -263,10 +265,10 @@ export function createAnswerTable({ engine, queries, run }: Database) {
   function insert({ key, id, accountId, runner, at }: NewAnswer): CompiledQuery<{ hash: string }> {
     const row = {
       fingerprint: key.fingerprint,
-      job_id: '',
-      expires_at: at + key.keptMs,
-      account_id: accountId,
-      answer_id: id,
+      jobId: '',
+      expiresAt: at + key.keptMs,
+      accountId,
+      answerId: id,
       runner,
       beat: 0,
       head: null,
@@ -280,7 +282,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
         conflict
           .column('hash')
           .doUpdateSet(row)
-          .where(({ eb, or }) => or([eb('idempotency_keys.expires_at', '<=', at), FREE])),
+          .where(({ eb, or }) => or([eb('idempotency_keys.expiresAt', '<=', at), FREE])),
       )
       .returning('hash')
       .compile();
@@ -289,7 +291,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
   function select(hash: string): CompiledQuery<AnswerRow & { fingerprint: string }> {
     return queries
       .selectFrom('idempotency_keys')
-      .select(['fingerprint', 'answer_id', 'runner', 'head'])
+      .select(['fingerprint', 'answerId', 'runner', 'head'])
       .where('hash', '=', hash)
       .compile();
   }
@@ -303,8 +305,8 @@ export function createAnswerTable({ engine, queries, run }: Database) {
           fn.countAll<number>().as('count'),
           sql<number>`cast(coalesce(sum(bytes), 0) as bigint)`.as('bytes'),
         ])
-        .where('account_id', '=', accountId)
-        .where('expires_at', '>', at)
+        .where('accountId', '=', accountId)
+        .where('expiresAt', '>', at)
         .compile(),
     );
     const { count, bytes } = kept as { count: number; bytes: number };
@@ -320,7 +322,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       .updateTable('idempotency_keys')
       .set({ runner: null, ...set })
       .where('hash', '=', hash)
-      .where('answer_id', '=', id)
+      .where('answerId', '=', id)
       .where('runner', 'is not', null)
       .returning('hash')
       .compile();
@@ -350,12 +352,12 @@ export function createAnswerTable({ engine, queries, run }: Database) {
 
     /** The key is free at once. The failure stays for those who wait, unless somebody takes the key before. */
     *release(work: AnswerWork, { failure, at }: { failure: string | null; at: number }): Script<void> {
-      yield update(work, { failure, expires_at: at + TOLD_MS });
+      yield update(work, { failure, expiresAt: at + TOLD_MS });
     },
 
     async failureOf(id: string): Promise<string | null> {
       const row = await run((runner) =>
-        runner.selectFrom('idempotency_keys').select('failure').where('answer_id', '=', id).executeTakeFirst(),
+        runner.selectFrom('idempotency_keys').select('failure').where('answerId', '=', id).executeTakeFirst(),
       );
       return row?.failure ?? null;
     },
@@ -365,12 +367,12 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       const rows = await run((runner) =>
         runner
           .selectFrom('idempotency_keys')
-          .select(['answer_id', 'runner', 'beat'])
-          .where('answer_id', 'in', ids)
+          .select(['answerId', 'runner', 'beat'])
+          .where('answerId', 'in', ids)
           .where('runner', 'is not', null)
           .execute(),
       );
-      return rows.map(({ answer_id, runner, beat }) => ({ id: answer_id as string, runner: runner as string, beat }));
+      return rows.map(({ answerId, runner, beat }) => ({ id: answerId as string, runner: runner as string, beat }));
     },
 
     /** Unless it has shown life meanwhile. */
@@ -378,7 +380,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       run((runner) =>
         runner
           .deleteFrom('idempotency_keys')
-          .where('answer_id', '=', id)
+          .where('answerId', '=', id)
           .where('beat', '=', beat)
           .where('runner', 'is not', null)
           .execute(),
@@ -389,7 +391,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
         runner
           .updateTable('idempotency_keys')
           .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
-          .where('answer_id', 'in', ids)
+          .where('answerId', 'in', ids)
           .execute(),
       ),
   };
@@ -407,12 +409,12 @@ export interface IdempotencyKeysTable {
   /** SHA-256, too. */
   fingerprint: string;
   /** Of the job that was the answer; empty where there is none. */
-  job_id: string;
-  expires_at: number;
+  jobId: string;
+  expiresAt: number;
   /** The rest is of answers that are not jobs; see the top of this file. Null, or 0, where a job is. */
-  account_id: string | null;
+  accountId: string | null;
   /** Names the work that makes the answer, and the file that keeps it. */
-  answer_id: string | null;
+  answerId: string | null;
   /** Who is at that work; see heartbeat.ts. Null once it has ended. */
   runner: string | null;
   /** Goes up while the work goes on. */
@@ -424,3 +426,15 @@ export interface IdempotencyKeysTable {
   /** Of the answer's body. */
   bytes: number;
 }
+
+/** The table of the idempotency keys. */
+export const idempotencyMigrations: Migrations = {
+  '0001-idempotency': sqlMigration(
+    `create table idempotency_keys (
+      hash text primary key, fingerprint text not null, "jobId" text not null, "expiresAt" bigint not null, "accountId" text,
+      "answerId" text, runner text, beat integer not null, head text, failure text, bytes bigint not null)`,
+    `create index idempotency_keys_expires_at on idempotency_keys ("expiresAt")`,
+    `create unique index idempotency_keys_answer on idempotency_keys ("answerId") where "answerId" is not null`,
+    `create index idempotency_keys_account on idempotency_keys ("accountId", "expiresAt", bytes) where "accountId" is not null`,
+  ),
+};

@@ -21,4 +21,4 @@ export {
   readIdempotencyKey,
   readRetryCount,
 } from './idempotency-keys.js';
-export { createIdempotentResponses, type IdempotentResponses } from './idempotent-responses.js';
+export { createIdempotentResponses, type IdempotentResponses, idempotencyMigrations } from './idempotent-responses.js';

@@ -4,8 +4,10 @@ import {
   type DatabaseClock,
   isStorable,
   type Kysely,
+  type Migrations,
   type Selectable,
   sql,
+  sqlMigration,
   type Tables,
 } from '../../core/database/index.js';
 import type { Grant } from '../http/index.js';
@@ -85,12 +87,12 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
   /** With the plan that its account has now. The time is read only for a key whose plan another one follows. */
   async function currentRecord(queries: Kysely<Tables>, row: ApiKeyRow): Promise<ApiKeyRecord> {
     const record = toKeyRecord(row);
-    return row.following_plans === null ? record : keyAt(record, await times.read(queries));
+    return row.followingPlans === null ? record : keyAt(record, await times.read(queries));
   }
 
   return {
     async insert(record) {
-      const row = { ...toKeyRow(record), changed_at: times.now };
+      const row = { ...toKeyRow(record), changedAt: times.now };
       await database.run((queries) => queries.insertInto('api_keys').values(row).execute());
     },
     async list() {
@@ -118,7 +120,7 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
     },
     async changedSince(since) {
       const rows = await database.run((queries) =>
-        queries.selectFrom('api_keys').selectAll().where('changed_at', '>=', since).orderBy('changed_at').execute(),
+        queries.selectFrom('api_keys').selectAll().where('changedAt', '>=', since).orderBy('changedAt').execute(),
       );
       return rows.map(toKeyRecord);
     },
@@ -131,10 +133,10 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
     now: () => database.run((queries) => times.read(queries)),
     async revoke(id, at, accountId) {
       if (!isStorable(id)) return false;
-      const change = { revoked_at: at, changed_at: times.now };
+      const change = { revokedAt: at, changedAt: times.now };
       const { numUpdatedRows } = await database.run((queries) => {
-        const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revoked_at', 'is', null);
-        const owned = accountId === undefined ? keys : keys.where('account_id', '=', accountId);
+        const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revokedAt', 'is', null);
+        const owned = accountId === undefined ? keys : keys.where('accountId', '=', accountId);
         return owned.executeTakeFirstOrThrow();
       });
       return numUpdatedRows > 0n;
@@ -152,48 +154,19 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changed_at' | 'plan_expires_at' | 'following_plans'> {
-  return {
-    id: record.id,
-    name: record.name,
-    hash: record.hash,
-    pepper_version: record.pepperVersion,
-    grants: JSON.stringify(record.grants),
-    rpm: record.rpm,
-    account_id: record.accountId,
-    created_at: record.createdAt,
-    expires_at: record.expiresAt,
-    revoked_at: record.revokedAt,
-    last_used_at: record.lastUsedAt,
-    plan_id: record.planId,
-    budget_id: record.budgetId,
-    models: record.models && JSON.stringify(record.models),
-    image_daily_limit: record.imageDailyLimit,
-    suspended_at: record.suspendedAt,
-    replaced_by: record.replacedBy,
-  };
+export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
+  const { grants, models, followingPlans: _followingPlans, ...columns } = record;
+  return { ...columns, grants: JSON.stringify(grants), models: models && JSON.stringify(models) };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
+  const { grants, models, changedAt: _changedAt, planExpiresAt, followingPlans, ...columns } = row;
   return {
-    id: row.id,
-    name: row.name,
-    hash: row.hash,
-    pepperVersion: row.pepper_version,
-    grants: JSON.parse(row.grants) as Grant[],
-    rpm: row.rpm,
-    accountId: row.account_id,
-    planId: row.plan_id,
-    budgetId: row.budget_id,
-    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
-    imageDailyLimit: row.image_daily_limit,
-    createdAt: row.created_at,
-    expiresAt: soonerOf(row.expires_at, row.plan_expires_at),
-    ...(row.following_plans !== null && { followingPlans: followingOf(row) }),
-    revokedAt: row.revoked_at,
-    suspendedAt: row.suspended_at,
-    replacedBy: row.replaced_by,
-    lastUsedAt: row.last_used_at,
+    ...columns,
+    grants: JSON.parse(grants) as Grant[],
+    models: models === null ? null : (JSON.parse(models) as string[]),
+    expiresAt: soonerOf(row.expiresAt, planExpiresAt),
+    ...(followingPlans !== null && { followingPlans: followingOf(row) }),
   };
 }
 
@@ -208,7 +181,7 @@ export function isValidRow(row: ApiKeyRow, now: number): boolean {
 }
 
 function followingOf(row: ApiKeyRow): KeyPlan[] {
-  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expires_at, plan.expiresAt) }));
+  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expiresAt, plan.expiresAt) }));
 }
 
 /** Of an account, oldest first. */
@@ -216,8 +189,8 @@ export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiK
   return queries
     .selectFrom('api_keys')
     .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('created_at')
+    .where('accountId', '=', accountId)
+    .orderBy('createdAt')
     .orderBy('id')
     .execute();
 }
@@ -231,8 +204,8 @@ export function createUseStatement({ engine, queries }: Pick<Database, 'engine' 
       used (id, at) as (values ${uses}),
       later as (
         select api_keys.id, used.at from api_keys join used on used.id = api_keys.id
-        where api_keys.last_used_at is null or api_keys.last_used_at < used.at ${lock})
-      update api_keys set last_used_at = later.at from later where api_keys.id = later.id`.compile(queries);
+        where api_keys."lastUsedAt" is null or api_keys."lastUsedAt" < used.at ${lock})
+      update api_keys set "lastUsedAt" = later.at from later where api_keys.id = later.id`.compile(queries);
   });
 }
 
@@ -243,27 +216,27 @@ export function createUseStatement({ engine, queries }: Pick<Database, 'engine' 
 
 type PlanColumns = Pick<
   ApiKeysTable,
-  'plan_id' | 'rpm' | 'models' | 'image_daily_limit' | 'budget_id' | 'plan_expires_at' | 'following_plans'
+  'planId' | 'rpm' | 'models' | 'imageDailyLimit' | 'budgetId' | 'planExpiresAt' | 'followingPlans'
 > & { grants: string | null };
 
-export function decodeFollowing({ following_plans: plans }: Pick<PlanColumns, 'following_plans'>): readonly KeyPlan[] {
+export function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
   return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
 }
 
 /** The row of an account with the plan that it has at that time. */
 export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
-  if (row.following_plans === null || row.plan_expires_at === null || row.plan_expires_at > at) return row;
+  if (row.followingPlans === null || row.planExpiresAt === null || row.planExpiresAt > at) return row;
   const [plan, ...rest] = decodeFollowing(row);
   if (!plan) return row;
   const columns: PlanColumns = {
-    plan_id: plan.planId,
+    planId: plan.planId,
     grants: JSON.stringify(plan.grants),
     rpm: plan.rpm,
     models: plan.models && JSON.stringify(plan.models),
-    image_daily_limit: plan.imageDailyLimit,
-    budget_id: plan.budgetId,
-    plan_expires_at: plan.expiresAt,
-    following_plans: rest.length === 0 ? null : JSON.stringify(rest),
+    imageDailyLimit: plan.imageDailyLimit,
+    budgetId: plan.budgetId,
+    planExpiresAt: plan.expiresAt,
+    followingPlans: rest.length === 0 ? null : JSON.stringify(rest),
   };
   return accountAt({ ...row, ...columns }, at);
 }
@@ -285,25 +258,38 @@ export interface ApiKeysTable {
   id: string;
   name: string;
   hash: string;
-  pepper_version: number;
+  pepperVersion: number;
   /** JSON array. */
   grants: string;
   rpm: number | null;
-  account_id: string;
-  created_at: number;
+  accountId: string;
+  createdAt: number;
   /** Its own; the key is good until then and no longer than its plan. */
-  expires_at: number | null;
-  revoked_at: number | null;
-  last_used_at: number | null;
-  changed_at: number;
-  plan_id: string | null;
-  budget_id: string | null;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  lastUsedAt: number | null;
+  changedAt: number;
+  planId: string | null;
+  budgetId: string | null;
   /** JSON array of model ids; null is all. */
   models: string | null;
-  image_daily_limit: number | null;
-  plan_expires_at: number | null;
+  imageDailyLimit: number | null;
+  planExpiresAt: number | null;
   /** JSON array of KeyPlan: what comes back at that end, one after the other. */
-  following_plans: string | null;
-  suspended_at: number | null;
-  replaced_by: string | null;
+  followingPlans: string | null;
+  suspendedAt: number | null;
+  replacedBy: string | null;
 }
+
+/** The table of the API keys. */
+export const keyMigrations: Migrations = {
+  '0001-keys': sqlMigration(
+    `create table api_keys (
+      id text primary key, name text not null, hash text not null, "pepperVersion" integer not null, grants text not null,
+      rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
+      "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
+      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text)`,
+    `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
+    `create index api_keys_changed_at on api_keys ("changedAt")`,
+  ),
+};

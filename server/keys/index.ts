@@ -8,6 +8,7 @@ export {
   isValidRow,
   type KeyPlan,
   keyAt,
+  keyMigrations,
   keysOf,
   type NewKeyRecord,
   soonerOf,

@@ -38,25 +38,25 @@ export function* readUsed(
   const rows = yield* rowsOf(
     queries
       .selectFrom('daily_quotas')
-      .select(['account_id', 'used'])
+      .select(['accountId', 'used'])
       .where('kind', '=', kind)
       .where('day', '=', day)
-      .where('account_id', 'in', accounts)
+      .where('accountId', 'in', accounts)
       .compile(),
   );
-  return new Map(rows.map(({ account_id, used }) => [account_id, used]));
+  return new Map(rows.map(({ accountId, used }) => [accountId, used]));
 }
 
 /** Counts up, one for each row that is given; or down, by `sign`. */
 export function* countUse(
   queries: Kysely<Tables>,
-  rows: readonly Pick<DailyQuotasTable, 'account_id' | 'kind' | 'day'>[],
+  rows: readonly Pick<DailyQuotasTable, 'accountId' | 'kind' | 'day'>[],
   sign: 1 | -1,
 ): Script<void> {
   const sums = new Map<string, DailyQuotasTable>();
-  for (const { account_id, kind, day } of rows) {
-    const name = JSON.stringify([account_id, kind, day]);
-    const sum = sums.get(name) ?? { account_id, kind, day, used: 0 };
+  for (const { accountId, kind, day } of rows) {
+    const name = JSON.stringify([accountId, kind, day]);
+    const sum = sums.get(name) ?? { accountId, kind, day, used: 0 };
     sum.used += sign;
     sums.set(name, sum);
   }
@@ -68,7 +68,7 @@ export function* countUse(
     .values(values)
     .onConflict((conflict) =>
       conflict
-        .columns(['account_id', 'kind', 'day'])
+        .columns(['accountId', 'kind', 'day'])
         .doUpdateSet({ used: sql<number>`daily_quotas.used + excluded.used` }),
     )
     .compile();

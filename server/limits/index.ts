@@ -10,4 +10,5 @@ export {
   type WindowFamily,
   type Windows,
 } from './rate-limit.js';
+export { limitMigrations } from './rate-limit-statements.js';
 export { createSlotTable, type SlotTable } from './rate-limit-table.js';

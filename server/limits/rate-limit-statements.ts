@@ -5,10 +5,12 @@ import {
   type Engine,
   filled,
   type Kysely,
+  type Migrations,
   type RawBuilder,
   rowsOf,
   type Script,
   type Selectable,
+  SqliteAdapter,
   sql,
   type Tables,
 } from '../../core/database/index.js';
@@ -17,12 +19,12 @@ import type { SlotRun, WindowKey } from './rate-limit-table.js';
 
 /** What the clocks said. */
 export interface Reading {
-  reader: string;
-  wall: number;
-  steady: number;
+  clockSource: string;
+  wallTime: number;
+  monotonicTime: number;
 }
 
-export type WindowRow = Selectable<RateWindowsTable> & { database_now: number };
+export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
 
 export interface WindowChange extends Reading {
   keyId: string;
@@ -52,21 +54,21 @@ const ONE_ROW = sql.lit(1);
 /** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
 const EMPTY_WINDOW = {
   time: 0,
-  reader: '',
-  wall: 0,
-  steady: 0,
-  next_seq: 0,
-  tail_seq: 0,
-  tail_at: 0,
-  last_at: -1,
+  clockSource: '',
+  wallTime: 0,
+  monotonicTime: 0,
+  nextSeq: 0,
+  tailSeq: 0,
+  tailAt: 0,
+  lastAt: -1,
   recent: '',
 };
 
 /** A parameter whose type PostgreSQL could not tell. */
 const WHOLE = sql`cast(${0} as bigint)`;
-const WINDOW_COLUMNS = ['key_id', 'family', ...Object.keys(EMPTY_WINDOW)];
-const TEXTS = ['reader', 'recent'] as const;
-const COUNTED = ['time', 'wall', 'steady', 'next_seq', 'tail_seq', 'tail_at', 'last_at'] as const;
+const WINDOW_COLUMNS = ['keyId', 'family', ...Object.keys(EMPTY_WINDOW)];
+const TEXTS = ['clockSource', 'recent'] as const;
+const COUNTED = ['time', 'wallTime', 'monotonicTime', 'nextSeq', 'tailSeq', 'tailAt', 'lastAt'] as const;
 
 /** Every statement is built once; see statements.ts. */
 export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
@@ -75,22 +77,22 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
 
   // The clock is read outside of the locking part: after a row's lock was had, not before it was waited for.
   const lockWindows = createListScript<WindowRow>((length) => {
-    const order = postgres ? sql`order by key_id collate "C", family collate "C" for update` : sql``;
+    const order = postgres ? sql`order by "keyId" collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
     // Mostly it is one, which a list takes as long again to find.
     const wanted =
       length === 1
-        ? sql`key_id = ${''} and family = ${''}`
-        : sql`(key_id, family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
+        ? sql`"keyId" = ${''} and family = ${''}`
+        : sql`("keyId", family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
     return sql<WindowRow>`with locked as (
         select ${columns} from rate_windows where ${wanted} ${order})
-      select ${columns}, ${databaseNow} as database_now from locked`.compile(queries);
+      select ${columns}, ${databaseNow} as "databaseNow" from locked`.compile(queries);
   });
 
   const createWindows = createRowInsertScript({
     queries,
     table: 'rate_windows',
-    sample: { key_id: '', family: '', ...EMPTY_WINDOW },
+    sample: { keyId: '', family: '', ...EMPTY_WINDOW },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
   });
 
@@ -98,10 +100,10 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const firstLive = createListScript<FoundRun>((length) => {
     const of = (column: keyof SlotRun) => sql`(
       select ${sql.ref(column)} from rate_slots
-      where rate_slots.key_id = passed.key_id and rate_slots.family = passed.family
-        and rate_slots.seq >= passed.tail and rate_slots.at > passed.passed_at
+      where rate_slots."keyId" = passed."keyId" and rate_slots.family = passed.family
+        and rate_slots.seq >= passed.tail and rate_slots.at > passed."passedAt"
       order by rate_slots.seq limit 1)`;
-    return sql<FoundRun>`with passed (number, key_id, family, tail, passed_at) as (
+    return sql<FoundRun>`with passed (number, "keyId", family, tail, "passedAt") as (
         values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
       select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
   });
@@ -109,7 +111,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   const takenAt = queries
     .selectFrom('rate_slots')
     .select('at')
-    .where('key_id', '=', '')
+    .where('keyId', '=', '')
     .where('family', '=', '')
     .where('seq', '<=', 0)
     .orderBy('seq', 'desc')
@@ -122,39 +124,41 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
         ...TEXTS.map((name) => sql`${sql.ref(name)} = ${''}`),
         ...COUNTED.map((name) => sql`${sql.ref(name)} = ${0}`),
       ]);
-      return sql`update rate_windows set ${values} where key_id = ${''} and family = ${''}`.compile(queries);
+      return sql`update rate_windows set ${values} where "keyId" = ${''} and family = ${''}`.compile(queries);
     }
     const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
     const changed = [...TEXTS, ...COUNTED];
     const names = sql.join(changed.map((name) => sql.ref(name)));
     const set = sql.join(changed.map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
-    return sql`with changed (${names}, key_id, family) as (
+    return sql`with changed (${names}, "keyId", family) as (
         values ${listOf(length, sql`(${''}, ${''}, ${numbers}, ${''}, ${''})`)})
       update rate_windows set ${set} from changed
-      where rate_windows.key_id = changed.key_id and rate_windows.family = changed.family`.compile(queries);
+      where rate_windows."keyId" = changed."keyId" and rate_windows.family = changed.family`.compile(queries);
   };
   const saveWindows = createListScript<unknown, WindowChange>(compileSave, (change, parameters) => {
-    const { reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family } = change;
-    parameters.push(reader, recent, time, wall, steady, next, tail, tailAt, lastAt, keyId, family);
+    const { clockSource, recent, time, wallTime, monotonicTime, next, tail, tailAt, lastAt, keyId, family } = change;
+    parameters.push(clockSource, recent, time, wallTime, monotonicTime, next, tail, tailAt, lastAt, keyId, family);
   });
 
   const insertSlots = createRowInsertScript({
     queries,
     table: 'rate_slots',
-    sample: { key_id: '', family: '', seq: 0, at: 0 },
+    sample: { keyId: '', family: '', seq: 0, at: 0 },
   });
 
   const deletePassed = createListScript((length) =>
-    sql`with passed (key_id, family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
-      delete from rate_slots where (key_id, family, seq) in (
-        select slot.key_id, slot.family, slot.seq from passed join rate_slots as slot
-          on slot.key_id = passed.key_id and slot.family = passed.family and slot.seq < passed.tail)`.compile(queries),
+    sql`with passed ("keyId", family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
+      delete from rate_slots where ("keyId", family, seq) in (
+        select slot."keyId", slot.family, slot.seq from passed join rate_slots as slot
+          on slot."keyId" = passed."keyId" and slot.family = passed.family and slot.seq < passed.tail)`.compile(
+      queries,
+    ),
   );
 
   return {
     *createWindows(keys: readonly WindowKey[]): Script<void> {
       if (keys.length === 0) return;
-      yield* createWindows(keys.map(({ keyId, family }) => ({ key_id: keyId, family, ...EMPTY_WINDOW })));
+      yield* createWindows(keys.map(({ keyId, family }) => ({ keyId, family, ...EMPTY_WINDOW })));
     },
     /** Those that are there, locked in the order that is given. */
     lockWindows: (keys: readonly WindowKey[]): Script<readonly WindowRow[]> =>
@@ -162,13 +166,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     /** The oldest slots that have not passed and have rows, by the windows. */
     *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, SlotRun>> {
       if (windows.length === 0) return new Map();
-      const asked = windows.map(({ row, passedAt }, number) => [
-        number,
-        row.key_id,
-        row.family,
-        row.tail_seq,
-        passedAt,
-      ]);
+      const asked = windows.map(({ row, passedAt }, number) => [number, row.keyId, row.family, row.tailSeq, passedAt]);
       const found = yield* firstLive(asked);
       return new Map(
         found.flatMap(({ number, seq, at }) =>
@@ -185,7 +183,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
       if (changes.length === 0) return;
       yield* saveWindows(changes);
       yield* insertSlots(
-        changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ key_id: keyId, family, ...run }))),
+        changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ keyId, family, ...run }))),
       );
       const clearing = changes.filter(({ cleared }) => cleared);
       yield* deletePassed(clearing.map(({ keyId, family, tail }) => [keyId, family, tail]));
@@ -207,28 +205,28 @@ declare module '../../core/database/tables.js' {
 
 /** One row for each key and route family that ever had a limit; see rate-limit-table.ts. */
 export interface RateWindowsTable {
-  key_id: string;
+  keyId: string;
   family: string;
   /** The window's own time when this row was written. */
   time: number;
-  /** Which clock `wall` and `steady` were read from. */
-  reader: string;
-  wall: number;
-  steady: number;
-  /** Number of the next slot to be taken; the live ones are `tail_seq` up to here. */
-  next_seq: number;
-  tail_seq: number;
+  /** Which clock `wallTime` and `monotonicTime` were read from. */
+  clockSource: string;
+  wallTime: number;
+  monotonicTime: number;
+  /** Number of the next slot to be taken; the live ones are `tailSeq` up to here. */
+  nextSeq: number;
+  tailSeq: number;
   /** When the oldest live slot was taken. */
-  tail_at: number;
+  tailAt: number;
   /** When the youngest slot was taken; -1 before the first. */
-  last_at: number;
+  lastAt: number;
   /** The youngest slots, which have no rows of their own; see rate-limit-table.ts. */
   recent: string;
 }
 
 /** Slots taken at the same time share a row: it begins with slot `seq` and ends where the next row begins, or `recent`. */
 export interface RateSlotsTable {
-  key_id: string;
+  keyId: string;
   family: string;
   seq: number;
   at: number;
@@ -236,9 +234,33 @@ export interface RateSlotsTable {
 
 /** What an account took of a day's quota and did not give back. */
 export interface DailyQuotasTable {
-  account_id: string;
+  accountId: string;
   kind: JobKind;
   /** By UTC: `2026-06-15`. */
   day: string;
   used: number;
 }
+
+/**
+ * Each request reads the window of its key, changes it and adds a slot. A SQLite table without row ids is one tree, ordered by
+ * its key; otherwise each of these steps costs a second lookup. PostgreSQL has no such tables.
+ */
+export const limitMigrations: Migrations = {
+  '0001-limits': {
+    async up(db) {
+      const keyed = db.getExecutor().adapter instanceof SqliteAdapter ? sql`without rowid` : sql``;
+      await sql`create table rate_windows (
+        "keyId" text not null, family text not null, time bigint not null, "clockSource" text not null,
+        "wallTime" bigint not null, "monotonicTime" bigint not null, "nextSeq" bigint not null, "tailSeq" bigint not null,
+        "tailAt" bigint not null, "lastAt" bigint not null, recent text not null,
+        primary key ("keyId", family)) ${keyed}`.execute(db);
+      await sql`create table rate_slots (
+        "keyId" text not null, family text not null, seq bigint not null, at bigint not null,
+        primary key ("keyId", family, seq)) ${keyed}`.execute(db);
+      await sql`create table daily_quotas (
+        "accountId" text not null, kind text not null, day text not null, used integer not null,
+        primary key ("accountId", kind, day))`.execute(db);
+      await sql`create index daily_quotas_day on daily_quotas (day)`.execute(db);
+    },
+  },
+};

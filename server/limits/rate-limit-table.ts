@@ -5,8 +5,8 @@ import type { SlotAnswer, SlotRequest } from './rate-limit.js';
 import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './rate-limit-statements.js';
 
 /*
- * How a window works. Its slots are numbered in the order they were taken; the live ones are `tail_seq` up to
- * `next_seq`, so counting them is a subtraction. Each look at a window first moves the tail over the slots that have
+ * How a window works. Its slots are numbered in the order they were taken; the live ones are `tailSeq` up to
+ * `nextSeq`, so counting them is a subtraction. Each look at a window first moves the tail over the slots that have
  * passed (every slot is passed once, whatever the limit) and then takes wanted slots by moving the head.
  *
  * When slots were taken is in rows of their own; on SQLite, where each key's rows would be one more page to write for each
@@ -19,7 +19,7 @@ import { compileSlotStatements, type Reading, type WindowChange, type WindowRow 
  */
 
 const WINDOW_MS = 60_000;
-/** Of the youngest slots in the window's row. On PostgreSQL nodes of the release before look at the same windows. */
+/** Of the youngest slots in the row of a window. PostgreSQL keeps every slot in a row of its own. */
 const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
 const NO_RUNS: readonly SlotRun[] = [];
 /** Windows that are remembered to be there. */
@@ -67,17 +67,20 @@ export interface SlotTableOptions {
 export function createSlotTable({ engine, queries, clock }: SlotTableOptions): SlotTable {
   const statements = compileSlotStatements(engine, queries);
   const recentCharacters = RECENT_CHARACTERS[engine];
-  const reader = randomUUID();
+  const clockSource = randomUUID();
   const known = new Set<string>();
 
   function readTime(row: WindowRow): Reading {
-    if (!clock) return { reader: 'database', wall: row.database_now, steady: row.database_now };
-    return { reader, wall: Math.floor(clock.now()), steady: Math.floor(clock.monotonic()) };
+    if (!clock) return { clockSource: 'database', wallTime: row.databaseNow, monotonicTime: row.databaseNow };
+    return { clockSource, wallTime: Math.floor(clock.now()), monotonicTime: Math.floor(clock.monotonic()) };
   }
 
   function timeOf(row: WindowRow): WindowTime {
     const reading = readTime(row);
-    const elapsed = reading.reader === row.reader ? reading.steady - row.steady : reading.wall - row.wall;
+    const elapsed =
+      reading.clockSource === row.clockSource
+        ? reading.monotonicTime - row.monotonicTime
+        : reading.wallTime - row.wallTime;
     return { reading, elapsed, now: row.time + Math.max(0, elapsed) };
   }
 
@@ -100,23 +103,23 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   }
 
   function readWindow(row: WindowRow, { reading, elapsed, now }: WindowTime, ofRows: SlotRun | undefined): OpenWindow {
-    const { key_id: keyId, family } = row;
-    const head = row.next_seq;
+    const { keyId, family } = row;
+    const head = row.nextSeq;
     let runs: SlotRun[] | undefined;
     const recentRuns = () => {
       runs ??= readRuns(row.recent);
       return runs;
     };
     let next = head;
-    let tail = row.tail_seq;
-    let tailAt = row.tail_at;
+    let tail = row.tailSeq;
+    let tailAt = row.tailAt;
     if (hasPassed(row, now)) {
       // Slots with rows are older than those without.
       const live = ofRows ?? recentRuns().find(({ at }) => at > now - WINDOW_MS);
       tail = live?.seq ?? next;
       tailAt = live?.at ?? now;
     }
-    const tailMoved = tail !== row.tail_seq;
+    const tailMoved = tail !== row.tailSeq;
 
     /** Where a run goes that was taken just now, and those before it that it leaves no room for. */
     function keep(run: SlotRun): Pick<WindowChange, 'recent' | 'written'> {
@@ -170,9 +173,9 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       change() {
         // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
         // another process, whose steady clock counts from then on, however its other one is set.
-        if (next === head && !tailMoved && elapsed >= 0 && reading.reader === row.reader) return undefined;
-        const lastAt = next === head ? row.last_at : now;
-        const isNewRun = next !== head && now !== row.last_at;
+        if (next === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
+        const lastAt = next === head ? row.lastAt : now;
+        const isNewRun = next !== head && now !== row.lastAt;
         const { recent, written } = isNewRun ? keep({ seq: head, at: now }) : { recent: row.recent, written: NO_RUNS };
         const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
         return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent, written, cleared };
@@ -209,17 +212,17 @@ interface WindowTime {
 }
 
 /** Whether the oldest of its slots was live when the row was written, and is so no longer. */
-function hasPassed({ tail_seq, next_seq, tail_at }: WindowRow, now: number): boolean {
-  return tail_seq < next_seq && now - tail_at >= WINDOW_MS;
+function hasPassed({ tailSeq, nextSeq, tailAt }: WindowRow, now: number): boolean {
+  return tailSeq < nextSeq && now - tailAt >= WINDOW_MS;
 }
 
 /** Whether the row itself has the oldest of its slots, so that no other row does. */
-function hasTail({ recent, tail_seq }: WindowRow): boolean {
-  return recent !== '' && Number.parseInt(recent, 10) <= tail_seq;
+function hasTail({ recent, tailSeq }: WindowRow): boolean {
+  return recent !== '' && Number.parseInt(recent, 10) <= tailSeq;
 }
 
-function nameOf({ key_id, family }: WindowRow): string {
-  return windowName({ keyId: key_id, family: family as WindowKey['family'] });
+function nameOf({ keyId, family }: WindowRow): string {
+  return windowName({ keyId, family: family as WindowKey['family'] });
 }
 
 /** Slots that were taken at the same time: from number `seq` up to where the next run begins. */

@@ -1,5 +1,5 @@
 export { messageRoutes } from './messages.js';
 export { encodeModelList } from './model-list.js';
 export { modelRoutes, storedResponseRoutes } from './models.js';
-export { createBackgroundResponses, createStoredResponses } from './response-store.js';
+export { createBackgroundResponses, createStoredResponses, responseMigrations } from './response-store.js';
 export { MODEL_ERRORS, ModelId, textRoutes } from './text.js';

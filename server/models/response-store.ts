@@ -6,8 +6,9 @@ import {
   type DatabaseClock,
   dueRows,
   isStorable,
-  type Selectable,
+  type Migrations,
   sql,
+  sqlMigration,
 } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
@@ -25,7 +26,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
   const insert = createRowInsertScript({
     queries: database.queries,
     table: 'stored_responses',
-    sample: { id: '', account_id: '', model: '', upstream: '', created_at: 0 },
+    sample: { id: '', owner: '', model: '', upstream: '', createdAt: 0 },
     finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
   });
 
@@ -46,7 +47,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     },
     *write(responses) {
       const wanted = responses.filter((response) => fresh.get(nameOf(response)) === response);
-      yield* insert(wanted.map(toRow));
+      yield* insert(wanted.map((response) => ({ ...response, createdAt: Math.floor(response.createdAt) })));
     },
     done: (responses) => responses.forEach(forgetFresh),
     logger,
@@ -67,17 +68,17 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
           .selectFrom('stored_responses')
           .selectAll()
           .where('id', '=', id)
-          .where('account_id', '=', owner)
+          .where('owner', '=', owner)
           .executeTakeFirst(),
       );
-      return row && toResponse(row);
+      return row;
     },
     async forget(id, owner) {
       fresh.delete(nameOf({ id, owner }));
       // What is being written at this moment is there afterwards.
       await writing.tried();
       await database.run((queries) =>
-        queries.deleteFrom('stored_responses').where('id', '=', id).where('account_id', '=', owner).execute(),
+        queries.deleteFrom('stored_responses').where('id', '=', id).where('owner', '=', owner).execute(),
       );
     },
     close: () => writing.close(),
@@ -86,20 +87,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
 
 function nameOf({ id, owner }: Pick<StoredResponse, 'id' | 'owner'>): string {
   return `${owner}\n${id}`;
-}
-
-function toRow({ id, owner, model, upstream, createdAt }: StoredResponse): StoredResponsesTable {
-  return { id, account_id: owner, model, upstream, created_at: Math.floor(createdAt) };
-}
-
-function toResponse(row: Selectable<StoredResponsesTable>): StoredResponse {
-  return {
-    id: row.id,
-    owner: row.account_id,
-    model: row.model,
-    upstream: row.upstream,
-    createdAt: row.created_at,
-  };
 }
 
 export interface BackgroundResponsesOptions {
@@ -114,8 +101,8 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
   const { database, times, admissions } = options;
   const due = dueRows(database.engine, {
     table: 'background_responses',
-    key: ['id', 'account_id'],
-    dueAt: 'due_at',
+    key: ['id', 'accountId'],
+    dueAt: 'dueAt',
   });
 
   return {
@@ -126,7 +113,7 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
           .selectFrom('background_responses')
           .select('id')
           .where('id', '=', responseId)
-          .where('account_id', '=', owner)
+          .where('accountId', '=', owner)
           .executeTakeFirst(),
       );
       return row !== undefined;
@@ -136,15 +123,15 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
       return database.run(async (queries) => {
         const now = await times.read(queries);
         if (!(await due.isAny(queries, now))) return [];
-        const wait = sql<number>`case when wait_ms = 0 then cast(${firstMs} as bigint)
-          when wait_ms * 2 > ${lastMs} then cast(${lastMs} as bigint) else wait_ms * 2 end`;
+        const wait = sql<number>`case when "waitMs" = 0 then cast(${firstMs} as bigint)
+          when "waitMs" * 2 > ${lastMs} then cast(${lastMs} as bigint) else "waitMs" * 2 end`;
         const rows = await queries
           .updateTable('background_responses')
-          .set({ wait_ms: wait, due_at: sql<number>`cast(${now} as bigint) + ${wait}` })
+          .set({ waitMs: wait, dueAt: sql<number>`cast(${now} as bigint) + ${wait}` })
           .where(due.first({ now, most }))
           .returningAll()
           .execute();
-        return rows.map(({ id, account_id: owner, model, upstream, at, wait_ms: waitMs }) => ({
+        return rows.map(({ id, accountId: owner, model, upstream, at, waitMs }) => ({
           id,
           owner,
           model,
@@ -162,14 +149,16 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
 
 declare module '../../core/database/tables.js' {
   interface Tables {
-    stored_responses: StoredResponsesTable;
+    stored_responses: StoredResponse;
   }
 }
 
-export interface StoredResponsesTable {
-  id: string;
-  account_id: string;
-  model: string;
-  upstream: string;
-  created_at: number;
-}
+/** The table of the stored responses. */
+export const responseMigrations: Migrations = {
+  '0001-responses': sqlMigration(
+    `create table stored_responses (
+      id text not null, owner text not null, model text not null, upstream text not null, "createdAt" bigint not null,
+      primary key (id, owner))`,
+    `create index stored_responses_created_at on stored_responses ("createdAt")`,
+  ),
+};

@@ -4,6 +4,7 @@ export {
   type OrderRecord,
   type OrderState,
   type Orders,
+  paymentMigrations,
   type RecordedTransaction,
   type Recording,
 } from './orders.js';

@@ -22,13 +22,11 @@ import { type AuditLine, writeAudit } from '../audit/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import type {
   BankTransaction,
-  BankTransactionsTable,
   OrderChange,
   OrderRecord,
   OrderState,
   Orders,
   OrdersTable,
-  RecordedTransaction,
   ReviewReason,
 } from './orders.js';
 
@@ -52,9 +50,9 @@ export function createOrderChanges({ database, times }: AccountsOptions): Pick<O
       }
       const plan = { transaction, engine, account, at };
       const line = { actor, action, note };
-      const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paid_amount, line });
+      const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paidAmount, line });
       // Whoever decides over the order has looked at its money.
-      await transaction.updateTable('bank_transactions').set({ review: null }).where('order_code', '=', code).execute();
+      await transaction.updateTable('bank_transactions').set({ review: null }).where('orderCode', '=', code).execute();
       return toOrder(moved, at);
     });
   }
@@ -67,8 +65,8 @@ export function createOrderChanges({ database, times }: AccountsOptions): Pick<O
 }
 
 async function ownerOf(transaction: Transaction<Tables>, code: string): Promise<string | undefined> {
-  const order = await transaction.selectFrom('orders').select('account_id').where('code', '=', code).executeTakeFirst();
-  return order?.account_id;
+  const order = await transaction.selectFrom('orders').select('accountId').where('code', '=', code).executeTakeFirst();
+  return order?.accountId;
 }
 
 function notFound(): GatewayError {
@@ -89,10 +87,10 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   const { code } = order;
   const from = stateAt(order, at);
   const isGranted = to === 'paid' && from !== 'paid';
-  const change = { state: to, paid_amount: paidAmount, ...(isGranted && { paid_at: at }) };
+  const change = { state: to, paidAmount, ...(isGranted && { paidAt: at }) };
   await transaction.updateTable('orders').set(change).where('code', '=', code).execute();
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
-  const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.plan_id };
+  const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.planId };
   if (isGranted) {
     // By what it really costs, whatever the catalogue says by now.
     const price = { amount: order.amount, currency: order.currency };
@@ -143,23 +141,13 @@ export type ChangeName = keyof typeof CHANGES;
 export type OrderRow = Selectable<OrdersTable>;
 
 /** Time expires an order, whether or not that has been written down. */
-export function stateAt({ state, expires_at }: OrderRow, at: number): OrderState {
-  return state === 'pending' && expires_at <= at ? 'expired' : state;
+export function stateAt({ state, expiresAt }: OrderRow, at: number): OrderState {
+  return state === 'pending' && expiresAt <= at ? 'expired' : state;
 }
 
 export function toOrder(row: OrderRow, at: number): OrderRecord {
-  return {
-    code: row.code,
-    accountId: row.account_id,
-    planId: row.plan_id,
-    amount: row.amount,
-    currency: row.currency,
-    state: stateAt(row, at),
-    paidAmount: row.paid_amount,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    paidAt: row.paid_at,
-  };
+  const { terms: _terms, idempotencyHash: _hash, fingerprint: _fingerprint, ...order } = row;
+  return { ...order, state: stateAt(row, at) };
 }
 
 /** Whoever calls holds the lock of its account. */
@@ -169,20 +157,6 @@ export function lockOrder(
   code: string,
 ): Promise<OrderRow | undefined> {
   return locked(engine, transaction.selectFrom('orders').selectAll().where('code', '=', code)).executeTakeFirst();
-}
-
-export function toRecordedTransaction(row: Selectable<BankTransactionsTable>): RecordedTransaction {
-  return {
-    provider: row.provider,
-    id: row.id,
-    amount: row.amount,
-    currency: row.currency,
-    text: row.text,
-    at: row.at,
-    recordedAt: row.recorded_at,
-    orderCode: row.order_code,
-    review: row.review,
-  };
 }
 
 const ROWS = 200;
@@ -208,8 +182,8 @@ async function expire(transaction: Transaction<Tables>, engine: Engine, at: numb
     .selectFrom('orders')
     .select('code')
     .where(sql<boolean>`state = 'pending'`)
-    .where('expires_at', '<=', at)
-    .orderBy('expires_at')
+    .where('expiresAt', '<=', at)
+    .orderBy('expiresAt')
     .limit(ROWS);
   const orders = await (engine === 'postgres' ? due.forUpdate().skipLocked() : due).execute();
   for (const { code } of orders) {
@@ -224,9 +198,9 @@ async function forget(transaction: Transaction<Tables>, engine: Engine, before: 
   const old = transaction
     .selectFrom('orders')
     .select('code')
-    .where(sql<boolean>`state in ('expired', 'cancelled') and paid_amount = 0`)
-    .where('expires_at', '<', before)
-    .orderBy('expires_at')
+    .where(sql<boolean>`state in ('expired', 'cancelled') and "paidAmount" = 0`)
+    .where('expiresAt', '<', before)
+    .orderBy('expiresAt')
     .limit(ROWS);
   const orders = await (engine === 'postgres' ? old.forUpdate().skipLocked() : old).execute();
   const codes = orders.map(({ code }) => code);

@@ -10,16 +10,8 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { type AccountsOptions, lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
-import {
-  afterMoney,
-  lockOrder,
-  moveOrder,
-  type OrderRow,
-  orderCodesIn,
-  toOrder,
-  toRecordedTransaction,
-} from './order-changes.js';
-import type { BankTransaction, BankTransactionsTable, Orders, Recording } from './orders.js';
+import { afterMoney, lockOrder, moveOrder, type OrderRow, orderCodesIn, toOrder } from './order-changes.js';
+import type { BankTransaction, Orders, RecordedTransaction, Recording } from './orders.js';
 
 /** Transfers that banks tell of, in SQL. */
 export function createOrderTransactions({
@@ -37,7 +29,7 @@ export function createOrderTransactions({
         if (!row) return findRecorded(transaction, told, at);
         const match = await matchOrder(transaction, row.text);
         const counted = match && (await count(transaction, row, match, at));
-        return counted ?? { transaction: toRecordedTransaction(row), replayed: false };
+        return counted ?? { transaction: row, replayed: false };
       });
     },
 
@@ -46,13 +38,13 @@ export function createOrderTransactions({
         const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
         if ('code' in of) {
           if (!isStorable(of.code)) return [];
-          const ofOrder = all.where('order_code', '=', of.code);
-          return ofOrder.orderBy('recorded_at').orderBy('provider').orderBy('id').execute();
+          const ofOrder = all.where('orderCode', '=', of.code);
+          return ofOrder.orderBy('recordedAt').orderBy('provider').orderBy('id').execute();
         }
         const reviewed = all.where(sql<boolean>`review is not null`);
-        return reviewed.orderBy('recorded_at', 'desc').orderBy('provider').orderBy('id').execute();
+        return reviewed.orderBy('recordedAt', 'desc').orderBy('provider').orderBy('id').execute();
       });
-      return rows.map(toRecordedTransaction);
+      return rows;
     },
 
     settleReview: ({ provider, id }, { actor, note }) =>
@@ -60,12 +52,12 @@ export function createOrderTransactions({
         if (!isStorable(provider) || !isStorable(id)) return false;
         const known = await transaction
           .selectFrom('bank_transactions')
-          .select('order_code')
+          .select('orderCode')
           .where('provider', '=', provider)
           .where('id', '=', id)
           .executeTakeFirst();
         if (!known) return false;
-        const { order_code: code } = known;
+        const { orderCode: code } = known;
         // The order first, as whoever confirms it does.
         const order = code === null ? undefined : await lockOrder(transaction, engine, code);
         const { numUpdatedRows } = await transaction
@@ -88,14 +80,14 @@ export function createOrderTransactions({
   async function count(
     transaction: Transaction<Tables>,
     row: TransactionRow,
-    { code, account_id }: Pick<OrderRow, 'code' | 'account_id'>,
+    { code, accountId }: Pick<OrderRow, 'code' | 'accountId'>,
     at: number,
   ): Promise<Recording | undefined> {
-    const account = await lockAccount(transaction, engine, account_id);
+    const account = await lockAccount(transaction, engine, accountId);
     const order = await lockOrder(transaction, engine, code);
     if (!order) return undefined;
     const { state: to, paidAmount, review } = afterMoney(toOrder(order, at), row);
-    const counted = { order_code: code, review };
+    const counted = { orderCode: code, review };
     const { provider, id, amount, currency } = row;
     await transaction
       .updateTable('bank_transactions')
@@ -107,13 +99,13 @@ export function createOrderTransactions({
     const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
     const change = { transaction, engine, account, at };
     const moved = await moveOrder({ ...change, order, to, paidAmount, line });
-    return { transaction: toRecordedTransaction({ ...row, ...counted }), order: toOrder(moved, at), replayed: false };
+    return { transaction: { ...row, ...counted }, order: toOrder(moved, at), replayed: false };
   }
 }
 
 const MAX_TEXT = 500;
 
-export type TransactionRow = Selectable<BankTransactionsTable>;
+export type TransactionRow = Selectable<RecordedTransaction>;
 
 /** A transfer that nobody has looked for an order of. Undefined where it was recorded before; who records it at the same moment is waited for. */
 export function insertTransaction(
@@ -130,8 +122,8 @@ export function insertTransaction(
       currency,
       text: storable(text, MAX_TEXT),
       at,
-      recorded_at: recordedAt,
-      order_code: null,
+      recordedAt,
+      orderCode: null,
       review: 'unmatched',
     })
     .onConflict((conflict) => conflict.doNothing())
@@ -150,22 +142,22 @@ export async function findRecorded(
     .where('provider', '=', provider)
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  const { order_code: code } = row;
+  const { orderCode: code } = row;
   const order =
     code === null
       ? undefined
       : await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
-  return { transaction: toRecordedTransaction(row), ...(order && { order: toOrder(order, at) }), replayed: true };
+  return { transaction: row, ...(order && { order: toOrder(order, at) }), replayed: true };
 }
 
 /** The order that is meant; none where the text names several. */
 export async function matchOrder(
   queries: Kysely<Tables>,
   text: string,
-): Promise<Pick<OrderRow, 'code' | 'account_id'> | undefined> {
+): Promise<Pick<OrderRow, 'code' | 'accountId'> | undefined> {
   const codes = orderCodesIn(text);
   if (codes.length === 0) return undefined;
-  const found = await queries.selectFrom('orders').select(['code', 'account_id']).where('code', 'in', codes).execute();
+  const found = await queries.selectFrom('orders').select(['code', 'accountId']).where('code', 'in', codes).execute();
   return found.length === 1 ? found[0] : undefined;
 }
 

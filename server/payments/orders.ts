@@ -1,4 +1,12 @@
-import { isStorable, type Kysely, sql, type Tables, type Transaction } from '../../core/database/index.js';
+import {
+  isStorable,
+  type Kysely,
+  type Migrations,
+  sql,
+  sqlMigration,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
@@ -175,13 +183,13 @@ export function createOrders(options: AccountsOptions): Orders {
       checkMoney(wanted);
       const { accountId, idempotency, actor } = wanted;
       const key = idempotency && {
-        idempotency_hash: hashText(JSON.stringify([accountId, idempotency.key])),
+        idempotencyHash: hashText(JSON.stringify([accountId, idempotency.key])),
         fingerprint: hashText(idempotency.fingerprint),
       };
       return database.transaction(async (transaction) => {
         const account = await lockAccount(transaction, engine, accountId);
         const at = await times.read(transaction);
-        const known = key && (await findByKey(transaction, key.idempotency_hash));
+        const known = key && (await findByKey(transaction, key.idempotencyHash));
         if (known && known.fingerprint !== key.fingerprint) throw keyReused();
         if (known) return { order: toOrder(known, at), replayed: true };
         refuseSuspended(account);
@@ -207,7 +215,7 @@ export function createOrders(options: AccountsOptions): Orders {
         const price = { amount: row.amount, currency: row.currency };
         const terms = [{ ...(JSON.parse(row.terms) as PlanTerms), price }];
         const at = await times.read(queries);
-        return (await previewPlans(queries, { accountId: row.account_id, terms, at }))[0];
+        return (await previewPlans(queries, { accountId: row.accountId, terms, at }))[0];
       }),
 
     list: (page) =>
@@ -225,20 +233,20 @@ export function createOrders(options: AccountsOptions): Orders {
 async function insertOrder(
   transaction: Transaction<Tables>,
   { accountId, terms, amount, currency, lifetimeMs }: NewOrder,
-  { at, idempotency_hash = null, fingerprint = null }: Partial<OrderRow> & { at: number },
+  { at, idempotencyHash = null, fingerprint = null }: Partial<OrderRow> & { at: number },
 ): Promise<OrderRow> {
   const order = {
-    account_id: accountId,
-    plan_id: terms.planId,
+    accountId,
+    planId: terms.planId,
     terms: JSON.stringify(terms),
     amount,
     currency,
     state: 'pending',
-    paid_amount: 0,
-    created_at: at,
-    expires_at: at + lifetimeMs,
-    paid_at: null,
-    idempotency_hash,
+    paidAmount: 0,
+    createdAt: at,
+    expiresAt: at + lifetimeMs,
+    paidAt: null,
+    idempotencyHash,
     fingerprint,
   } as const;
   for (;;) {
@@ -253,18 +261,18 @@ async function insertOrder(
 }
 
 function findByKey(transaction: Transaction<Tables>, hash: string): Promise<OrderRow | undefined> {
-  return transaction.selectFrom('orders').selectAll().where('idempotency_hash', '=', hash).executeTakeFirst();
+  return transaction.selectFrom('orders').selectAll().where('idempotencyHash', '=', hash).executeTakeFirst();
 }
 
 async function countOpen(transaction: Transaction<Tables>, accountId: string, at: number): Promise<number> {
   const open = await transaction
     .selectFrom('orders')
     .select('code')
-    .where('account_id', '=', accountId)
+    .where('accountId', '=', accountId)
     .where((where) =>
       where.or([
         where('state', '=', 'underpaid'),
-        where.and([where('state', '=', 'pending'), where('expires_at', '>', at)]),
+        where.and([where('state', '=', 'pending'), where('expiresAt', '>', at)]),
       ]),
     )
     .limit(MOST_OPEN)
@@ -280,12 +288,12 @@ async function selectPage(
   let orders = queries
     .selectFrom('orders')
     .selectAll()
-    .orderBy('created_at', 'desc')
+    .orderBy('createdAt', 'desc')
     .orderBy('code', 'desc')
     .limit(limit);
-  if (accountId !== undefined) orders = orders.where('account_id', '=', accountId);
+  if (accountId !== undefined) orders = orders.where('accountId', '=', accountId);
   if (state !== undefined) {
-    const stateNow = sql<string>`case when state = 'pending' and expires_at <= ${at} then 'expired' else state end`;
+    const stateNow = sql<string>`case when state = 'pending' and "expiresAt" <= ${at} then 'expired' else state end`;
     orders = orders.where(stateNow, '=', state);
   }
   if (before === undefined) return orders.execute();
@@ -293,12 +301,12 @@ async function selectPage(
   return orders
     .where(({ eb, refTuple, selectFrom }) =>
       eb(
-        refTuple('created_at', 'code'),
+        refTuple('createdAt', 'code'),
         '<',
         selectFrom('orders as mark')
-          .select(['mark.created_at', 'mark.code'])
+          .select(['mark.createdAt', 'mark.code'])
           .where('mark.code', '=', before)
-          .$asTuple('created_at', 'code'),
+          .$asTuple('createdAt', 'code'),
       ),
     )
     .execute();
@@ -312,37 +320,38 @@ function tooManyOpen(): GatewayError {
 declare module '../../core/database/tables.js' {
   interface Tables {
     orders: OrdersTable;
-    bank_transactions: BankTransactionsTable;
+    bank_transactions: RecordedTransaction;
   }
 }
 
-export interface OrdersTable {
-  code: string;
-  account_id: string;
-  plan_id: string;
+export interface OrdersTable extends OrderRecord {
   /** JSON of PlanTerms. */
   terms: string;
-  amount: number;
-  currency: string;
-  state: OrderState;
-  paid_amount: number;
-  created_at: number;
-  expires_at: number;
-  paid_at: number | null;
   /** SHA-256 of account and key in lower-case hex. */
-  idempotency_hash: string | null;
+  idempotencyHash: string | null;
   /** SHA-256, too. */
   fingerprint: string | null;
 }
 
-export interface BankTransactionsTable {
-  provider: string;
-  id: string;
-  amount: number;
-  currency: string;
-  text: string;
-  at: number;
-  recorded_at: number;
-  order_code: string | null;
-  review: ReviewReason | null;
-}
+/** The tables of orders and bank transactions. Queries repeat the conditions of partial indexes to the letter. */
+export const paymentMigrations: Migrations = {
+  '0001-payments': {
+    ...sqlMigration(
+      `create table orders (
+      code text primary key, "accountId" text not null references accounts (id), "planId" text not null, terms text not null,
+      amount bigint not null, currency text not null, state text not null, "paidAmount" bigint not null,
+      "createdAt" bigint not null, "expiresAt" bigint not null, "paidAt" bigint, "idempotencyHash" text unique, fingerprint text)`,
+      `create index orders_created_at on orders ("createdAt", code)`,
+      `create index orders_account on orders ("accountId", "createdAt", code)`,
+      `create index orders_due on orders ("expiresAt") where state = 'pending'`,
+      `create index orders_moneyless on orders ("expiresAt") where state in ('expired', 'cancelled') and "paidAmount" = 0`,
+      `create table bank_transactions (
+      provider text not null, id text not null, amount bigint not null, currency text not null, text text not null,
+      at bigint not null, "recordedAt" bigint not null, "orderCode" text, review text, primary key (provider, id))`,
+      `create index bank_transactions_order on bank_transactions ("orderCode", "recordedAt")`,
+      `create index bank_transactions_review on bank_transactions ("recordedAt") where review is not null`,
+    ),
+    // The reference locks it.
+    changes: ['accounts'],
+  },
+};

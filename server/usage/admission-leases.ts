@@ -86,10 +86,10 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
   async function endDoubts(since: number): Promise<void> {
     const begun = performance.now();
     await database.transaction(async (transaction) => {
-      const rows = await transaction.selectFrom('reservations').select('id').where('runner_id', '=', id).execute();
+      const rows = await transaction.selectFrom('reservations').select('id').where('runnerId', '=', id).execute();
       const unheard = rows.flatMap((row) => (held.has(row.id) ? [] : [row.id]));
       if (unheard.length === 0) return;
-      const deleted = transaction.deleteFrom('reservations').where('runner_id', '=', id).where('id', 'in', unheard);
+      const deleted = transaction.deleteFrom('reservations').where('runnerId', '=', id).where('id', 'in', unheard);
       await play(transaction, giveBack(await deleted.returningAll().execute()));
     });
     // By then the database has come to all it was asked.
@@ -99,9 +99,9 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
   async function endTheDead(): Promise<void> {
     const runners = await database.run(async (queries) => {
       const known = await queries.selectFrom('admission_runners').select(['id', 'runner', 'beat']).execute();
-      const holders = await queries.selectFrom('reservations').select('runner_id').distinct().execute();
+      const holders = await queries.selectFrom('reservations').select('runnerId').distinct().execute();
       const ids = new Set(known.map((each) => each.id));
-      const unknown = holders.flatMap(({ runner_id }) => (ids.has(runner_id) ? [] : [runner_id]));
+      const unknown = holders.flatMap(({ runnerId }) => (ids.has(runnerId) ? [] : [runnerId]));
       return [...known, ...unknown.map((each): Runner => ({ id: each, runner: null, beat: null }))];
     });
     const isSilent = beats.look();
@@ -118,7 +118,7 @@ export function createAdmissionLeases(options: AdmissionLeasesOptions): Admissio
       const { numDeletedRows } = await forget.executeTakeFirstOrThrow();
       // It has shown life meanwhile, or another process was quicker.
       if (dead.beat !== null && numDeletedRows === 0n) return;
-      const deleted = transaction.deleteFrom('reservations').where('runner_id', '=', dead.id).returningAll();
+      const deleted = transaction.deleteFrom('reservations').where('runnerId', '=', dead.id).returningAll();
       await play(transaction, cutOff(await deleted.execute()));
     });
   }

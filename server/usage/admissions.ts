@@ -141,7 +141,7 @@ export function createAdmissions({
 
   function* hold(rows: readonly ReservationRow[]): Script<void> {
     yield* leases.sign();
-    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runner_id: leases.id })));
+    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runnerId: leases.id })));
   }
 
   const lanes = createShards<AdmissionInput, Admission>({
@@ -209,7 +209,7 @@ interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
   id: string;
 }
 
-export type ReservationRow = Omit<ReservationsTable, 'runner_id'>;
+export type ReservationRow = Omit<ReservationsTable, 'runnerId'>;
 
 export interface AdmissionTables {
   slots: SlotTable;
@@ -254,7 +254,7 @@ export function* admitGroup(
     if (!wanted || !budgets || !budget) return answer ? { slot: answer } : {};
     budgets.change(reserve(budget, wanted.tokens));
     const { id, tokens } = wanted;
-    const owner = { budget_id: budget.id, key_id: keyId, account_id: accountId };
+    const owner = { budgetId: budget.id, keyId, accountId };
     reservations.push({ id, ...owner, route, model, tokens, period: budget.period, at: budgets.at });
     return { reservation: id, ...(answer && { slot: answer }) };
   }

@@ -33,9 +33,9 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
   // Locked as well: of two who correct the same entry, the second sees what the first made of it.
   const touch = queries
     .updateTable('background_responses')
-    .set(({ ref }) => ({ wait_ms: ref('wait_ms') }))
+    .set(({ ref }) => ({ waitMs: ref('waitMs') }))
     .where('id', '=', '')
-    .where('account_id', '=', '')
+    .where('accountId', '=', '')
     .where('upstream', '=', '')
     .returningAll()
     .compile();
@@ -43,7 +43,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
   const remove = queries
     .deleteFrom('background_responses')
     .where('id', '=', '')
-    .where('account_id', '=', '')
+    .where('accountId', '=', '')
     .where('upstream', '=', '')
     .returningAll()
     .compile();
@@ -51,17 +51,17 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
   const select = queries
     .selectFrom('usage_entries')
     .selectAll()
-    .where('key_id', '=', '')
+    .where('keyId', '=', '')
     .where('at', '=', 0)
-    .where('request_id', '=', '')
+    .where('requestId', '=', '')
     .compile();
 
   const update = queries
     .updateTable('usage_entries')
     .set({ ...NO_COUNTS, estimated: 0 })
-    .where('key_id', '=', '')
+    .where('keyId', '=', '')
     .where('at', '=', 0)
-    .where('request_id', '=', '')
+    .where('requestId', '=', '')
     .compile();
 
   return {
@@ -77,7 +77,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
       const take = correction.final || isReported ? remove : touch;
       const [row] = yield* rowsOf(filled(take, [responseId, owner, upstream]));
       if (!row || !usage) return undefined;
-      const name = [row.key_id, row.at, row.request_id];
+      const name = [row.keyId, row.at, row.requestId];
       const [entry] = yield* rowsOf(filled(select, name));
       if (!entry) return undefined;
       const counts = isReported ? countsOf(usage) : raised(entry, countsOf(usage));
@@ -86,7 +86,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
       yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, ...name]));
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
-      return row.budget_id === null ? undefined : { budgetId: row.budget_id, more, countedAt: row.at };
+      return row.budgetId === null ? undefined : { budgetId: row.budgetId, more, countedAt: row.at };
     },
   };
 }
@@ -104,7 +104,7 @@ function raised(entry: UsageEntriesTable, counts: Counts): Counts {
   return Object.fromEntries(COUNTS.map((count) => [count, larger(count)])) as Counts;
 }
 
-function tokensOfEntry({ input_tokens: input, output_tokens: output }: UsageEntriesTable): number {
+function tokensOfEntry({ inputTokens: input, outputTokens: output }: UsageEntriesTable): number {
   return (input ?? 0) + (output ?? 0);
 }
 
@@ -113,20 +113,20 @@ function toRow(settlement: Settlement): BackgroundResponsesTable[] {
   if (!background) return [];
   const { responseId: id, upstream, budgetId } = background;
   if (id === '' || id.length > MAX_ID || !isStorable(id) || !id.isWellFormed()) return [];
-  const { key_id, at, request_id } = toEntryRow(settlement);
-  const names = { id, account_id: accountId, model, upstream, key_id, at, request_id, budget_id: budgetId };
-  return [{ ...names, due_at: at, wait_ms: 0 }];
+  const { keyId, at, requestId } = toEntryRow(settlement);
+  const names = { id, accountId, model, upstream, keyId, at, requestId, budgetId };
+  return [{ ...names, dueAt: at, waitMs: 0 }];
 }
 
 const ROW: BackgroundResponsesTable = {
   id: '',
-  account_id: '',
+  accountId: '',
   model: '',
   upstream: '',
-  key_id: '',
+  keyId: '',
   at: 0,
-  request_id: '',
-  budget_id: '',
-  due_at: 0,
-  wait_ms: 0,
+  requestId: '',
+  budgetId: '',
+  dueAt: 0,
+  waitMs: 0,
 };

@@ -93,24 +93,24 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   if (sameDay && period <= row.period) return row;
   return {
     ...row,
-    ...(period > row.period && { period, tokens_used: 0, requests_used: 0 }),
-    ...(!sameDay && { day, tokens_used_today: 0 }),
+    ...(period > row.period && { period, tokensUsed: 0, requestsUsed: 0 }),
+    ...(!sameDay && { day, tokensUsedToday: 0 }),
   };
 }
 
 /** Why a request that may use so many tokens is refused; undefined where there is room for it. */
 export function refusalOf(row: BudgetRow, tokens: number, at: number): GatewayError | undefined {
-  if (row.expires_at !== null && row.expires_at <= at) return usedUp('The plan of this API key has ended.');
-  const { request_limit: requests, token_limit: total, daily_token_limit: daily } = row;
-  if (requests !== null && row.requests_used >= requests) {
+  if (row.expiresAt !== null && row.expiresAt <= at) return usedUp('The plan of this API key has ended.');
+  const { requestLimit: requests, tokenLimit: total, dailyTokenLimit: daily } = row;
+  if (requests !== null && row.requestsUsed >= requests) {
     return usedUp(`The plan of this API key allows ${requests} requests${PER[row.resets]}, and all are used.`);
   }
   if (total !== null) {
-    const left = total - row.tokens_used - row.tokens_reserved;
+    const left = total - row.tokensUsed - row.tokensReserved;
     if (tokens > left) return tooFew(`${total} tokens${PER[row.resets]}`, left, tokens);
   }
   if (daily !== null) {
-    const left = daily - row.tokens_used_today - row.tokens_reserved;
+    const left = daily - row.tokensUsedToday - row.tokensReserved;
     if (tokens > left) return tooFew(`${daily} tokens a day (UTC)`, left, tokens);
   }
   return undefined;
@@ -118,7 +118,7 @@ export function refusalOf(row: BudgetRow, tokens: number, at: number): GatewayEr
 
 /** Counts an accepted request and holds its tokens. */
 export function reserve(row: BudgetRow, tokens: number): BudgetRow {
-  return { ...row, requests_used: row.requests_used + 1, tokens_reserved: row.tokens_reserved + tokens };
+  return { ...row, requestsUsed: row.requestsUsed + 1, tokensReserved: row.tokensReserved + tokens };
 }
 
 export interface Release {
@@ -134,10 +134,10 @@ export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Rel
   const counted = givesBack && reserved.period === row.period;
   return {
     ...row,
-    tokens_reserved: row.tokens_reserved - reserved.tokens,
-    tokens_used: row.tokens_used + tokensUsed,
-    tokens_used_today: row.tokens_used_today + tokensUsed,
-    requests_used: row.requests_used - (counted ? 1 : 0),
+    tokensReserved: row.tokensReserved - reserved.tokens,
+    tokensUsed: row.tokensUsed + tokensUsed,
+    tokensUsedToday: row.tokensUsedToday + tokensUsed,
+    requestsUsed: row.requestsUsed - (counted ? 1 : 0),
   };
 }
 
@@ -154,47 +154,25 @@ export function correct(row: BudgetRow, { more, countedAt }: Correction): Budget
   const ofDay = more > 0 || dayOf(countedAt) >= row.day;
   return {
     ...row,
-    tokens_used: Math.max(0, row.tokens_used + (ofPeriod ? more : 0)),
-    tokens_used_today: Math.max(0, row.tokens_used_today + (ofDay ? more : 0)),
+    tokensUsed: Math.max(0, row.tokensUsed + (ofPeriod ? more : 0)),
+    tokensUsedToday: Math.max(0, row.tokensUsedToday + (ofDay ? more : 0)),
   };
 }
 
 export function toBudgetRow(budget: Budget): BudgetRow {
   return {
-    id: budget.id,
-    account_id: budget.accountId,
-    plan_id: budget.planId,
-    token_limit: budget.tokenLimit,
-    daily_token_limit: budget.dailyTokenLimit,
-    request_limit: budget.requestLimit,
-    resets: budget.resets,
-    expires_at: budget.expiresAt,
-    created_at: budget.createdAt,
+    ...budget,
     period: periodOf(budget.resets, budget.createdAt),
-    tokens_used: 0,
-    tokens_reserved: 0,
-    requests_used: 0,
+    tokensUsed: 0,
+    tokensReserved: 0,
+    requestsUsed: 0,
     day: dayOf(budget.createdAt),
-    tokens_used_today: 0,
+    tokensUsedToday: 0,
   };
 }
 
-export function toBudgetState(row: BudgetRow): BudgetState {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    planId: row.plan_id,
-    tokenLimit: row.token_limit,
-    dailyTokenLimit: row.daily_token_limit,
-    requestLimit: row.request_limit,
-    resets: row.resets,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-    tokensUsed: row.tokens_used,
-    tokensReserved: row.tokens_reserved,
-    requestsUsed: row.requests_used,
-    tokensUsedToday: row.tokens_used_today,
-  };
+export function toBudgetState({ period: _period, day: _day, ...state }: BudgetRow): BudgetState {
+  return state;
 }
 
 const PER: Readonly<Record<Budget['resets'], string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
@@ -237,17 +215,13 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
 
   const select = createListScript((length) => {
     const ids = Array.from({ length }, () => '');
-    const rows = queries
-      .selectFrom('budgets')
-      .selectAll()
-      .select(databaseNow.as('database_now'))
-      .where('id', 'in', ids);
+    const rows = queries.selectFrom('budgets').selectAll().select(databaseNow.as('databaseNow')).where('id', 'in', ids);
     return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
   });
 
   const update = queries
     .updateTable('budgets')
-    .set({ period: '', tokens_used: 0, tokens_reserved: 0, requests_used: 0, day: '', tokens_used_today: 0 })
+    .set({ period: '', tokensUsed: 0, tokensReserved: 0, requestsUsed: 0, day: '', tokensUsedToday: 0 })
     .where('id', '=', '')
     .compile();
 
@@ -256,9 +230,9 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
       // In one order, so that two transactions do not wait for each other in a ring.
       const ordered = [...new Set(ids)].sort();
       const found = yield* select(ordered.map((id) => [id]));
-      const at = clock ? Math.floor(clock.now()) : (found[0]?.database_now ?? 0);
+      const at = clock ? Math.floor(clock.now()) : (found[0]?.databaseNow ?? 0);
       const rows = new Map<string, BudgetRow>();
-      for (const { database_now, ...row } of found) rows.set(row.id, atTime(row, at));
+      for (const { databaseNow, ...row } of found) rows.set(row.id, atTime(row, at));
       const changed = new Set<string>();
       return {
         at,
@@ -270,8 +244,8 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
         *save() {
           for (const id of changed) {
             const row = rows.get(id) as BudgetRow;
-            const { period, tokens_used, tokens_reserved, requests_used, day, tokens_used_today } = row;
-            const values = [period, tokens_used, tokens_reserved, requests_used, day, tokens_used_today];
+            const { period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday } = row;
+            const values = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
             yield* rowsOf(filled(update, [...values, id]));
           }
         },

@@ -9,8 +9,9 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
+export { type UsageTotal, usageMigrations } from './tables.js';
 export { type AdmittedWork, checkModel, createUsageService, isModelAllowed, type UsageService } from './usage.js';
-export { createUsageLog, type UsageLog, type UsageTotal } from './usage-log.js';
+export { createUsageLog, type UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,

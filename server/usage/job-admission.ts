@@ -40,7 +40,7 @@ import {
   type SlotRequest,
   type SlotTable,
 } from '../limits/index.js';
-import type { UsageLogTable, UsageTotalsTable } from './tables.js';
+import type { JobChargesTable, UsageTotal } from './tables.js';
 import { createUsageTable } from './usage-log.js';
 import { createTotals, knownCounts } from './usage-rows.js';
 
@@ -105,7 +105,7 @@ const NO_TERMS: JobTerms = {};
 export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions): AdmissionHooks {
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
-  const insertCharges = createRowInsertScript({ queries, table: 'ledger', sample: CHARGE });
+  const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
 
   return {
     *open(candidates, at) {
@@ -128,7 +128,7 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
       );
       const kept = toJson({ quotaDay: day } satisfies KeptAdmission);
       const keys = new Map<string, JobKeyRow>();
-      const counted: { account_id: string; kind: JobKind; day: string }[] = [];
+      const counted: { accountId: string; kind: JobKind; day: string }[] = [];
 
       return {
         replayOf: (candidate) => find(termsOf(candidate))?.jobId,
@@ -154,12 +154,12 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
           const answer = slot && window?.take(slot);
           if (keyHash) {
             const { hash, fingerprint, keptMs } = keyHash;
-            keys.set(hash, { hash, fingerprint, job_id: jobId, expires_at: at + keptMs });
+            keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + keptMs });
             remembered.set(hash, { fingerprint, jobId });
           }
           if (joined || !quota) return { outcome: 'accept', answer };
           used.set(candidate.owner, usedToday + 1);
-          counted.push({ account_id: candidate.owner, kind, day });
+          counted.push({ accountId: candidate.owner, kind, day });
           return { outcome: 'accept', admission: kept, answer };
         },
         *save() {
@@ -192,31 +192,31 @@ export function quotaDayOf(admission: string | null): string | null {
 /** A job without a result costs no quota. */
 function quotaToGiveBack({ owner, kind, outcome, admission }: EndedJob) {
   const day = outcome === 'completed' ? null : quotaDayOf(admission);
-  return day === null ? [] : [{ account_id: owner, kind, day }];
+  return day === null ? [] : [{ accountId: owner, kind, day }];
 }
 
 function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
 }
 
-const CHARGE: UsageLogTable = {
-  job_id: '',
+const CHARGE: JobChargesTable = {
+  jobId: '',
   kind: 'image',
-  account_id: '',
-  key_id: '',
+  accountId: '',
+  keyId: '',
   model: '',
   units: 0,
   usage: null,
   at: 0,
 };
 
-function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): UsageLogTable {
+function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): JobChargesTable {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
-    job_id: id,
+    jobId: id,
     kind,
-    account_id: owner,
-    key_id: keyId,
+    accountId: owner,
+    keyId,
     model,
     units,
     usage: usage === undefined ? null : toJson(usage),
@@ -224,12 +224,12 @@ function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob)
   };
 }
 
-function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob): UsageTotalsTable {
+function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob): UsageTotal {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
-    key_id: keyId,
+    keyId,
     day: dayOf(finishedAt),
-    account_id: owner,
+    accountId: owner,
     route: ROUTES[kind],
     model,
     requests: 1,
@@ -237,7 +237,7 @@ function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: Ende
     estimated: usage?.estimated ? 1 : 0,
     ...knownCounts(usage),
     images: kind === 'image' ? units : 0,
-    latency_ms_sum: Math.max(0, finishedAt - createdAt),
+    latencyMsSum: Math.max(0, finishedAt - createdAt),
   };
 }
 
@@ -302,12 +302,12 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
       const { admission, ...details } = job;
       return database.run(async (queries) => {
         // No index leads there: it would cost each submission something, and keys are kept for a day.
-        const keys = queries.selectFrom('idempotency_keys').select('expires_at').where('job_id', '=', id);
-        const charges = queries.selectFrom('ledger').selectAll().where('job_id', '=', id);
+        const keys = queries.selectFrom('idempotency_keys').select('expiresAt').where('jobId', '=', id);
+        const charges = queries.selectFrom('job_charges').selectAll().where('jobId', '=', id);
         return {
           ...details,
           quotaDay: quotaDayOf(admission),
-          idempotentUntil: (await keys.orderBy('expires_at').execute()).map(({ expires_at }) => expires_at),
+          idempotentUntil: (await keys.orderBy('expiresAt').execute()).map(({ expiresAt }) => expiresAt),
           charge: toCharge(await charges.executeTakeFirst()),
         };
       });
@@ -323,7 +323,7 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
   };
 }
 
-function toCharge(row: Selectable<UsageLogTable> | undefined): JobCharge | null {
+function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
   if (!row) return null;
   const { model, units, usage, at } = row;
   return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };

@@ -148,11 +148,11 @@ interface BudgetChanges {
 }
 
 function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
-  const ids = [...ends.map(({ reserved }) => reserved.budget_id), ...corrections.map(({ budgetId }) => budgetId)];
+  const ids = [...ends.map(({ reserved }) => reserved.budgetId), ...corrections.map(({ budgetId }) => budgetId)];
   if (ids.length === 0) return;
   const budgets = yield* budgetTable.lock(ids);
   for (const end of ends) {
-    const budget = budgets.find(end.reserved.budget_id);
+    const budget = budgets.find(end.reserved.budgetId);
     if (budget) budgets.change(release(budget, end));
   }
   for (const correction of corrections) {
@@ -173,8 +173,8 @@ function givesBack({ status, usage }: Settlement): boolean {
 function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
   return toEntryRow({
     requestId: reserved.id,
-    keyId: reserved.key_id,
-    accountId: reserved.account_id,
+    keyId: reserved.keyId,
+    accountId: reserved.accountId,
     route: reserved.route,
     model: reserved.model,
     status: CUT_OFF,

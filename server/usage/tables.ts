@@ -1,25 +1,26 @@
+import { type Migrations, sqlMigration } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { Budget } from './budgets.js';
+import type { BudgetState } from './budgets.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
-    ledger: UsageLogTable;
+    job_charges: JobChargesTable;
     budgets: BudgetsTable;
     reservations: ReservationsTable;
     admission_runners: AdmissionRunnersTable;
     usage_entries: UsageEntriesTable;
-    usage_totals: UsageTotalsTable;
-    usage_sums: UsageSumsTable;
+    usage_totals: UsageTotal;
+    usage_overflow: UsageOverflowTable;
     background_responses: BackgroundResponsesTable;
   }
 }
 
 /** What completed jobs cost: one row each, which outlives the job. */
-export interface UsageLogTable {
-  job_id: string;
+export interface JobChargesTable {
+  jobId: string;
   kind: JobKind;
-  account_id: string;
-  key_id: string;
+  accountId: string;
+  keyId: string;
   model: string;
   units: number;
   /** JSON. */
@@ -27,38 +28,25 @@ export interface UsageLogTable {
   at: number;
 }
 
-/** What a plan allows, and what of it is used in the running period and day; see budgets.ts. */
-export interface BudgetsTable {
-  id: string;
-  account_id: string;
-  plan_id: string;
-  token_limit: number | null;
-  daily_token_limit: number | null;
-  request_limit: number | null;
-  resets: Budget['resets'];
-  expires_at: number | null;
-  created_at: number;
+/** A budget as it stands, with the period and day that it was last counted in; see budgets.ts. */
+export interface BudgetsTable extends BudgetState {
   /** By UTC: empty where it never ends, else `2026-06` or `2026-06-15`. */
   period: string;
-  tokens_used: number;
-  tokens_reserved: number;
-  requests_used: number;
   day: string;
-  tokens_used_today: number;
 }
 
 /** Requests under way that hold tokens of a budget. Deleted by whatever settles them, so that happens once. */
 export interface ReservationsTable {
   id: string;
-  budget_id: string;
-  key_id: string;
-  account_id: string;
+  budgetId: string;
+  keyId: string;
+  accountId: string;
   route: string;
   model: string;
   tokens: number;
   /** Of the budget, when its request was counted. */
   period: string;
-  runner_id: string;
+  runnerId: string;
   at: number;
 }
 
@@ -73,18 +61,18 @@ export interface AdmissionRunnersTable {
 
 /** One row for each request of a model route. */
 export interface UsageEntriesTable {
-  key_id: string;
+  keyId: string;
   at: number;
-  request_id: string;
-  account_id: string;
+  requestId: string;
+  accountId: string;
   route: string;
   model: string;
   status: number;
-  latency_ms: number;
-  input_tokens: number | null;
-  cached_tokens: number | null;
-  output_tokens: number | null;
-  reasoning_tokens: number | null;
+  latencyMs: number;
+  inputTokens: number | null;
+  cachedTokens: number | null;
+  outputTokens: number | null;
+  reasoningTokens: number | null;
   characters: number | null;
   seconds: number | null;
   images: number | null;
@@ -92,28 +80,32 @@ export interface UsageEntriesTable {
   estimated: number;
 }
 
-export interface UsageTotalsTable {
-  key_id: string;
-  /** By UTC: `2026-06-15`. */
+/** What requests used: all of a key, a route, a model and a day (UTC) together. */
+export interface UsageTotal {
+  /** `2026-06-15`. */
   day: string;
-  account_id: string;
+  keyId: string;
+  accountId: string;
   route: string;
   model: string;
   requests: number;
+  /** Of them, answered with a status of 400 and more. */
   failed: number;
+  /** Of them, those whose usage was counted by us. */
   estimated: number;
-  input_tokens: number;
-  cached_tokens: number;
-  output_tokens: number;
-  reasoning_tokens: number;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
   characters: number;
+  /** Seconds of sound. */
   seconds: number;
   images: number;
-  latency_ms_sum: number;
+  latencyMsSum: number;
 }
 
 /** Requests that were counted together, without entries of their own, and are not to be counted again. */
-export interface UsageSumsTable {
+export interface UsageOverflowTable {
   id: string;
   at: number;
 }
@@ -121,17 +113,53 @@ export interface UsageSumsTable {
 /** Responses that their upstream goes on making. Deleted by whatever corrects their entry for good, so that happens once. */
 export interface BackgroundResponsesTable {
   id: string;
-  account_id: string;
+  accountId: string;
   model: string;
   upstream: string;
   /** These three name the entry that counts it by an estimate. */
-  key_id: string;
+  keyId: string;
   at: number;
-  request_id: string;
+  requestId: string;
   /** What the estimate was charged to. */
-  budget_id: string | null;
+  budgetId: string | null;
   /** When the upstream is to be asked next. */
-  due_at: number;
+  dueAt: number;
   /** From the last time that it was asked to the next; 0 where it never was. */
-  wait_ms: number;
+  waitMs: number;
 }
+
+/** The tables of usage. The key of an entry begins with its API key and time, so that its index grows in few pages. */
+export const usageMigrations: Migrations = {
+  '0001-usage': sqlMigration(
+    `create table job_charges (
+      "jobId" text primary key, kind text not null, "accountId" text not null, "keyId" text not null, model text not null,
+      units integer not null, usage text, at bigint not null)`,
+    `create table budgets (
+      id text primary key, "accountId" text not null, "planId" text not null, "tokenLimit" bigint, "dailyTokenLimit" bigint,
+      "requestLimit" bigint, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
+      "tokensUsed" bigint not null, "tokensReserved" bigint not null, "requestsUsed" bigint not null, day text not null,
+      "tokensUsedToday" bigint not null)`,
+    `create table reservations (
+      id text primary key, "budgetId" text not null, "keyId" text not null, "accountId" text not null, route text not null,
+      model text not null, tokens bigint not null, period text not null, "runnerId" text not null, at bigint not null)`,
+    `create table admission_runners (id text primary key, runner text not null, beat integer not null)`,
+    `create table usage_entries (
+      "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
+      model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
+      "outputTokens" bigint, "reasoningTokens" bigint, characters bigint, seconds double precision, images bigint,
+      estimated integer not null, primary key ("keyId", at, "requestId"))`,
+    `create table usage_totals (
+      "keyId" text not null, day text not null, "accountId" text not null, route text not null, model text not null,
+      requests bigint not null, failed bigint not null, estimated bigint not null, "inputTokens" bigint not null,
+      "cachedTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
+      characters bigint not null, seconds double precision not null, images bigint not null, "latencyMsSum" bigint not null,
+      primary key ("keyId", day, "accountId", route, model))`,
+    `create index usage_totals_account on usage_totals ("accountId", day)`,
+    `create table usage_overflow (id text primary key, at bigint not null)`,
+    `create table background_responses (
+      id text not null, "accountId" text not null, model text not null, upstream text not null, "keyId" text not null,
+      at bigint not null, "requestId" text not null, "budgetId" text, "dueAt" bigint not null, "waitMs" bigint not null,
+      primary key (id, "accountId"))`,
+    `create index background_responses_due_at on background_responses ("dueAt")`,
+  ),
+};

@@ -7,37 +7,13 @@ import {
   sql,
   type Tables,
 } from '../../core/database/index.js';
-import type { ReservationsTable, UsageEntriesTable, UsageSumsTable, UsageTotalsTable } from './tables.js';
-import { NO_COUNTS, NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals, toUsageEntry, toUsageTotal } from './usage-rows.js';
+import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
+import { NO_COUNTS, NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals, toUsageEntry } from './usage-rows.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
     ledger: UsageLog;
   }
-}
-
-/** What requests used: all of a key, a route, a model and a day (UTC) together. */
-export interface UsageTotal {
-  /** `2026-06-15`. */
-  day: string;
-  keyId: string;
-  accountId: string;
-  route: string;
-  model: string;
-  requests: number;
-  /** Of them, answered with a status of 400 and more. */
-  failed: number;
-  /** Of them, those whose usage was counted by us. */
-  estimated: number;
-  inputTokens: number;
-  cachedTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  characters: number;
-  /** Seconds of sound. */
-  seconds: number;
-  images: number;
-  latencyMsSum: number;
 }
 
 export interface UsageQuery {
@@ -84,11 +60,11 @@ export function createUsageLog(database: Database): UsageLog {
     async totals({ keyId, accountId, from, to }) {
       const rows = await database.run((queries) => {
         let select = queries.selectFrom('usage_totals').selectAll().where('day', '>=', from).where('day', '<=', to);
-        if (keyId !== undefined) select = select.where('key_id', '=', keyId);
-        if (accountId !== undefined) select = select.where('account_id', '=', accountId);
-        return select.orderBy('day', 'desc').orderBy('key_id').orderBy('route').orderBy('model').execute();
+        if (keyId !== undefined) select = select.where('keyId', '=', keyId);
+        if (accountId !== undefined) select = select.where('accountId', '=', accountId);
+        return select.orderBy('day', 'desc').orderBy('keyId').orderBy('route').orderBy('model').execute();
       });
-      return rows.map(toUsageTotal);
+      return rows;
     },
 
     async entries(query, limit) {
@@ -105,12 +81,12 @@ function selectEntries(queries: Kysely<Tables>, { keyId, accountId, from, to }: 
     .where('at', '>=', Date.parse(from))
     .where('at', '<', Date.parse(to) + DAY_MS)
     .orderBy('at', 'desc')
-    .orderBy('request_id');
-  if (keyId !== undefined) select = select.where('key_id', '=', keyId);
+    .orderBy('requestId');
+  if (keyId !== undefined) select = select.where('keyId', '=', keyId);
   if (accountId !== undefined) {
     // By its keys, which the index begins with.
-    const keys = queries.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
-    select = select.where('key_id', 'in', keys).where('account_id', '=', accountId);
+    const keys = queries.selectFrom('api_keys').select('id').where('accountId', '=', accountId);
+    select = select.where('keyId', 'in', keys).where('accountId', '=', accountId);
   }
   return select;
 }
@@ -121,7 +97,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
     queries,
     table: 'usage_entries',
     sample: ENTRY,
-    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['key_id', 'at', 'request_id']),
+    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['keyId', 'at', 'requestId']),
   });
 
   const addTotals = createRowInsertScript({
@@ -131,14 +107,14 @@ export function createUsageTable(queries: Kysely<Tables>) {
     finish: (insert) =>
       insert.onConflict((conflict) =>
         conflict
-          .columns(['key_id', 'day', 'account_id', 'route', 'model'])
+          .columns(['keyId', 'day', 'accountId', 'route', 'model'])
           .doUpdateSet(Object.fromEntries(TOTAL_COUNTS.map((count) => [count, sum(count)]))),
       ),
   });
 
   const insertSums = createRowInsertScript({
     queries,
-    table: 'usage_sums',
+    table: 'usage_overflow',
     sample: { id: '', at: 0 },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
   });
@@ -171,7 +147,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
     },
 
     /** Those that were not there before. */
-    *insertSums<Sum extends UsageSumsTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
+    *insertSums<Sum extends UsageOverflowTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
       const inserted = yield* insertSums(sums);
       return sums.filter(({ id }) => inserted.some((row) => row.id === id));
     },
@@ -190,8 +166,8 @@ export function createUsageTable(queries: Kysely<Tables>) {
 
 export type UsageTable = ReturnType<typeof createUsageTable>;
 
-function nameOf({ key_id, at, request_id }: Pick<UsageEntriesTable, 'key_id' | 'at' | 'request_id'>): string {
-  return `${key_id}\n${at}\n${request_id}`;
+function nameOf({ keyId, at, requestId }: Pick<UsageEntriesTable, 'keyId' | 'at' | 'requestId'>): string {
+  return `${keyId}\n${at}\n${requestId}`;
 }
 
 function sum(count: (typeof TOTAL_COUNTS)[number]) {
@@ -199,22 +175,22 @@ function sum(count: (typeof TOTAL_COUNTS)[number]) {
 }
 
 const ENTRY: UsageEntriesTable = {
-  key_id: '',
+  keyId: '',
   at: 0,
-  request_id: '',
-  account_id: '',
+  requestId: '',
+  accountId: '',
   route: '',
   model: '',
   status: 0,
-  latency_ms: 0,
+  latencyMs: 0,
   ...NO_COUNTS,
   estimated: 0,
 };
 
-const TOTAL: UsageTotalsTable = {
-  key_id: '',
+const TOTAL: UsageTotal = {
+  keyId: '',
   day: '',
-  account_id: '',
+  accountId: '',
   route: '',
   model: '',
   ...NO_TOTAL_COUNTS,
@@ -222,13 +198,13 @@ const TOTAL: UsageTotalsTable = {
 
 const RESERVATION: ReservationsTable = {
   id: '',
-  budget_id: '',
-  key_id: '',
-  account_id: '',
+  budgetId: '',
+  keyId: '',
+  accountId: '',
   route: '',
   model: '',
   tokens: 0,
   period: '',
-  runner_id: '',
+  runnerId: '',
   at: 0,
 };

@@ -4,7 +4,8 @@ import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } fr
 import { type ApiKeyRecord, keyOf, readWindows } from '../keys/index.js';
 import type { SlotAnswer } from '../limits/index.js';
 import type { BudgetState, Budgets } from './budgets.js';
-import type { UsageLog, UsageQuery, UsageTotal } from './usage-log.js';
+import type { UsageTotal } from './tables.js';
+import type { UsageLog, UsageQuery } from './usage-log.js';
 
 export interface UsageView {
   /** Undefined where there is none. */

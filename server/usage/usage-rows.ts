@@ -1,65 +1,27 @@
 import type { Usage } from '../../core/contracts/index.js';
 import { dayOf } from '../limits/index.js';
 import type { Settlement } from './admissions.js';
-import type { UsageEntriesTable, UsageTotalsTable } from './tables.js';
-import type { UsageEntry, UsageTotal } from './usage-log.js';
+import type { UsageEntriesTable, UsageTotal } from './tables.js';
+import type { UsageEntry } from './usage-log.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
   return {
-    key_id: keyId,
+    keyId,
     at: Math.floor(at),
-    request_id: requestId,
-    account_id: accountId,
+    requestId,
+    accountId,
     route,
     model,
     status,
-    latency_ms: wholeNumber(latencyMs) ?? 0,
+    latencyMs: wholeNumber(latencyMs) ?? 0,
     ...countsOf(usage),
     estimated: usage?.estimated ? 1 : 0,
   };
 }
 
-export function toUsageTotal(row: UsageTotalsTable): UsageTotal {
-  return {
-    day: row.day,
-    keyId: row.key_id,
-    accountId: row.account_id,
-    route: row.route,
-    model: row.model,
-    requests: row.requests,
-    failed: row.failed,
-    estimated: row.estimated,
-    inputTokens: row.input_tokens,
-    cachedTokens: row.cached_tokens,
-    outputTokens: row.output_tokens,
-    reasoningTokens: row.reasoning_tokens,
-    characters: row.characters,
-    seconds: row.seconds,
-    images: row.images,
-    latencyMsSum: row.latency_ms_sum,
-  };
-}
-
 export function toUsageEntry(row: UsageEntriesTable): UsageEntry {
-  return {
-    requestId: row.request_id,
-    keyId: row.key_id,
-    accountId: row.account_id,
-    route: row.route,
-    model: row.model,
-    status: row.status,
-    latencyMs: row.latency_ms,
-    inputTokens: row.input_tokens,
-    cachedTokens: row.cached_tokens,
-    outputTokens: row.output_tokens,
-    reasoningTokens: row.reasoning_tokens,
-    characters: row.characters,
-    seconds: row.seconds,
-    images: row.images,
-    estimated: row.estimated === 1,
-    at: row.at,
-  };
+  return { ...row, estimated: row.estimated === 1 };
 }
 
 /** An upstream that reports more than this miscounts; sums stay far below 2^53. */
@@ -67,10 +29,10 @@ const MAX_COUNT = 1e12;
 
 /** What the entries and the totals count alike. */
 export const COUNTS = [
-  'input_tokens',
-  'cached_tokens',
-  'output_tokens',
-  'reasoning_tokens',
+  'inputTokens',
+  'cachedTokens',
+  'outputTokens',
+  'reasoningTokens',
   'characters',
   'seconds',
   'images',
@@ -82,10 +44,10 @@ type Counts = Pick<UsageEntriesTable, (typeof COUNTS)[number]>;
 export type KnownCounts = Record<keyof Counts, number>;
 
 export const NO_COUNTS: KnownCounts = {
-  input_tokens: 0,
-  cached_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
+  inputTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
   characters: 0,
   seconds: 0,
   images: 0,
@@ -103,11 +65,11 @@ export function countsOf(usage: Usage = {}): Counts {
   const input = wholeNumber(usage.inputTokens);
   const total = wholeNumber(usage.totalTokens);
   return {
-    input_tokens: input,
-    cached_tokens: wholeNumber(usage.cachedTokens),
+    inputTokens: input,
+    cachedTokens: wholeNumber(usage.cachedTokens),
     // Where only the sum is known it is not lost.
-    output_tokens: wholeNumber(usage.outputTokens) ?? (total === null ? null : Math.max(0, total - (input ?? 0))),
-    reasoning_tokens: wholeNumber(usage.reasoningTokens),
+    outputTokens: wholeNumber(usage.outputTokens) ?? (total === null ? null : Math.max(0, total - (input ?? 0))),
+    reasoningTokens: wholeNumber(usage.reasoningTokens),
     characters: wholeNumber(usage.characters),
     seconds: positive(usage.seconds),
     images: null,
@@ -132,21 +94,21 @@ export function wholeNumber(value: number | undefined): number | null {
 }
 
 /** What totals add up. */
-export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'latency_ms_sum'] as const;
+export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'latencyMsSum'] as const;
 
-export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, latency_ms_sum: 0 };
+export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, latencyMsSum: 0 };
 
-type TotalName = Pick<UsageTotalsTable, 'key_id' | 'day' | 'account_id' | 'route' | 'model'>;
+type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'model'>;
 
 /** Adds up rows of the same key, day, route and model. */
 export function createTotals() {
-  const totals = new Map<string, UsageTotalsTable>();
+  const totals = new Map<string, UsageTotal>();
 
-  function open({ key_id, day, account_id, route, model }: TotalName): UsageTotalsTable {
-    const name = `${key_id}\n${day}\n${account_id}\n${route}\n${model}`;
+  function open({ keyId, day, accountId, route, model }: TotalName): UsageTotal {
+    const name = `${keyId}\n${day}\n${accountId}\n${route}\n${model}`;
     const known = totals.get(name);
     if (known) return known;
-    const made = { key_id, day, account_id, route, model, ...NO_TOTAL_COUNTS };
+    const made = { keyId, day, accountId, route, model, ...NO_TOTAL_COUNTS };
     totals.set(name, made);
     return made;
   }
@@ -158,7 +120,7 @@ export function createTotals() {
       total.failed += entry.status >= 400 ? 1 : 0;
       total.estimated += entry.estimated;
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
-      total.latency_ms_sum += entry.latency_ms;
+      total.latencyMsSum += entry.latencyMs;
     },
     /** Of an entry that was added before, what it says now beyond what it said then. */
     addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
@@ -166,12 +128,12 @@ export function createTotals() {
       total.estimated += now.estimated - before.estimated;
       for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
     },
-    addTotal(row: UsageTotalsTable): void {
+    addTotal(row: UsageTotal): void {
       const total = open(row);
       for (const count of TOTAL_COUNTS) total[count] += row[count];
     },
     /** In one order, so that two transactions that add to the same do not wait for each other in a ring. */
-    rows(): UsageTotalsTable[] {
+    rows(): UsageTotal[] {
       return [...totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total);
     },
   };

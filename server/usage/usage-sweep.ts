@@ -47,7 +47,7 @@ async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: str
   const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
   const keys = await forgetExpired(queries, now, ROWS);
   await queries
-    .deleteFrom('usage_sums')
+    .deleteFrom('usage_overflow')
     .where('at', '<', now - SUMS_KEPT_MS)
     .execute();
   const rows = await queries
@@ -70,14 +70,14 @@ async function deleteEntries(queries: Kysely<Tables>, keyIds: readonly string[],
     .deleteFrom('usage_entries')
     .where(({ eb, refTuple, selectFrom }) =>
       eb(
-        refTuple('key_id', 'at', 'request_id'),
+        refTuple('keyId', 'at', 'requestId'),
         'in',
         selectFrom('usage_entries as old')
-          .select(['old.key_id', 'old.at', 'old.request_id'])
-          .where('old.key_id', 'in', keyIds)
+          .select(['old.keyId', 'old.at', 'old.requestId'])
+          .where('old.keyId', 'in', keyIds)
           .where('old.at', '<', before)
           .limit(ROWS)
-          .$asTuple('key_id', 'at', 'request_id'),
+          .$asTuple('keyId', 'at', 'requestId'),
       ),
     )
     .executeTakeFirstOrThrow();
@@ -89,14 +89,14 @@ async function deleteResponses(queries: Kysely<Tables>, before: number): Promise
     .deleteFrom('stored_responses')
     .where(({ eb, refTuple, selectFrom }) =>
       eb(
-        refTuple('id', 'account_id'),
+        refTuple('id', 'owner'),
         'in',
         selectFrom('stored_responses as old')
-          .select(['old.id', 'old.account_id'])
-          .where('old.created_at', '<', before)
-          .orderBy('old.created_at')
+          .select(['old.id', 'old.owner'])
+          .where('old.createdAt', '<', before)
+          .orderBy('old.createdAt')
           .limit(ROWS)
-          .$asTuple('id', 'account_id'),
+          .$asTuple('id', 'owner'),
       ),
     )
     .executeTakeFirstOrThrow();

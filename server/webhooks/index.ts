@@ -4,7 +4,7 @@ export {
   type WebhookDeliveryOptions,
   type WebhookOutcome,
 } from './delivery.js';
-export { createWebhooks, type Webhooks } from './webhook-events.js';
+export { createWebhooks, type Webhooks, webhookMigrations } from './webhook-events.js';
 export {
   createWebhookSecrets,
   createWebhookTargets,

@@ -3,7 +3,9 @@ import {
   type DatabaseClock,
   dueRows,
   type Kysely,
+  type Migrations,
   sql,
+  sqlMigration,
   type Tables,
   type TakeRequest,
 } from '../../core/database/index.js';
@@ -66,20 +68,17 @@ const FIRST_VERSION = 1;
 
 /** Events about the ends of jobs, in the rows of the jobs themselves. */
 export function createWebhooks(database: Database, times: DatabaseClock): Webhooks {
-  const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhook_due_at' });
+  const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhookDueAt' });
 
   /** Whatever a try changes, unless another has begun: then its lease was over. */
-  function change(
-    tried: WebhookTry,
-    values: Partial<Pick<JobsTable, 'webhook_url' | 'webhook_due_at' | 'webhook_tries'>>,
-  ) {
+  function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhookUrl' | 'webhookDueAt' | 'webhookTries'>>) {
     return (queries: Kysely<Tables>) =>
       queries
         .updateTable('jobs')
         .set(values)
         .where('id', '=', tried.jobId)
-        .where('webhook_tries', '=', tried.number)
-        .where('webhook_due_at', 'is not', null)
+        .where('webhookTries', '=', tried.number)
+        .where('webhookDueAt', 'is not', null)
         .execute();
   }
 
@@ -87,8 +86,8 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
     const beyond = await queries
       .selectFrom('jobs')
       .select('id')
-      .where('account_id', '=', accountId)
-      .where('webhook_due_at', '>', 0)
+      .where('owner', '=', accountId)
+      .where('webhookDueAt', '>', 0)
       .limit(1)
       // It is one of them itself.
       .offset(most)
@@ -101,42 +100,42 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
       database.run(async (queries) => {
         const now = await times.read(queries);
         if (!(await due.isAny(queries, now))) return [];
-        const others = except.length === 0 ? sql`` : sql`and account_id not in (${sql.join([...except])})`;
+        const others = except.length === 0 ? sql`` : sql`and owner not in (${sql.join([...except])})`;
         const firstOfEach = sql`id in (
           select id from (
-            select id, webhook_due_at, row_number() over (partition by account_id order by webhook_due_at, id) as turn
-            from jobs where webhook_due_at <= ${now} ${others}
-          ) as ranked where turn = 1 order by webhook_due_at, id limit ${most})`;
+            select id, "webhookDueAt", row_number() over (partition by owner order by "webhookDueAt", id) as turn
+            from jobs where "webhookDueAt" <= ${now} ${others}
+          ) as ranked where turn = 1 order by "webhookDueAt", id limit ${most})`;
         const rows = await queries
           .updateTable('jobs')
-          .set(({ eb }) => ({ webhook_due_at: now + leaseMs, webhook_tries: eb('webhook_tries', '+', 1) }))
+          .set(({ eb }) => ({ webhookDueAt: now + leaseMs, webhookTries: eb('webhookTries', '+', 1) }))
           .where(due.first({ now, most, among: firstOfEach }))
-          .returning(['id', 'account_id', 'webhook_url', 'webhook_tries'])
-          .$narrowType<{ webhook_url: string }>()
+          .returning(['id', 'owner', 'webhookUrl', 'webhookTries'])
+          .$narrowType<{ webhookUrl: string }>()
           .execute();
-        return rows.map(({ id, account_id, webhook_url, webhook_tries }) => ({
+        return rows.map(({ id, owner, webhookUrl, webhookTries }) => ({
           jobId: id,
-          accountId: account_id,
-          url: webhook_url,
-          number: webhook_tries,
+          accountId: owner,
+          url: webhookUrl,
+          number: webhookTries,
         }));
       }),
 
     async settle(tried) {
       // Nobody needs the address any more, and it may be good for more than this.
-      await database.run(change(tried, { webhook_url: null, webhook_due_at: null }));
+      await database.run(change(tried, { webhookUrl: null, webhookDueAt: null }));
     },
 
     postpone: (tried, { waitMs, mostWaiting }) =>
       database.run(async (queries) => {
         if (await isFull(queries, tried.accountId, mostWaiting)) return false;
         const now = await times.read(queries);
-        await change(tried, { webhook_due_at: now + waitMs })(queries);
+        await change(tried, { webhookDueAt: now + waitMs })(queries);
         return true;
       }),
 
     async giveBack(tried) {
-      await database.run(change(tried, { webhook_due_at: 0, webhook_tries: tried.number - 1 }));
+      await database.run(change(tried, { webhookDueAt: 0, webhookTries: tried.number - 1 }));
     },
 
     waiting: () =>
@@ -144,7 +143,7 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
         const { waiting } = await queries
           .selectFrom('jobs')
           .select(({ fn }) => fn.countAll<number>().as('waiting'))
-          .where('webhook_due_at', 'is not', null)
+          .where('webhookDueAt', 'is not', null)
           .executeTakeFirstOrThrow();
         return waiting;
       }),
@@ -155,7 +154,7 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
         const row = await queries
           .selectFrom('webhook_secrets')
           .selectAll()
-          .where('account_id', '=', accountId)
+          .where('accountId', '=', accountId)
           .executeTakeFirst();
         return toVersion(row, now);
       }),
@@ -165,11 +164,11 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
         const now = await times.read(queries);
         const row = await queries
           .insertInto('webhook_secrets')
-          .values({ account_id: accountId, version: FIRST_VERSION + 1, changed_at: now })
+          .values({ accountId, version: FIRST_VERSION + 1, changedAt: now })
           .onConflict((conflict) =>
             conflict
-              .column('account_id')
-              .doUpdateSet({ version: sql<number>`webhook_secrets.version + 1`, changed_at: now }),
+              .column('accountId')
+              .doUpdateSet({ version: sql<number>`webhook_secrets.version + 1`, changedAt: now }),
           )
           .returningAll()
           .executeTakeFirstOrThrow();
@@ -180,7 +179,7 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
 
 function toVersion(row: WebhookSecretsTable | undefined, now: number): WebhookSecretVersion {
   if (!row) return { version: FIRST_VERSION };
-  return { version: row.version, changedMsAgo: Math.max(0, now - row.changed_at) };
+  return { version: row.version, changedMsAgo: Math.max(0, now - row.changedAt) };
 }
 
 declare module '../../core/database/tables.js' {
@@ -191,7 +190,14 @@ declare module '../../core/database/tables.js' {
 
 /** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/webhooks.ts. */
 export interface WebhookSecretsTable {
-  account_id: string;
+  accountId: string;
   version: number;
-  changed_at: number;
+  changedAt: number;
 }
+
+/** The table of the versions of webhook secrets. */
+export const webhookMigrations: Migrations = {
+  '0001-webhooks': sqlMigration(
+    `create table webhook_secrets ("accountId" text primary key, version integer not null, "changedAt" bigint not null)`,
+  ),
+};

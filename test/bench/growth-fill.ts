@@ -77,39 +77,39 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
   const account = (i: string) => `'acct_' || (${i})`;
   const keyOfJob = `1 + n.i % ${keys}`;
   const dayOf = (ago: number) => `'${new Date(now - ago * DAY_MS).toISOString().slice(0, 10)}'`;
-  const counts = 'estimated, input_tokens, cached_tokens, output_tokens, reasoning_tokens, characters, seconds';
+  const counts = 'estimated, "inputTokens", "cachedTokens", "outputTokens", "reasoningTokens", characters, seconds';
   const days = Array.from({ length: ACTIVE_DAYS }, (_, ago) => dayOf(ago));
   return [
-    `insert into api_keys (id, name, hash, pepper_version, grants, rpm, account_id, created_at, changed_at)
+    `insert into api_keys (id, name, hash, "pepperVersion", grants, rpm, "accountId", "createdAt", "changedAt")
       select ${keyId('n.i')}, 'key ' || n.i, '${HASH}', ${pepperVersion},
         '["images","extract","text","audio"]', 1000000, ${account('n.i')}, ${now - 30 * DAY_MS} + n.i, ${now - 30 * DAY_MS} + n.i
       from ${count(keys)}`,
-    `insert into accounts (id, created_at) select ${account('n.i')}, ${now - 30 * DAY_MS} from ${count(keys)}`,
-    `insert into rate_windows (key_id, family, time, reader, wall, steady, next_seq, tail_seq, tail_at, last_at)
+    `insert into accounts (id, "createdAt") select ${account('n.i')}, ${now - 30 * DAY_MS} from ${count(keys)}`,
+    `insert into rate_windows ("keyId", family, time, "clockSource", "wallTime", "monotonicTime", "nextSeq", "tailSeq", "tailAt", "lastAt", recent)
       select ${keyId('n.i')}, 'image', ${now - DAY_MS}, 'database', ${now - DAY_MS}, ${now - DAY_MS}, 40, 39,
-        ${now - DAY_MS}, ${now - DAY_MS}
+        ${now - DAY_MS}, ${now - DAY_MS}, ''
       from ${count(keys)}`,
-    `insert into rate_slots (key_id, family, seq, at) select key_id, family, 39, last_at from rate_windows`,
-    `insert into jobs (id, kind, dedupe_hash, state, place, summary, input, key_id, account_id, quota_day, attempts, cut_offs,
-        runner, beat, created_at, started_at, finished_at, result, error)
+    `insert into rate_slots ("keyId", family, seq, at) select "keyId", family, 39, "lastAt" from rate_windows`,
+    `insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, admission, attempts, "crashCount",
+        runner, beat, "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
-        ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${dayOf(1)}, 1, 0, null, 3,
+        ${keyId(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null, 3,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 601000,
-        ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null
+        ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null, 0
       from ${count(jobs)}`,
-    `insert into ledger (job_id, kind, account_id, key_id, model, units, usage, at)
-      select id, kind, account_id, key_id, 'gen-img-2', 1, null, finished_at from jobs`,
-    `insert into idempotency_keys (hash, fingerprint, job_id, expires_at)
-      select substr(id, 8) || substr(id, 8), substr(id, 8) || substr(id, 8), id, finished_at + ${DAY_MS}
-      from jobs where finished_at > ${now - DAY_MS}`,
+    `insert into job_charges ("jobId", kind, "accountId", "keyId", model, units, usage, at)
+      select id, kind, owner, "keyId", 'gen-img-2', 1, null, "finishedAt" from jobs`,
+    `insert into idempotency_keys (hash, fingerprint, "jobId", "expiresAt", beat, bytes)
+      select substr(id, 8) || substr(id, 8), substr(id, 8) || substr(id, 8), id, "finishedAt" + ${DAY_MS}, 0, 0
+      from jobs where "finishedAt" > ${now - DAY_MS}`,
     ...days.flatMap((day) => [
-      `insert into daily_quotas (account_id, kind, day, used) select ${account('n.i')}, 'image', ${day}, 4 from ${count(keys)}`,
-      `insert into usage_totals (key_id, day, account_id, route, model, requests, failed, images, latency_ms_sum, ${counts})
+      `insert into daily_quotas ("accountId", kind, day, used) select ${account('n.i')}, 'image', ${day}, 4 from ${count(keys)}`,
+      `insert into usage_totals ("keyId", day, "accountId", route, model, requests, failed, images, "latencyMsSum", ${counts})
         select ${keyId('n.i')}, ${day}, ${account('n.i')}, '/v1/images/jobs', 'gen-img-2', 4, 0, 4, 32000, 0, 0, 0, 0, 0, 0, 0
         from ${count(keys)}`,
     ]),
-    `insert into usage_entries (key_id, at, request_id, account_id, route, model, status, latency_ms, estimated)
+    `insert into usage_entries ("keyId", at, "requestId", "accountId", route, model, status, "latencyMs", estimated)
       select ${keyId(keyOfJob)}, ${now - DAY_MS} + n.i, ${random}, ${account(keyOfJob)},
         '/v1/chat/completions', 'm-5.5', 200, 800, 0
       from ${count(3 * keys)}`,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import { type Database, type Engine, openDatabase } from '../../core/database/database.js';
 import { createKeyRecord, createPepper, type KeyTable, openKeyTable } from '../../server/keys/index.js';
-import { migrations } from '../../server/migrations/index.js';
+import { migrations } from '../../server/migrations.js';
 import { openState, type State } from '../../server/state.js';
 import { PEPPER } from '../chaos/image-site.js';
 import { fill, filledKeyId } from './growth-fill.js';
@@ -60,11 +60,11 @@ export async function openSide({ jobs, keys, databaseUrl }: SideOptions): Promis
     known.push(key);
   }
   const rows = await database.run((queries) =>
-    queries.selectFrom('jobs').select(['id', 'account_id']).orderBy('id').limit(2_000).execute(),
+    queries.selectFrom('jobs').select(['id', 'owner']).orderBy('id').limit(2_000).execute(),
   );
   return {
     ...{ engine, jobs, keys, dataDir, databaseUrl, state, database, known, peppers: [pepper] },
-    finished: rows.map((row) => ({ id: row.id, accountId: row.account_id })),
+    finished: rows.map((row) => ({ id: row.id, accountId: row.owner })),
     randomKey() {
       const number = 1 + Math.floor(Math.random() * keys);
       return { keyId: filledKeyId(number), accountId: `acct_${number}` };

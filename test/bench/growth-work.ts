@@ -82,8 +82,8 @@ async function runAll({ state }: GrowthSide): Promise<number> {
 async function age({ database }: GrowthSide): Promise<void> {
   const before = Date.now() - WEEK_MS - 60_000;
   await database.transaction(async (transaction) => {
-    const oldest = transaction.selectFrom('jobs').select('id').where('finished_at', '>', before).limit(JOBS);
-    await transaction.updateTable('jobs').set({ finished_at: before }).where('id', 'in', oldest).execute();
+    const oldest = transaction.selectFrom('jobs').select('id').where('finishedAt', '>', before).limit(JOBS);
+    await transaction.updateTable('jobs').set({ finishedAt: before }).where('id', 'in', oldest).execute();
   });
 }
 

@@ -57,7 +57,7 @@ async function measureSubmits(
     database.run((queries) =>
       queries
         .updateTable('jobs')
-        .set({ state: 'cancelled', finished_at: Date.now() })
+        .set({ state: 'cancelled', finishedAt: Date.now() })
         .where('state', '=', 'queued')
         .execute(),
     );

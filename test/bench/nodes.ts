@@ -93,7 +93,7 @@ export async function measureNodes(): Promise<Figure[]> {
 async function emptyQueue(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  await client.query("update jobs set state = 'cancelled', finished_at = created_at where state = 'queued'");
+  await client.query(`update jobs set state = 'cancelled', "finishedAt" = "createdAt" where state = 'queued'`);
   await client.query('vacuum analyze');
   await client.query('checkpoint');
   await client.end();

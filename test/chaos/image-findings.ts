@@ -48,8 +48,8 @@ export async function judge(site: OrderSite, ledger: OrderLedger, options: Judge
   try {
     const told = ledger.filter(({ ids }) => ids.size > 0);
     const { queries } = database;
-    const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'key_id', 'attempts', 'created_at']).execute();
-    const bills = (await queries.selectFrom('ledger').select('job_id').execute()).map(({ job_id }) => job_id);
+    const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'keyId', 'attempts', 'createdAt']).execute();
+    const bills = (await queries.selectFrom('job_charges').select('jobId').execute()).map(({ jobId }) => jobId);
     const known = new Set(jobs.map(({ id }) => id));
     const ids = new Set(told.flatMap((order) => [...order.ids]));
     const ofState = (state: string) => jobs.filter((job) => job.state === state);
@@ -88,17 +88,17 @@ export function isClean({ lost, duplicated, slotErrors, stuck, deadLinks }: Faul
 
 /** As the database has it: each window counted exactly the jobs of its key, and no 60 s hold too many. */
 async function slotErrors({ queries }: Database, rpm: number, { wallClock }: JudgeOptions): Promise<number> {
-  const jobs = await queries.selectFrom('jobs').select(['key_id', 'created_at']).execute();
+  const jobs = await queries.selectFrom('jobs').select(['keyId', 'createdAt']).execute();
   const windows = await queries
     .selectFrom('rate_windows')
-    .select(['key_id', 'next_seq'])
+    .select(['keyId', 'nextSeq'])
     .where('family', '=', 'image')
     .execute();
-  return sum(windows, ({ key_id, next_seq }) => {
-    const ofKey = jobs.filter((job) => job.key_id === key_id);
-    const times = ofKey.map(({ created_at }) => created_at).sort((left, right) => left - right);
+  return sum(windows, ({ keyId, nextSeq }) => {
+    const ofKey = jobs.filter((job) => job.keyId === keyId);
+    const times = ofKey.map(({ createdAt }) => createdAt).sort((left, right) => left - right);
     const over = count(times, (at, index) => (times[index + rpm] ?? Infinity) - at < WINDOW_MS - READ_APART_MS);
-    return Math.abs(next_seq - ofKey.length) + (wallClock ? over : 0);
+    return Math.abs(nextSeq - ofKey.length) + (wallClock ? over : 0);
   });
 }
 

@@ -21,7 +21,7 @@ const CHANNEL = 'mediagate_jobs';
 /** Of the transactions that accept, begin and end jobs: a statement that none of the others has. */
 const ACCEPTS = /insert into "idempotency_keys"/;
 const CLAIMS = /"attempts" = attempts \+ 1/;
-const ENDS = /insert into "ledger"/;
+const ENDS = /insert into "job_charges"/;
 
 /** What can befall what the nodes share, and their ways to it. */
 export function sharedFaults(site: ScaleSite, dice: Dice): FaultKinds {

@@ -9,11 +9,11 @@ const WINDOW_MS = 60_000;
 export function watchSlots(databaseUrl: string): Promise<void> {
   return withClient(databaseUrl, async (client) => {
     await client.query(`
-      create table taken_slots (key_id text, family text, seq bigint, at bigint);
-      create index on taken_slots (key_id, family, seq);
+      create table taken_slots ("keyId" text, family text, seq bigint, at bigint);
+      create index on taken_slots ("keyId", family, seq);
       create function watch_slots() returns trigger language plpgsql as $$
         begin
-          insert into taken_slots values (new.key_id, new.family, new.seq, new.at);
+          insert into taken_slots values (new."keyId", new.family, new.seq, new.at);
           return null;
         end
       $$;
@@ -28,15 +28,15 @@ export function countEarlySlots(databaseUrl: string, rpm: number): Promise<numbe
     // Slots that were taken together have one row, of the first.
     const { rows } = await client.query<{ early: number }>(
       `with slots as (
-         select windows.key_id, number.seq,
+         select windows."keyId", number.seq,
            (select at from taken_slots taken
-             where taken.key_id = windows.key_id and taken.family = 'image' and taken.seq <= number.seq
+             where taken."keyId" = windows."keyId" and taken.family = 'image' and taken.seq <= number.seq
              order by taken.seq desc limit 1) as at
-         from rate_windows windows, generate_series(0, windows.next_seq - 1) as number(seq)
+         from rate_windows windows, generate_series(0, windows."nextSeq" - 1) as number(seq)
          where windows.family = 'image'
        )
        select count(*)::int as early from slots one join slots other
-         on other.key_id = one.key_id and other.seq = one.seq + $1 where other.at - one.at < $2`,
+         on other."keyId" = one."keyId" and other.seq = one.seq + $1 where other.at - one.at < $2`,
       [rpm, WINDOW_MS],
     );
     return rows[0]?.early ?? 0;

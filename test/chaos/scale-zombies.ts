@@ -61,7 +61,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
     look(({ queries }) =>
       queries
         .selectFrom('jobs')
-        .select(['id', 'state', 'attempts', 'finished_at', 'result', 'error'])
+        .select(['id', 'state', 'attempts', 'finishedAt', 'result', 'error'])
         .where('id', 'in', ids)
         .execute(),
     );
@@ -89,7 +89,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
           }
           for (const row of rows) {
             held.add(row.id);
-            if (row.finished_at !== null) over.set(row.id, JSON.stringify(row));
+            if (row.finishedAt !== null) over.set(row.id, JSON.stringify(row));
           }
           abandoned += rows.filter(isHeld).length;
           return true;

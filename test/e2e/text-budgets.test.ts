@@ -100,7 +100,7 @@ describeOnStacks('budgets of a running gateway', (stack) => {
       return rowCount === 1;
     });
     await other.query(
-      'update budgets set tokens_used = tokens_used * 2; update usage_totals set requests = requests * 2',
+      'update budgets set "tokensUsed" = "tokensUsed" * 2; update usage_totals set requests = requests * 2',
     );
     await other.query('commit');
     await other.end();

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import OpenAI, { toFile } from 'openai';
-import type { UsageTotal } from '../../server/usage/usage-log.js';
+import type { UsageTotal } from '../../server/usage/tables.js';
 import { HEARD, HEARING, HEARING_FAST, SPEAKING, tonePieces } from '../support/invented-audio.js';
 import { rejection } from '../support/rejection.js';
 import { untilDayHasRoom } from '../support/same-day.js';

@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { migrations } from '../../server/migrations/index.js';
+import { migrations } from '../../server/migrations.js';
 import { createPlace, engines, type Place } from '../core/state/engines.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';
 import { startGatewayProcess } from '../support/gateway-process.js';
 
-const NAMES = Object.keys(migrations);
+const NAMES = Object.keys(migrations).sort();
 const LATEST = NAMES.at(-1);
 
 for (const engine of engines) {

@@ -29,9 +29,9 @@ const AMENDMENTS: readonly (readonly [selector: string, attributes: Readonly<Rec
   ['pre', { tabindex: '0', role: 'group', 'aria-label': 'Code' }],
 ];
 
-function amend(place: Element): void {
+function amend(priority: Element): void {
   for (const [selector, attributes] of AMENDMENTS) {
-    for (const found of place.querySelectorAll(selector)) {
+    for (const found of priority.querySelectorAll(selector)) {
       for (const [name, value] of Object.entries(attributes)) {
         if (value === null) found.removeAttribute(name);
         else if (found.getAttribute(name) !== value) found.setAttribute(name, value);

@@ -182,7 +182,7 @@ describe('the image service', () => {
     const { queries } = database;
     await queries
       .updateTable('jobs')
-      .set({ state: 'queued', runner: null, cut_offs: 1 })
+      .set({ state: 'queued', runner: null, crashCount: 1 })
       .where('id', '=', id)
       .execute();
     await database.close();
@@ -296,7 +296,7 @@ describe('the image service', () => {
       expect(await files()).to.have.length(2);
       const database = await openDatabase({ dataDir: folder });
       const change = database.queries.updateTable('jobs');
-      await change.set({ created_at: 0 }).where('id', '=', late).execute();
+      await change.set({ createdAt: 0 }).where('id', '=', late).execute();
       const runner = JSON.stringify(['elsewhere', 1, 'boot', 'workers']);
       const running = { state: 'running', runner, attempts: 9, cut_offs: 9, started_at: Date.now() } as const;
       await change.set(running).where('id', '=', dead).execute();

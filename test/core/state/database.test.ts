@@ -171,7 +171,7 @@ describe('state in a folder', () => {
           const value = 'x'.repeat(100_000);
           await transaction
             .insertInto('cache_entries')
-            .values({ key: `${Math.random()}`, value, expires_at: 1 })
+            .values({ key: `${Math.random()}`, value, expiresAt: 1 })
             .execute();
         });
       const count = () => database.run((queries) => queries.selectFrom('cache_entries').select('key').execute());
@@ -199,7 +199,7 @@ describe('state in a folder', () => {
       const late = database.transaction(
         async (transaction, onEnd) => {
           onEnd((ending) => endings.push(ending));
-          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expires_at: 1 }).execute();
+          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expiresAt: 1 }).execute();
           await sleep(120);
         },
         { patienceMs: 50 },
@@ -251,7 +251,7 @@ describe('state on a PostgreSQL that has troubles', () => {
       const late = database.transaction(
         async (transaction, onEnd) => {
           onEnd(ending.resolve);
-          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expires_at: 1 }).execute();
+          await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expiresAt: 1 }).execute();
         },
         { patienceMs: 2_000 },
       );
@@ -300,7 +300,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     await other.windows.take({ ...request, keyId: 'held' });
     expect(stopped).not.to.deep.equal([]);
     await observer.query('begin');
-    await observer.query(`select * from rate_windows where key_id = 'held' for update`);
+    await observer.query(`select * from rate_windows where "keyId" = 'held' for update`);
     const silenced: number[] = [];
     for (const pid of stopped) {
       try {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Clock, LogFields, Logger } from '../../../core/contracts/services.js';
 import type { Migrations } from '../../../core/database/schema-migration.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { migrations } from '../../../server/migrations/index.js';
+import { migrations } from '../../../server/migrations.js';
 import { openState, type State, type StateSettings } from '../../../server/state.js';
 import { sharedPostgres, type TestPostgres } from '../../support/postgres.js';
 import { postgresDatabases } from '../../support/postgres-databases.js';

@@ -71,7 +71,7 @@ for (const engine of engines) {
       const sweeper = createUsageSweeper(database, clock);
       const old = async () => {
         const rows = await database.run((queries) =>
-          queries.selectFrom('usage_entries').select('key_id').where('at', '<', now).execute(),
+          queries.selectFrom('usage_entries').select('keyId').where('at', '<', now).execute(),
         );
         return rows.length;
       };
@@ -105,36 +105,36 @@ function keyRow(index: number): ApiKeysTable {
     id: idOf(index),
     name: 'one of many',
     hash: '0'.repeat(64),
-    pepper_version: 1,
+    pepperVersion: 1,
     grants: '["images"]',
     rpm: null,
-    account_id: 'local',
-    created_at: index,
-    expires_at: null,
-    revoked_at: null,
-    last_used_at: null,
-    changed_at: 0,
-    plan_id: null,
-    budget_id: null,
+    accountId: 'local',
+    createdAt: index,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+    changedAt: 0,
+    planId: null,
+    budgetId: null,
     models: null,
-    image_daily_limit: null,
-    plan_expires_at: null,
-    following_plans: null,
-    suspended_at: null,
-    replaced_by: null,
+    imageDailyLimit: null,
+    planExpiresAt: null,
+    followingPlans: null,
+    suspendedAt: null,
+    replacedBy: null,
   };
 }
 
 function entryRow(index: number, at: number): UsageEntriesTable {
   return {
-    key_id: idOf(index),
+    keyId: idOf(index),
     at,
-    request_id: `req_${index}`,
-    account_id: 'local',
+    requestId: `req_${index}`,
+    accountId: 'local',
     route: '/v1/chat/completions',
     model: 'm-5.5',
     status: 200,
-    latency_ms: 1,
+    latencyMs: 1,
     ...NO_COUNTS,
     estimated: 0,
   };

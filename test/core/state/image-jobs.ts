@@ -1,7 +1,7 @@
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobRecord, NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../server/state.js';
-import type { UsageLogTable } from '../../../server/usage/tables.js';
+import type { JobChargesTable } from '../../../server/usage/tables.js';
 import { type Answered, type Asked, acceptJob, toAcceptance, toAnswered } from '../../support/job-acceptance.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';
 
@@ -27,7 +27,7 @@ export interface ImageJobs {
   work(run: WorkOptions['run'], more?: Partial<WorkOptions> & { from?: State }): { stop(): Promise<void> };
   /** What is stored for runs, of all jobs; JSON. */
   inputs(): Promise<string[]>;
-  ledger(): Promise<UsageLogTable[]>;
+  ledger(): Promise<JobChargesTable[]>;
   /** What the account `one` has taken of a day's quota. */
   used(day: string): Promise<number>;
 }
@@ -90,13 +90,13 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
         const rows = await queries.selectFrom('jobs').select('input').execute();
         return rows.map(({ input }) => input);
       }),
-    ledger: () => read(({ queries }) => queries.selectFrom('ledger').selectAll().orderBy('at').execute()),
+    ledger: () => read(({ queries }) => queries.selectFrom('job_charges').selectAll().orderBy('at').execute()),
     used: (day) =>
       read(async ({ queries }) => {
         const row = await queries
           .selectFrom('daily_quotas')
           .select('used')
-          .where('account_id', '=', 'one')
+          .where('accountId', '=', 'one')
           .where('day', '=', day)
           .executeTakeFirst();
         return row?.used ?? 0;

@@ -120,10 +120,10 @@ function readNotes(file: string): Note[] {
 }
 
 async function count({ queries }: Database, { rpm }: ImageTorturePlan, answers: ReadonlyMap<string, Set<string>>) {
-  const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'key_id', 'summary', 'created_at']).execute();
-  const ledger = await queries.selectFrom('ledger').select('job_id').execute();
-  const quotas = await queries.selectFrom('daily_quotas').select(['account_id', 'used']).execute();
-  const windows = await queries.selectFrom('rate_windows').select(['key_id', 'next_seq']).execute();
+  const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'keyId', 'summary', 'createdAt']).execute();
+  const ledger = await queries.selectFrom('job_charges').select('jobId').execute();
+  const quotas = await queries.selectFrom('daily_quotas').select(['accountId', 'used']).execute();
+  const windows = await queries.selectFrom('rate_windows').select(['keyId', 'nextSeq']).execute();
   const ids = new Set(jobs.map(({ id }) => id));
   const ofState = (state: string) => jobs.filter((job) => job.state === state);
   const completed = ofState('completed');
@@ -137,19 +137,19 @@ async function count({ queries }: Database, { rpm }: ImageTorturePlan, answers: 
   const requests = jobs.map(({ summary }) => JSON.parse(summary ?? '') as string);
   duplicated += requests.length - new Set(requests).size;
   duplicated += requests.filter((request) => !answers.has(request)).length;
-  const charged = new Set(ledger.map(({ job_id }) => job_id));
+  const charged = new Set(ledger.map(({ jobId }) => jobId));
   duplicated += completed.filter(({ id }) => !charged.has(id)).length + Math.abs(ledger.length - completed.length);
 
   let slotErrors = 0;
-  for (const { key_id, next_seq } of windows) {
-    const ofKey = jobs.filter((job) => job.key_id === key_id);
-    slotErrors += Math.abs(next_seq - ofKey.length);
-    const times = ofKey.map(({ created_at }) => created_at).sort((left, right) => left - right);
+  for (const { keyId, nextSeq } of windows) {
+    const ofKey = jobs.filter((job) => job.keyId === keyId);
+    slotErrors += Math.abs(nextSeq - ofKey.length);
+    const times = ofKey.map(({ createdAt }) => createdAt).sort((left, right) => left - right);
     // Windows have a time of their own, read a moment after that of the job.
     for (const [index, at] of times.entries())
       if ((times[index + rpm] ?? Infinity) - at < WINDOW_MS - 100) slotErrors += 1;
-    const used = quotas.filter(({ account_id }) => account_id === key_id).reduce((sum, quota) => sum + quota.used, 0);
-    duplicated += Math.abs(used - completed.filter((job) => job.key_id === key_id).length);
+    const used = quotas.filter(({ accountId }) => accountId === keyId).reduce((sum, quota) => sum + quota.used, 0);
+    duplicated += Math.abs(used - completed.filter((job) => job.keyId === keyId).length);
   }
   return {
     completed: completed.length,

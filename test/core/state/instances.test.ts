@@ -92,7 +92,7 @@ async function onServer(databaseUrl: string, statements: readonly string[]): Pro
 }
 
 async function age({ databaseUrl, dataDir }: Place, ms: number): Promise<void> {
-  const statement = `update instances set beat_at = beat_at - ${ms}`;
+  const statement = `update instances set "beatAt" = "beatAt" - ${ms}`;
   if (databaseUrl !== undefined) return onServer(databaseUrl, [statement]);
   new Sqlite(`${dataDir}/state.sqlite`).exec(statement).close();
 }

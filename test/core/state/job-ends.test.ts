@@ -41,10 +41,10 @@ for (const engine of engines) {
       const { finishedAt } = await jobs.ended(job);
       expect(await jobs.ledger()).to.deep.equal([
         {
-          job_id: job.id,
+          jobId: job.id,
           kind: 'image',
-          account_id: 'one',
-          key_id: 'key',
+          accountId: 'one',
+          keyId: 'key',
           model: 'gen-img-2',
           units: 1,
           usage: '{"inputTokens":5,"outputTokens":2}',

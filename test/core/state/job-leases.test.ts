@@ -146,7 +146,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
       await alive.query('begin');
       await alive.query('update jobs set beat = beat + 1');
       work(async () => 'run twice');
-      await untilLocked('update "jobs"%cut_offs%');
+      await untilLocked('update "jobs"%crashCount%');
       await alive.query('commit');
       await untilLooked();
       expect(await look(job)).to.include({ state: 'running', attempts: 1 });

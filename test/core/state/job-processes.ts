@@ -45,7 +45,7 @@ export function ledgerOf(place: Place) {
 }
 
 function ledgerFile({ dataDir }: Place): string {
-  return path.join(dataDir, 'ledger');
+  return path.join(dataDir, 'job_charges');
 }
 
 /** Jobs of 0 to `jobMs` milliseconds, accepted here and run by processes that are killed. */

@@ -2,17 +2,25 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { withSchema } from '../../../core/database/database.js';
 import { type Kysely, Migrator, sql } from '../../../core/database/kysely.js';
-import { migrate } from '../../../core/database/schema-migration.js';
+import { type Migrations, migrate, sqlMigration } from '../../../core/database/schema-migration.js';
 import type { Tables } from '../../../core/database/tables.js';
-import { migrations } from '../../../server/migrations/index.js';
+import { migrations } from '../../../server/migrations.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { engines, ListLogger, type Place } from './engines.js';
 
 const NAMES = Object.keys(migrations).sort();
-const LATEST = NAMES.at(-1) ?? '';
-/** The last one whose successors change tables that every node uses. */
-const EARLIER = '0007-job-origins';
+const EARLIER = NAMES.at(-1) ?? '';
+const LATEST = '0002-more';
+
+/** What a later release may bring: it changes a table that every node uses, and adds one. */
+const laterMigrations: Migrations = {
+  ...migrations,
+  [LATEST]: {
+    ...sqlMigration('alter table jobs add column more text', 'create table more_things (id text primary key)'),
+    changes: ['jobs'],
+  },
+};
 
 /** As a release has left it whose latest migration that was. */
 async function migrateTo(queries: Kysely<Tables>, name: string): Promise<void> {
@@ -22,8 +30,9 @@ async function migrateTo(queries: Kysely<Tables>, name: string): Promise<void> {
 }
 
 const insertJob = sql`
-  insert into jobs (id, kind, dedupe_hash, state, place, input, attempts, cut_offs, beat, created_at)
-  values ('job', 'extraction', '', 'queued', 1, 'null', 0, 0, 0, 1)`;
+  insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, attempts, "crashCount", beat,
+    "createdAt", "webhookTries")
+  values ('job', 'extraction', '', 'queued', 1, 'null', 'null', '', '', 0, 0, 0, 1, 0)`;
 
 for (const engine of engines) {
   describe(`migrations on ${engine.name}`, () => {
@@ -35,14 +44,14 @@ for (const engine of engines) {
 
     afterEach(() => place?.remove());
 
-    it('bring an early schema up to date, and keep its rows', async () => {
+    it('bring an earlier schema up to date, and keep its rows', async () => {
       const rows = await withSchema(place, async (queries) => {
-        await migrateTo(queries, '0002-jobs');
+        await migrateTo(queries, EARLIER);
         await insertJob.execute(queries);
-        expect(await migrate(queries, migrations)).to.deep.equal(NAMES.slice(2));
-        return queries.selectFrom('jobs').select(['id', 'summary', 'key_id']).execute();
+        expect(await migrate(queries, laterMigrations)).to.deep.equal([LATEST]);
+        return (await sql`select id, summary, more from jobs`.execute(queries)).rows;
       });
-      expect(rows).to.deep.equal([{ id: 'job', summary: 'null', key_id: '' }]);
+      expect(rows).to.deep.equal([{ id: 'job', summary: 'null', more: null }]);
     });
   });
 }
@@ -54,12 +63,12 @@ describe('migrations on a disk without room', () => {
     await withSchema(place, async (queries) => {
       await migrateTo(queries, EARLIER);
       await sql`pragma max_page_count = 1`.execute(queries);
-      expect(await rejection(migrate(queries, migrations))).to.include({
+      expect(await rejection(migrate(queries, laterMigrations))).to.include({
         code: 'upstream_unavailable',
         message: `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: there is no room left on its disk.`,
       });
       await sql`pragma max_page_count = 1000000`.execute(queries);
-      expect(await migrate(queries, migrations)).to.include(LATEST);
+      expect(await migrate(queries, laterMigrations)).to.include(LATEST);
     });
     await place.remove();
   });
@@ -105,7 +114,7 @@ describe('migrations of a PostgreSQL that others use', () => {
       // As a node takes a job: it looks for one, and then writes that it has it.
       await node.query('begin');
       await node.query(`select id from jobs where state = 'queued' for update skip locked`);
-      const migrated = migrate(queries, migrations, logger);
+      const migrated = migrate(queries, laterMigrations, logger);
       await until(() => isWaitedFor(watcher));
       await node.query(`update jobs set state = 'running' where id = 'job'`);
       // Others wait for no more than the attempt that is under way.
@@ -161,14 +170,14 @@ describe('migrations of a PostgreSQL that others use', () => {
     const url = new URL(databaseUrl);
     url.username = role;
     const refused = { ...place, databaseUrl: url.href };
-    expect(await rejection(withSchema(refused, (queries) => migrate(queries, migrations)))).to.include({
+    expect(await rejection(withSchema(refused, (queries) => migrate(queries, laterMigrations)))).to.include({
       code: 'upstream_unavailable',
       message:
         `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: its user may not make or ` +
         'change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again.',
     });
-    await withSchema(place, (queries) => migrate(queries, migrations));
-    expect(await withSchema(refused, (queries) => migrate(queries, migrations))).to.deep.equal([]);
+    await withSchema(place, (queries) => migrate(queries, laterMigrations));
+    expect(await withSchema(refused, (queries) => migrate(queries, laterMigrations))).to.deep.equal([]);
     await owner.query(`drop owned by ${role}`);
     await owner.query(`drop role ${role}`);
   });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import type { Settlement } from '../../../server/usage/admissions.js';
-import type { UsageEntry, UsageTotal } from '../../../server/usage/usage-log.js';
+import type { UsageTotal } from '../../../server/usage/tables.js';
+import type { UsageEntry } from '../../../server/usage/usage-log.js';
 import { until } from '../../support/until.js';
 import { engines, ManualClock, type Place } from './engines.js';
 import { budget, settlement } from './model-requests.js';

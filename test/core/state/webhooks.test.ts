@@ -61,7 +61,7 @@ for (const engine of engines) {
       await expiring.stop();
       const poison = await submit();
       await change((queries) =>
-        sql`update jobs set state = 'running', attempts = 1, started_at = 1, runner = '["elsewhere",1,"",""]' where id = ${poison.id}`.execute(
+        sql`update jobs set state = 'running', attempts = 1, "startedAt" = 1, runner = '["elsewhere",1,"",""]' where id = ${poison.id}`.execute(
           queries,
         ),
       );
@@ -80,7 +80,7 @@ for (const engine of engines) {
       expect(await take()).to.deep.equal([]);
       // Nothing of the address is left.
       const left = await change((queries) =>
-        queries.selectFrom('jobs').select('id').where('webhook_url', 'is not', null).execute(),
+        queries.selectFrom('jobs').select('id').where('webhookUrl', 'is not', null).execute(),
       );
       expect(left).to.deep.equal([]);
     }).timeout(60_000);

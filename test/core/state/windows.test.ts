@@ -225,7 +225,7 @@ for (const engine of engines) {
       const database = await openDatabase(place);
       try {
         const rowsNow = () =>
-          database.run((queries) => queries.selectFrom('rate_slots').selectAll().where('key_id', '=', keyId).execute());
+          database.run((queries) => queries.selectFrom('rate_slots').selectAll().where('keyId', '=', keyId).execute());
         for (let second = 0; second < 200; second += 1) {
           await take(1_000);
           clock.advance(1_000);

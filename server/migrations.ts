@@ -1,0 +1,34 @@
+import { type Migrations, processMigrations } from '../core/database/index.js';
+import { jobMigrations } from '../core/jobs/index.js';
+import { cacheMigrations } from '../core/storage/index.js';
+import { accountMigrations } from './accounts/index.js';
+import { auditMigrations } from './audit/index.js';
+import { idempotencyMigrations } from './idempotency/index.js';
+import { keyMigrations } from './keys/index.js';
+import { limitMigrations } from './limits/index.js';
+import { responseMigrations } from './models/index.js';
+import { paymentMigrations } from './payments/index.js';
+import { usageMigrations } from './usage/index.js';
+import { webhookMigrations } from './webhooks/index.js';
+
+/**
+ * The migrations of all folders that own tables, run in the order of their names. No release has been made yet, so each folder
+ * has one, which creates its tables. From the first release on, a released migration is never changed. A change takes two
+ * releases: the first expands the schema and leaves it usable by the release before it; the second drops what no release
+ * reads any more. The name of a migration that drops something says which releases can still use the schema:
+ * `0012-no-summary-needs-0009` refuses releases that do not have migration 0009.
+ */
+export const migrations: Migrations = {
+  ...accountMigrations,
+  ...auditMigrations,
+  ...cacheMigrations,
+  ...idempotencyMigrations,
+  ...jobMigrations,
+  ...keyMigrations,
+  ...limitMigrations,
+  ...paymentMigrations,
+  ...processMigrations,
+  ...responseMigrations,
+  ...usageMigrations,
+  ...webhookMigrations,
+};
