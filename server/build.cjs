@@ -26,7 +26,8 @@ const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 /** Compiles when a source is newer than the last build. */
 function compile(node) {
   if (!fs.existsSync(config) || !fs.existsSync(compiler)) return;
-  const stamp = path.join(root, 'dist', '.tsbuildinfo');
+  // Not the compiler's own file: it writes that one without compiling as well (`tsc --noEmit`).
+  const stamp = path.join(root, 'dist', '.built');
   const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
   const newest = Math.max(
     fs.statSync(config).mtimeMs,
@@ -40,8 +41,7 @@ function compile(node) {
   );
   if (built > newest) return;
   runCompiler(node, []);
-  const now = new Date();
-  fs.utimesSync(stamp, now, now);
+  fs.writeFileSync(stamp, '');
 }
 
 function runCompiler(node, flags) {
