@@ -131,6 +131,8 @@ const MOST_RECENT = 10_000;
 
 /** As the index of ended jobs has it. */
 const ENDED = sql<boolean>`finished_at is not null`;
+/** When the process that runs it last wrote its heartbeat. */
+const BEAT_AT = sql<number | null>`(select beat_at from instances where instances.id = jobs.runner)`;
 const JOINED = sql<number>`(select count(*) from job_owners where job_owners.job_id = jobs.id)`;
 
 /** Neither what was asked for nor what came of it, which are their owners' own. */
@@ -146,11 +148,10 @@ const LISTED = [
   'started_at',
   'finished_at',
   'runner',
-  'beat_at',
   'error',
 ] as const;
 
-type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number };
+type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number; beat_at: number | null };
 type Mark = Pick<JobRow, 'id' | 'created_at' | 'finished_at'>;
 
 export interface JobAdministrationOptions {
@@ -207,7 +208,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
   const ids = page.owner === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
   return queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined')])
+    .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beat_at')])
     .where('id', 'in', ids)
     .orderBy('finished_at', 'desc')
     .orderBy('id', 'desc')
@@ -223,7 +224,7 @@ function selectActive(
 ): Promise<ListedRow[]> {
   return queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined')])
+    .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beat_at')])
     .where('kind', 'in', kindsOf(kind))
     .where(ACTIVE)
     .$if(state === 'queued', (query) => query.where(QUEUED))
@@ -287,7 +288,15 @@ function afterMark<Selected>(
 async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
   const row = await queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'request_id', 'traceparent'])
+    .select([
+      ...LISTED,
+      JOINED.as('joined'),
+      BEAT_AT.as('beat_at'),
+      'summary',
+      'admission',
+      'request_id',
+      'traceparent',
+    ])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -354,7 +363,7 @@ function toListed(row: ListedRow): ListedJob {
 
 function workerOf({ runner, started_at, beat_at }: ListedRow): JobWorker | null {
   if (runner === null) return null;
-  // What an earlier run left says nothing of this one.
+  // The run may be younger than the last heartbeat of its process.
   const seenAt = Math.max(beat_at ?? 0, started_at ?? 0);
   return { ...describeProcess(runner), seenAt, hasEnded: hasEnded(runner) };
 }

@@ -32,12 +32,8 @@ export interface JobsTable {
   attempts: number;
   /** Runs that ended with their process. */
   cut_offs: number;
-  /** Who runs it; see heartbeat.ts. */
+  /** Id of the process that runs it; see heartbeat.ts. */
   runner: string | null;
-  /** Goes up while the run is alive. */
-  beat: number;
-  /** When it last went up while a run went on, for people to read: nothing is decided by it. */
-  beat_at: number | null;
   created_at: number;
   started_at: number | null;
   finished_at: number | null;

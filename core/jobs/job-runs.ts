@@ -24,7 +24,7 @@ export interface RunKey {
 
 /** A run as others see it. */
 export interface RunSeen extends RunKey {
-  beat: number;
+  /** Id of its process. */
   runner: string;
   crashCount: number;
   /** Of the request that accepted the job. */
@@ -42,7 +42,7 @@ export interface ClaimInput {
 
 export type JobRunTable = ReturnType<typeof createJobRunTable>;
 
-/** The statements of runs: claimed, alive, given back, cut off. */
+/** The statements of runs: claimed, looked at, given back, cut off. */
 export function createJobRunTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: DatabaseClock,
@@ -50,6 +50,7 @@ export function createJobRunTable(
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
   const anyQueued = { extraction: compileAnyQueued('extraction'), image: compileAnyQueued('image') };
+  const runners = { extraction: compileRunners('extraction'), image: compileRunners('image') };
 
   function compileAnyQueued(kind: JobKind): CompiledQuery<{ place: number }> {
     return compiler
@@ -59,6 +60,16 @@ export function createJobRunTable(
       .where(ACTIVE)
       .where(QUEUED)
       .limit(ONE)
+      .compile();
+  }
+
+  function compileRunners(kind: JobKind): CompiledQuery<{ runner: string | null }> {
+    return compiler
+      .selectFrom('jobs')
+      .select('runner')
+      .distinct()
+      .where('kind', '=', sql.lit(kind))
+      .where(RUNNING)
       .compile();
   }
 
@@ -96,7 +107,6 @@ export function createJobRunTable(
         runner,
         started_at: clock.now,
         attempts: sql<number>`attempts + 1`,
-        beat: sql<number>`beat + 1`,
       })
       // Not `for update`: that would pass over a job which somebody joins at this moment.
       .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
@@ -135,20 +145,6 @@ export function createJobRunTable(
       return row;
     },
 
-    /** Says that these runs are alive. What is not in the answer is no longer this runner's. */
-    beat(queries: Queries, runner: string, ids: readonly string[]): Promise<RunKey[]> {
-      // In the order in which a group of ends locks them, so that the two do not wait for each other in a ring.
-      const held = queries.selectFrom('jobs').select('id').where('id', 'in', ids).orderBy('id');
-      return queries
-        .updateTable('jobs')
-        .set(({ eb }) => ({ beat: eb('beat', '+', 1), beat_at: clock.now }))
-        .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
-        .where('runner', '=', runner)
-        .where(RUNNING)
-        .returning(['id', 'attempts'])
-        .execute();
-    },
-
     /** Those of the jobs that were cancelled. */
     async cancelled(queries: Queries, ids: readonly string[]): Promise<string[]> {
       const rows = await queries
@@ -160,15 +156,21 @@ export function createJobRunTable(
       return rows.map(({ id }) => id);
     },
 
-    async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {
+    /** The processes that run jobs of the kind. */
+    *holders(kind: JobKind): Script<readonly string[]> {
+      return (yield* rowsOf(runners[kind])).map(({ runner }) => runner as string);
+    },
+
+    /** What this process runs of the kind. */
+    async runsOf(queries: Queries, kind: JobKind, runner: string): Promise<RunSeen[]> {
       const rows = await queries
         .selectFrom('jobs')
-        .select(['id', 'attempts', 'beat', 'runner', 'cut_offs', 'request_id'])
+        .select(['id', 'attempts', 'cut_offs', 'request_id'])
         .where('kind', '=', kind)
         .where(RUNNING)
-        .$narrowType<{ runner: string }>()
+        .where('runner', '=', runner)
         .execute();
-      return rows.map(({ cut_offs, ...run }) => ({ ...run, crashCount: cut_offs }));
+      return rows.map(({ cut_offs, ...run }) => ({ ...run, runner, crashCount: cut_offs }));
     },
 
     /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
@@ -184,8 +186,12 @@ export function createJobRunTable(
       return numUpdatedRows > 0n;
     },
 
-    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it shows life. */
-    cutOff(queries: Queries, { id, attempts, beat }: RunSeen, error?: string): Promise<(Ended & ShownRow) | undefined> {
+    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it has ended before. */
+    cutOff(
+      queries: Queries,
+      { id, attempts, runner }: RunSeen,
+      error?: string,
+    ): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set(({ eb }) => ({
@@ -196,7 +202,7 @@ export function createJobRunTable(
         }))
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('beat', '=', beat)
+        .where('runner', '=', runner)
         .where(RUNNING)
         .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();

@@ -44,8 +44,6 @@ export const NEW_JOB = {
   attempts: 0,
   cut_offs: 0,
   runner: null,
-  beat: 0,
-  beat_at: null,
   started_at: null,
   finished_at: null,
   result: null,

@@ -38,7 +38,6 @@ const NO_ANSWER = {
   account_id: null,
   answer_id: null,
   runner: null,
-  beat: 0,
   head: null,
   failure: null,
   bytes: 0,

@@ -1,12 +1,12 @@
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import {
   type CompiledQuery,
-  createHeartbeat,
+  DATABASE_PATIENCE_MS,
   type Database,
   type DatabaseClock,
   hasEnded,
+  type Instances,
   lockNamed,
-  processId,
   rowsOf,
   type Script,
   sql,
@@ -22,6 +22,7 @@ import {
   createThrottledWarning,
   drawRandomBytes,
   GatewayError,
+  isGatewayError,
   type PollLoop,
   startPollLoop,
 } from '../../core/runtime/index.js';
@@ -61,8 +62,8 @@ export type AnswerClaim =
 
 /**
  * Which requests with an idempotency key are at work, and what those that have ended were answered with. Answers are
- * remembered for 24 hours, failures are not. The work of a process that died belongs to whoever asks next: at once where its
- * end can be told, else after a lease without a sign of life. All throw GatewayError `upstream_unavailable` where the database
+ * remembered for 24 hours, failures are not. The key of work whose process is dead is free (see heartbeat.ts): at once where
+ * its end can be told, else after a lease without a heartbeat. All throw GatewayError `upstream_unavailable` where the database
  * does not answer.
  */
 export interface IdempotentResponses {
@@ -84,15 +85,11 @@ export function answerFileOf({ id }: Pick<AnswerWork, 'id'>): string {
   return `${id}.bin`;
 }
 
-/** A third of it goes by between two signs of life. */
-const LEASE_MS = 15_000;
-
 export interface IdempotentResponsesOptions {
   database: Database;
   dispatcher: Dispatcher;
+  instances: Instances;
   clock: DatabaseClock;
-  /** Default 15,000. */
-  leaseMs?: number;
   /** Milliseconds after which those who wait look by themselves. Default 1,000. */
   pollMs?: number;
   logger: Logger;
@@ -102,52 +99,63 @@ export interface ClosableIdempotentResponses extends IdempotentResponses {
   close(): Promise<void>;
 }
 
-/*
- * As with jobs (see job-claims.ts), work that goes on counts its row's `beat` up. Nobody but those who wait for it needs to
- * know whether it is alive, so it is they who look, and free the key of work that is dead.
- */
-
 /** Answers in the table of the idempotency keys. */
 export function createIdempotentResponses(options: IdempotentResponsesOptions): ClosableIdempotentResponses {
-  const { database, dispatcher, clock, leaseMs = LEASE_MS, pollMs, logger } = options;
+  const { database, dispatcher, instances, clock, pollMs, logger } = options;
   const table = createAnswerTable(database);
   const report = createThrottledWarning(logger, 'requests with an Idempotency-Key wait for the database');
-  const runner = processId();
-  /** What this process is at. */
-  const working = new Set<string>();
-  const beats = createHeartbeat(leaseMs);
   const waits = createCompletionWaiters({ findEnded, dispatcher, pollMs, report });
-  let rounds: PollLoop | undefined;
+  /** Work that this process is no longer at, and whose row it could not write: since when. */
+  const doubted = new Map<string, number>();
+  let looking: PollLoop | undefined;
+
+  instances.onProcessDead({
+    holders: () => table.holders(),
+    async release(dead) {
+      const ids = await database.script(function* () {
+        const freed = yield* table.freeAllOf(dead);
+        yield* dispatcher.announceEnds(freed);
+        return freed;
+      });
+      for (const id of ids) dispatcher.ended(id);
+    },
+  });
 
   async function findEnded(ids: readonly string[]): Promise<string[]> {
-    const running = await table.running(ids);
-    const isSilent = beats.look();
-    const alive = new Set<string>();
-    for (const work of running) {
-      if (isSilent(work.id, `${work.beat}`) || hasEnded(work.runner)) await table.free(work);
-      else alive.add(work.id);
-    }
+    const alive = new Set((await running(ids)).map(({ id }) => id));
     return ids.filter((id) => !alive.has(id));
   }
 
-  /** Without waiting for a lease. */
-  async function goesOn(id: string): Promise<boolean> {
-    const [work] = await table.running([id]);
-    if (!work || !hasEnded(work.runner)) return work !== undefined;
-    await table.free(work);
-    return false;
+  /** Those of them that are under way; what a process was at that has ended is free at once. */
+  async function running(ids: readonly string[]): Promise<WorkSeen[]> {
+    const found = await table.running(ids);
+    if (!found.some(({ runner }) => hasEnded(runner))) return found;
+    await instances.look();
+    return table.running(ids);
   }
 
-  async function beat(): Promise<void> {
-    if (working.size > 0) await table.beat([...working]);
+  function doubt(id: string): void {
+    doubted.set(id, performance.now());
+    looking ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: endDoubts, report });
   }
 
-  /** Whatever comes of it, this process is at it no longer: a row that could not be written goes with its lease. */
+  async function endDoubts(): Promise<void> {
+    const begun = performance.now();
+    const ids = [...doubted.keys()];
+    if (ids.length === 0) return;
+    await table.free(ids);
+    // By then the database has come to all it was asked.
+    for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_PATIENCE_MS) doubted.delete(id);
+  }
+
+  /** Whatever comes of it, this process is at it no longer. */
   async function end<Result>(work: AnswerWork, write: () => Promise<Result>): Promise<Result> {
     try {
       return await write();
+    } catch (error) {
+      doubt(work.id);
+      throw error;
     } finally {
-      working.delete(work.id);
       dispatcher.ended(work.id);
     }
   }
@@ -156,30 +164,28 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     async claim({ accountId, ...idempotency }) {
       const key = hashKey(idempotency);
       const id = `answer_${drawRandomBytes(16).toString('hex')}`;
-      rounds ??= startPollLoop({ intervalMs: leaseMs / 3, work: beat, report });
-      // Before the database has it: else it would show no sign of life.
-      working.add(id);
-      let isTaken = false;
-      try {
-        const { taken, at } = await database.script(
+      await instances.enter();
+      const { taken, at } = await database
+        .script(
           function* () {
             const now = yield* clock.look();
-            return { at: now, taken: yield* table.take({ key, id, accountId, runner, at: now }) };
+            return { at: now, taken: yield* table.take({ key, id, accountId, runner: instances.id, at: now }) };
           },
           { survives: 'process-end' },
-        );
-        if ('room' in taken) {
-          isTaken = true;
-          const { room } = taken;
-          return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
-        }
-        if (taken.answer_id === null) throw new Error('an idempotency key of an answer is that of a job');
-        if (taken.runner !== null) return { state: 'running', id: taken.answer_id };
-        const head = JSON.parse(taken.head ?? '') as AnswerHead;
-        return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answer_id }) } };
-      } finally {
-        if (!isTaken) working.delete(id);
+        )
+        .catch((error: unknown) => {
+          // It may have been committed all the same.
+          if (isGatewayError(error) && error.code === 'upstream_unavailable') doubt(id);
+          throw error;
+        });
+      if ('room' in taken) {
+        const { room } = taken;
+        return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
       }
+      if (taken.answer_id === null) throw new Error('an idempotency key of an answer is that of a job');
+      if (taken.runner !== null) return { state: 'running', id: taken.answer_id };
+      const head = JSON.parse(taken.head ?? '') as AnswerHead;
+      return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answer_id }) } };
     },
 
     keep: (work, { status, headers, bytes }) =>
@@ -211,7 +217,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
       signal?.throwIfAborted();
       const wait = waits.begin(id);
       try {
-        if (await goesOn(id)) await wait.over(timeoutMs, signal);
+        if ((await running([id])).length > 0) await wait.over(timeoutMs, signal);
       } finally {
         wait.stop();
       }
@@ -220,7 +226,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     },
 
     async close() {
-      await rounds?.stop();
+      await looking?.stop();
       await waits.stop();
     },
   };
@@ -253,7 +259,7 @@ export interface NewAnswer {
 }
 
 /** Work as others see it. */
-export type WorkSeen = { id: string; runner: string; beat: number };
+export type WorkSeen = { id: string; runner: string };
 
 export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
@@ -268,7 +274,6 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       account_id: accountId,
       answer_id: id,
       runner,
-      beat: 0,
       head: null,
       failure: null,
       bytes: 0,
@@ -365,32 +370,32 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       const rows = await run((runner) =>
         runner
           .selectFrom('idempotency_keys')
-          .select(['answer_id', 'runner', 'beat'])
+          .select(['answer_id', 'runner'])
           .where('answer_id', 'in', ids)
           .where('runner', 'is not', null)
           .execute(),
       );
-      return rows.map(({ answer_id, runner, beat }) => ({ id: answer_id as string, runner: runner as string, beat }));
+      return rows.map(({ answer_id, runner }) => ({ id: answer_id as string, runner: runner as string }));
     },
 
-    /** Unless it has shown life meanwhile. */
-    free: ({ id, beat }: WorkSeen): Promise<unknown> =>
-      run((runner) =>
-        runner
-          .deleteFrom('idempotency_keys')
-          .where('answer_id', '=', id)
-          .where('beat', '=', beat)
-          .where('runner', 'is not', null)
-          .execute(),
-      ),
+    /** The processes that are at work. */
+    *holders(): Script<readonly string[]> {
+      const rows = yield* rowsOf(
+        queries.selectFrom('idempotency_keys').select('runner').distinct().where('runner', 'is not', null).compile(),
+      );
+      return rows.map(({ runner }) => runner as string);
+    },
 
-    beat: (ids: readonly string[]): Promise<unknown> =>
+    /** The keys of all that the process was at. @returns The ids of that work. */
+    *freeAllOf(runner: string): Script<string[]> {
+      const freed = queries.deleteFrom('idempotency_keys').where('runner', '=', runner).returning('answer_id');
+      return (yield* rowsOf(freed.compile())).map(({ answer_id }) => answer_id as string);
+    },
+
+    /** The keys of this work, where it has not ended. */
+    free: (ids: readonly string[]): Promise<unknown> =>
       run((runner) =>
-        runner
-          .updateTable('idempotency_keys')
-          .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
-          .where('answer_id', 'in', ids)
-          .execute(),
+        runner.deleteFrom('idempotency_keys').where('answer_id', 'in', ids).where('runner', 'is not', null).execute(),
       ),
   };
 }
@@ -413,10 +418,8 @@ export interface IdempotencyKeysTable {
   account_id: string | null;
   /** Names the work that makes the answer, and the file that keeps it. */
   answer_id: string | null;
-  /** Who is at that work; see heartbeat.ts. Null once it has ended. */
+  /** Id of the process that is at that work; see heartbeat.ts. Null once it has ended. */
   runner: string | null;
-  /** Goes up while the work goes on. */
-  beat: number;
   /** JSON: what the answer begins with. Null in a row of work that has ended: it was not kept, and the key is free. */
   head: string | null;
   /** JSON: why there is no answer, for those who wait for it. */

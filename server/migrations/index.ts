@@ -18,6 +18,7 @@ import * as webhooks from './0016-webhooks.js';
 import * as planStacking from './0017-plan-stacking.js';
 import * as instances from './0018-instances.js';
 import * as admission from './0019-admission.js';
+import * as processHeartbeats from './0020-process-heartbeats-needs-0020.js';
 
 /**
  * All migrations, run in the order of their names. A released one is never changed. Expand, then contract: a migration
@@ -45,4 +46,5 @@ export const migrations: Migrations = {
   '0017-plan-stacking': planStacking,
   '0018-instances': instances,
   '0019-admission': admission,
+  '0020-process-heartbeats-needs-0020': processHeartbeats,
 };

@@ -6,7 +6,6 @@ declare module '../../core/database/tables.js' {
     ledger: UsageLogTable;
     budgets: BudgetsTable;
     reservations: ReservationsTable;
-    admission_runners: AdmissionRunnersTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotalsTable;
     usage_sums: UsageSumsTable;
@@ -58,17 +57,9 @@ export interface ReservationsTable {
   tokens: number;
   /** Of the budget, when its request was counted. */
   period: string;
+  /** Id of the process that holds it; see heartbeat.ts. */
   runner_id: string;
   at: number;
-}
-
-/** Processes that hold reservations; see admission-leases.ts. */
-export interface AdmissionRunnersTable {
-  id: string;
-  /** See heartbeat.ts. */
-  runner: string;
-  /** Goes up while the process is alive. */
-  beat: number;
 }
 
 /** One row for each request of a model route. */

@@ -91,9 +91,9 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
       from ${count(keys)}`,
     `insert into rate_slots (key_id, family, seq, at) select key_id, family, 39, last_at from rate_windows`,
     `insert into jobs (id, kind, dedupe_hash, state, place, summary, input, key_id, account_id, quota_day, attempts, cut_offs,
-        runner, beat, created_at, started_at, finished_at, result, error)
+        runner, created_at, started_at, finished_at, result, error)
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
-        ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${dayOf(1)}, 1, 0, null, 3,
+        ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${dayOf(1)}, 1, 0, null,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 601000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null

@@ -485,7 +485,7 @@ for (const engine of engines) {
     });
 
     it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
-      const first = await node({ jobLeaseMs: 2_000 });
+      const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
       work(
@@ -512,7 +512,7 @@ for (const engine of engines) {
     });
 
     it('aborts a run whose job was given to another', async () => {
-      const first = await node({ jobLeaseMs: 2_000 });
+      const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
       work(
@@ -536,7 +536,7 @@ for (const engine of engines) {
     });
 
     it('keeps the lease of a run that lasts longer, whatever the wall clock does', async () => {
-      const nodes = await Promise.all([node({ jobLeaseMs: 1_200 }), node({ jobLeaseMs: 1_200 })]);
+      const nodes = await Promise.all([node({ processLeaseMs: 1_200 }), node({ processLeaseMs: 1_200 })]);
       const job = await accept('a');
       let runs = 0;
       for (const from of nodes) {

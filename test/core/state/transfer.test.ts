@@ -181,14 +181,16 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       drop index jobs_ended; create index jobs_account on jobs (account_id, created_at);
       drop table background_responses;
       drop index idempotency_keys_answer; drop index idempotency_keys_account;
-      alter table jobs drop column beat_at;
+      drop index idempotency_keys_runner;
+      create table admission_runners (id text primary key, runner text not null, beat integer not null);
+      alter table jobs add column beat integer not null default 0;
       drop index jobs_webhook_due_at; drop index jobs_account_id_webhook_due_at; drop table webhook_secrets; drop table instances;
       alter table jobs drop column webhook_url; alter table jobs drop column webhook_due_at;
       alter table jobs drop column webhook_tries; alter table jobs drop column admission;
       alter table accounts drop column following_plans; alter table api_keys drop column following_plans;
       alter table plan_grants drop column number;
       delete from kysely_migration where name > '0009'`);
-    for (const column of ['account_id', 'answer_id', 'runner', 'beat', 'head', 'failure', 'bytes'])
+    for (const column of ['account_id', 'answer_id', 'runner', 'head', 'failure', 'bytes'])
       sqlite.exec(`alter table idempotency_keys drop column ${column}`);
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
