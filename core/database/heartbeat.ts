@@ -153,8 +153,8 @@ export interface Instances {
   /** Milliseconds without a heartbeat after which a process counts as dead. */
   readonly leaseMs: number;
   /**
-   * Whether the last heartbeat is so young that nobody can have declared this process dead. False before the first one: then
-   * nothing may be held, see {@link enter}.
+   * Whether the last heartbeat is so young that no other process can have declared this one dead. False before the first one:
+   * then nothing may be held, see {@link enter}.
    */
   isFresh(): boolean;
   /**
@@ -225,7 +225,7 @@ export function createInstances({
   let writing: Promise<void> | undefined;
   let beating: PollLoop | undefined;
   let looking: PollLoop | undefined;
-  let forgotAt = Number.NEGATIVE_INFINITY;
+  let forgotAt = performance.now();
   let warned = '';
 
   function isFresh(): boolean {

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { openDatabase } from '../../../core/database/database.js';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../server/state.js';
 import { until } from '../../support/until.js';
@@ -112,6 +113,48 @@ for (const engine of engines) {
       const abandoned = await until(() => said.find((line) => line.startsWith('abandoned')));
       expect(abandoned).to.equal('abandoned {"kept":false,"renamed":true}');
       await expectUnchanged();
+    });
+  });
+
+  describe(`a living process on ${engine.name}`, () => {
+    let place: Place;
+    beforeEach(async function () {
+      place = await engine.place(this);
+    });
+    afterEach(() => place?.remove());
+
+    it('runs a job again that the database says it runs, and that it knows nothing of', async () => {
+      const state = await place.open({ processLeaseMs: LEASE_MS });
+      const attempts: number[] = [];
+      state.jobs.work({
+        kind: 'extraction',
+        concurrency: 1,
+        async run(run) {
+          attempts.push(run.attempts);
+          return 'done';
+        },
+      });
+      const { job } = await state.jobs.accept({
+        job: { kind: 'extraction', owner: 'one', dedupeKey: 'lost', input: null, maxActive: 100 },
+      });
+      const completed = () =>
+        until(async () => {
+          const found = await state.jobs.find(job?.id ?? '', 'one');
+          return found?.state === 'completed' && found;
+        });
+      await completed();
+      const database = await openDatabase(place);
+      // As if the end of the run had not been written.
+      await database.run((queries) =>
+        queries
+          .updateTable('jobs')
+          .set({ state: 'running', runner: state.instances.id, finished_at: null, result: null })
+          .execute(),
+      );
+      await database.close();
+      const ended = await completed();
+      expect(ended.attempts).to.equal(2);
+      expect(attempts).to.deep.equal([1, 2]);
     });
   });
 }
