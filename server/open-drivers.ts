@@ -60,22 +60,21 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       extraction: createJobAdmission({ queries, kind: 'extraction', slots }),
       image: createJobAdmission({ queries, kind: 'image', slots }),
     };
-    const options = { database, dispatcher, admission, clock: sharedClock, leaseMs: settings.jobLeaseMs, pollMs };
-    const jobs = createJobs({ ...options, logger, tracer, meter });
-    const { reservationLeaseMs: leaseMs } = settings;
-    const admissions = createAdmissions({ database, slots, clock: sharedClock, leaseMs, logger });
-    const storedResponses = createStoredResponses(database, logger);
     const times = createDatabaseClock(sharedClock);
-    const instances = createInstances({ database, times, logger });
-    const { jobLeaseMs } = settings;
+    const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });
+    const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
+    const jobs = createJobs({ ...options, logger, tracer, meter });
+    const admissions = createAdmissions({ database, instances, slots, clock: sharedClock, logger });
+    const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
       database,
       dispatcher,
+      instances,
       clock: times,
-      leaseMs: jobLeaseMs,
       pollMs,
       logger,
     });
+    instances.watch();
     return {
       engine,
       ...createAccountState({ database, times }),
@@ -98,8 +97,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         await admissions.close();
         await storedResponses.close();
         await idempotentResponses.close();
-        await dispatcher.close();
         await instances.close();
+        await dispatcher.close();
         await cache.close();
         await database.close();
       },

@@ -40,10 +40,10 @@ export interface StateSettings {
    */
   windowClock?: Clock;
   /**
-   * Milliseconds after which a job whose worker shows no life is given to another, as is the idempotency key of a request.
-   * Default 15,000. Given by tests.
+   * Milliseconds without a heartbeat after which a process counts as dead: then its jobs, reservations and idempotency keys are
+   * released. Default 15,000. Given by tests.
    */
-  jobLeaseMs?: number;
+  processLeaseMs?: number;
   /**
    * Milliseconds after which nodes look by themselves for jobs, and for ends of jobs, that they did not hear of. Default: 1,000 on
    * SQLite, where other processes say nothing; on PostgreSQL 5,000, and 1,000 for ends. Given by tests.
@@ -51,8 +51,6 @@ export interface StateSettings {
   jobPollMs?: number;
   /** Milliseconds until a caller is told that the database did not answer. Default 2,400. Given by tests. */
   databasePatienceMs?: number;
-  /** Milliseconds after which what a process without a sign of life reserved is settled. Default 15,000. Given by tests. */
-  reservationLeaseMs?: number;
   logger: Logger;
   /** Default: there are no traces. */
   tracer?: Tracer;

@@ -2,72 +2,91 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Logger } from '../contracts/index.js';
-import { GatewayError, isProcessRunning } from '../runtime/index.js';
+import {
+  createThrottledWarning,
+  GatewayError,
+  isProcessRunning,
+  type PollLoop,
+  startPollLoop,
+} from '../runtime/index.js';
 import type { Database } from './database.js';
 import type { Kysely } from './kysely.js';
 import { type Migrations, sqlMigration } from './schema-migration.js';
-import type { DatabaseClock } from './statements.js';
+import { type DatabaseClock, play, rowsOf, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
-/** Says of another's beat, as it was just read, whether it has been the same for a whole lease. */
-export type SilenceCheck = (id: string, beat: string) => boolean;
+/*
+ * A process that holds something in the database (a running job, a reservation, an idempotency key) has one row in
+ * `instances` and counts its `beat` up three times per lease. What it holds names the id of that row. Every process reads all
+ * rows as often, and declares a process dead (`beat` becomes -1) that has ended, which its own machine can tell at once, or
+ * whose beat it has seen unchanged for a whole lease. The statement names the beat that was seen, so a heartbeat that comes
+ * first wins. Then the handlers of `onProcessDead` release what the dead process held, in each process that has a handler for
+ * it, the first one winning row by row. Silence is measured by the steady clock of the process that reads, and only while it
+ * could read. No two clocks are compared, so a clock that jumps neither frees a job early nor keeps one for a dead process.
+ * An id that was declared dead stays dead. A process that was stopped, and finds that, goes on under a new id; it abandons
+ * what it held, as does a process that could not write its heartbeat for a whole lease (`onLost`). What it still writes
+ * about that changes nothing, since each row is released once and by its own name.
+ */
 
-export interface Heartbeat {
-  /** One look at all others: asked once of each, before the next look. Who is no longer there is forgotten. */
+/** Whether what has this id has had the same state for a whole lease. */
+export type SilenceCheck = (id: string, state: string) => boolean;
+
+export interface SilenceWatch {
+  /** Asked once about each id, before the next look. An id that is not asked about is forgotten. */
   look(): SilenceCheck;
 }
 
-/** How long others have shown no life, by this process's own steady clock and while it could look. */
-export function createHeartbeat(leaseMs: number): Heartbeat {
+/** For how long others have not changed, by this process's own steady clock and while it could look. */
+export function createSilenceWatch(leaseMs: number): SilenceWatch {
   /** Since when they have been the same. */
-  let seen = new Map<string, { beat: string; since: number }>();
+  let seen = new Map<string, { state: string; since: number }>();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   return {
     look() {
       const now = performance.now();
-      // Where this process could not look for so long (it was stopped, the database away), others may not have been able to
-      // show life either.
+      // Where this process could not look for so long (it was stopped, the database was unavailable), others may not have been
+      // able to write either.
       if (now - lookedAt >= leaseMs) seen.clear();
       lookedAt = now;
       const before = seen;
       seen = new Map();
-      return (id, beat) => {
+      return (id, state) => {
         const known = before.get(id);
-        const since = known?.beat === beat ? known.since : now;
-        if (now - since >= leaseMs) return true;
-        seen.set(id, { beat, since });
-        return false;
+        const since = known?.state === state ? known.since : now;
+        seen.set(id, { state, since });
+        return now - since >= leaseMs;
       };
     },
   };
 }
 
 /*
- * Who runs a job, as text: the machine, the process on it, and which of the process's workers. A run whose process is
- * certainly gone is given to another at once; in any doubt its lease decides.
+ * The id of a process is a text: the machine, the process on it, its start, and a random part. A process that has certainly
+ * ended is declared dead at once; in any doubt its lease decides.
  */
 
 /** One for each start of a process: a process id is used again, this is not. */
 const BOOT = randomUUID();
 const MACHINE = describeMachine();
 
-/** A name for one set of workers of this process. */
-export function processId(): string {
+function createProcessId(): string {
   return JSON.stringify([MACHINE, process.pid, BOOT, randomUUID()]);
 }
 
 /** Whether the process is known to have ended. False where that cannot be told from here. */
-export function hasEnded(runner: string): boolean {
-  const [machine, pid, boot] = JSON.parse(runner) as [string, number, string];
+export function hasEnded(id: string): boolean {
+  // Rows of early releases bear other names.
+  if (!id.startsWith('[')) return false;
+  const [machine, pid, boot] = JSON.parse(id) as [string, number, string];
   if (machine !== MACHINE) return false;
   if (pid === process.pid) return boot !== BOOT;
   return !isProcessRunning(pid);
 }
 
 /** In words for people: the machine, which may be a container, and the process on it. */
-export function describeProcess(runner: string): { host: string; pid: number } {
-  const [machine, pid] = JSON.parse(runner) as [string, number];
+export function describeProcess(id: string): { host: string; pid: number } {
+  const [machine, pid] = JSON.parse(id) as [string, number];
   return { host: machine.split(' ', 1)[0] ?? '', pid };
 }
 
@@ -93,15 +112,21 @@ declare module './tables.js' {
 export interface InstancesTable {
   id: string;
   startedAt: number;
+  /** For people to read, and for {@link Instances.differing}; whether a process is dead is decided by `beat`. */
   beatAt: number;
+  /** Goes up while the process lives; -1 once it was declared dead. */
+  beat: number;
   /** JSON array of Fingerprint. */
   fingerprints: string;
 }
 
-const BEAT_MS = 5_000;
-/** A process that wrote nothing for this long has ended, or cannot reach the database. */
+/** A third of it goes by between two heartbeats. */
+const LEASE_MS = 15_000;
+const DEAD = -1;
+/** A process that wrote nothing for this long does not count for the settings of others. */
 const LIVE_MS = 20_000;
 const FORGET_MS = 60 * 60 * 1000;
+const FORGET_INTERVAL_MS = 10 * 60 * 1000;
 const PATIENCE_MS = 2_000;
 
 /** Keyed hashes, never the values themselves, of one setting; several while a secret is rotated. */
@@ -114,21 +139,55 @@ export interface Fingerprint {
   required: boolean;
 }
 
+/** What processes hold of one subject. */
+export interface ProcessHolds {
+  /** Ids of the processes that hold something, each once. */
+  holders(): Script<readonly string[]>;
+  /** Releases all that this process holds. It is dead for good, and others may do the same at the same time. */
+  release(processId: string): Promise<void>;
+}
+
 /** The processes that use this state. */
 export interface Instances {
+  /** What this process holds bears this id. Another one after it was declared dead. */
+  readonly id: string;
+  /** Milliseconds without a heartbeat after which a process counts as dead. */
+  readonly leaseMs: number;
   /**
-   * Adds this process, which writes its heartbeat from then on.
+   * Whether the last heartbeat is so young that no other process can have declared this one dead. False before the first one:
+   * then nothing may be held, see {@link enter}.
+   */
+  isFresh(): boolean;
+  /**
+   * To be awaited before this process holds something: resolves when it has a heartbeat that is fresh.
+   * @throws GatewayError `upstream_unavailable`.
+   */
+  enter(): Promise<void>;
+  /** @returns What takes the handler out again. */
+  onProcessDead(holds: ProcessHolds): () => void;
+  /**
+   * This process was declared dead, or may be soon, since it could not write its heartbeat: what it held so far belongs to
+   * others. May come again while the database is unavailable.
+   * @returns What takes the listener out again.
+   */
+  onLost(listener: () => void): () => void;
+  /** Begins to look for dead processes, at once and three times per lease. */
+  watch(): void;
+  /** Looks at once. Throws GatewayError. */
+  look(): Promise<void>;
+  /**
+   * Adds this process with its settings.
    * @throws GatewayError `invalid_value` where a living process differs in a required setting; `upstream_unavailable`.
    */
   join(fingerprints: readonly Fingerprint[]): Promise<void>;
   /**
-   * Writes the heartbeat of this process. Before {@link join} it writes nothing.
+   * Writes the heartbeat of this process. Before {@link join} and {@link enter} it writes nothing.
    * @throws GatewayError `upstream_unavailable` where the database takes no writes.
    */
   beat(): Promise<void>;
   /** Settings in which a living process differs from this one. */
   differing(): Promise<string[]>;
-  /** Removes this process. Idempotent. */
+  /** Removes this process. What it still holds is released after a lease, or once it has ended. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -141,40 +200,141 @@ interface Living {
 export function createInstances({
   database,
   times,
+  leaseMs = LEASE_MS,
   logger,
 }: {
   database: Database;
   times: DatabaseClock;
+  /** Default 15,000. */
+  leaseMs?: number;
   logger: Logger;
 }): Instances {
-  const id = randomUUID();
-  let own: readonly Fingerprint[] | undefined;
-  let beating: Promise<void> | undefined;
-  let warned = '';
-  let timer: NodeJS.Timeout | undefined;
-
+  const intervalMs = leaseMs / 3;
   const patience = { patienceMs: PATIENCE_MS };
+  const report = createThrottledWarning(logger, 'heartbeats of processes wait for the database');
+  const handlers = new Set<ProcessHolds>();
+  const lostListeners = new Set<() => void>();
+  const silence = createSilenceWatch(leaseMs);
+  let id = createProcessId();
+  let own: readonly Fingerprint[] | undefined;
+  let count = 0;
+  let isEntered = false;
+  let isClosed = false;
+  let hasRow = false;
+  /** When the last heartbeat was begun that was written, by the steady clock. */
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  let writing: Promise<void> | undefined;
+  let beating: PollLoop | undefined;
+  let looking: PollLoop | undefined;
+  let forgotAt = performance.now();
+  let warned = '';
 
-  async function write(fingerprints: readonly Fingerprint[]): Promise<void> {
-    await database.transaction(
-      (queries) =>
-        queries
-          .insertInto('instances')
-          .values({ id, startedAt: times.now, beatAt: times.now, fingerprints: JSON.stringify(fingerprints) })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet((eb) => ({ beatAt: eb.ref('excluded.beatAt') })))
-          .execute(),
+  function isFresh(): boolean {
+    // The next heartbeat may come too late.
+    return performance.now() + intervalMs - writtenAt < leaseMs;
+  }
+
+  /** The id that this process has from then on. */
+  function* writeRow(): Script<string> {
+    const row = { beat: count, beatAt: times.now, fingerprints: JSON.stringify(own ?? []) };
+    if (hasRow) {
+      const update = database.queries.updateTable('instances').set(row).where('id', '=', id).where('beat', '>', DEAD);
+      const updated = yield* rowsOf(update.returning('id').compile());
+      if (updated.length > 0) return id;
+    }
+    const next = createProcessId();
+    const insert = database.queries.insertInto('instances').values({ id: next, startedAt: times.now, ...row });
+    yield insert.compile();
+    return next;
+  }
+
+  async function write(patienceMs: number): Promise<void> {
+    const begunAt = performance.now();
+    let isLost = false;
+    count += 1;
+    try {
       // A heartbeat that a power cut takes is no loss.
-      { ...patience, survives: 'process-end' },
-    );
+      const written = await database.script(writeRow, { patienceMs, survives: 'process-end' });
+      isLost = hasRow && written !== id;
+      id = written;
+      hasRow = true;
+      writtenAt = begunAt;
+    } finally {
+      if (isLost) logger.warn('this process was taken for dead by others and goes on under a new id');
+      if (isLost || (hasRow && !isFresh())) for (const listener of lostListeners) listener();
+    }
   }
 
   /** One write at a time, however many ask. */
-  function beat(): Promise<void> {
-    if (!own) return database.ping();
-    beating ??= write(own).finally(() => {
-      beating = undefined;
+  function beat(patienceMs = PATIENCE_MS): Promise<void> {
+    if (!isEntered) return database.ping();
+    writing ??= write(patienceMs).finally(() => {
+      writing = undefined;
     });
-    return beating;
+    return writing;
+  }
+
+  async function enter(): Promise<void> {
+    if (isClosed || isFresh()) return;
+    isEntered = true;
+    try {
+      await beat();
+    } finally {
+      // Less patience than time between two heartbeats, so that another one follows within the lease.
+      const work = () => beat(Math.min(PATIENCE_MS, intervalMs));
+      if (!isClosed) beating ??= startPollLoop({ intervalMs, work, report });
+    }
+  }
+
+  async function look(): Promise<void> {
+    const rows = await database.run((queries) => queries.selectFrom('instances').select(['id', 'beat']).execute());
+    const held: { holds: ProcessHolds; ids: readonly string[] }[] = [];
+    for (const holds of handlers) {
+      held.push({ holds, ids: await database.run((queries) => play(queries, holds.holders())) });
+    }
+    const beats = new Map(rows.map((row) => [row.id, row.beat]));
+    const others = new Set([...beats.keys(), ...held.flatMap(({ ids }) => ids)]);
+    others.delete(id);
+    const isSilent = silence.look();
+    const dead = new Set([...others].filter((other) => beats.get(other) === DEAD));
+    const suspects = [...others].filter(
+      (other) => !dead.has(other) && (isSilent(other, `${beats.get(other)}`) || hasEnded(other)),
+    );
+    for (const suspect of suspects) if (await declareDead(suspect, beats.get(suspect))) dead.add(suspect);
+    for (const { holds, ids } of held) {
+      // What cannot be released now is found by the next look, and keeps no other subject waiting.
+      for (const each of ids) if (dead.has(each)) await holds.release(each).catch(report);
+    }
+  }
+
+  /** False where it has written a heartbeat meanwhile. A process without a row holds what it should not. */
+  async function declareDead(suspect: string, seen: number | undefined): Promise<boolean> {
+    if (seen === undefined) return true;
+    const { numUpdatedRows } = await database.run((queries) =>
+      queries
+        .updateTable('instances')
+        .set({ beat: DEAD })
+        .where('id', '=', suspect)
+        .where('beat', 'in', [seen, DEAD])
+        .executeTakeFirstOrThrow(),
+    );
+    return numUpdatedRows > 0n;
+  }
+
+  async function round(): Promise<void> {
+    await look();
+    await forget();
+    if (own) await warn();
+  }
+
+  /** Removes the rows of processes that died long ago. */
+  async function forget(): Promise<void> {
+    if (performance.now() - forgotAt < FORGET_INTERVAL_MS) return;
+    await database.run(async (queries) => {
+      const before = (await times.read(queries)) - FORGET_MS;
+      await queries.deleteFrom('instances').where('beat', '=', DEAD).where('beatAt', '<', before).execute();
+    }, patience);
+    forgotAt = performance.now();
   }
 
   function living(): Promise<Living[]> {
@@ -183,6 +343,7 @@ export function createInstances({
       return queries
         .selectFrom('instances')
         .select(['id', 'startedAt', 'fingerprints'])
+        .where('beat', '>', DEAD)
         .where('beatAt', '>', since)
         .execute();
     }, patience);
@@ -191,16 +352,6 @@ export function createInstances({
   async function differing(): Promise<string[]> {
     const others = (await living()).filter((one) => one.id !== id);
     return [...new Set(others.flatMap((other) => differences(own ?? [], other).map(({ setting }) => setting)))];
-  }
-
-  /** Also removes the rows of processes that ended long ago. */
-  async function round(): Promise<void> {
-    await beat();
-    await database.run(async (queries) => {
-      const before = (await times.read(queries)) - FORGET_MS;
-      await queries.deleteFrom('instances').where('beatAt', '<', before).execute();
-    }, patience);
-    await warn();
   }
 
   async function warn(): Promise<void> {
@@ -212,20 +363,44 @@ export function createInstances({
   }
 
   async function leave(): Promise<void> {
-    clearInterval(timer);
-    if (!own) return;
-    await beating?.catch(() => undefined);
-    own = undefined;
-    // Where the database is away, the row ends by its age.
+    isClosed = true;
+    await Promise.all([looking?.stop(), beating?.stop()]);
+    isEntered = false;
+    await writing?.catch(() => undefined);
+    if (!hasRow) return;
+    hasRow = false;
+    writtenAt = Number.NEGATIVE_INFINITY;
+    // Where the database is unavailable, the row ends by its lease.
     await database
       .run((queries) => queries.deleteFrom('instances').where('id', '=', id).execute(), patience)
       .catch(() => undefined);
   }
 
   return {
+    get id() {
+      return id;
+    },
+    leaseMs,
+    isFresh,
+    enter,
+    onProcessDead(holds) {
+      handlers.add(holds);
+      return () => handlers.delete(holds);
+    },
+    onLost(listener) {
+      lostListeners.add(listener);
+      return () => lostListeners.delete(listener);
+    },
+    watch() {
+      looking ??= startPollLoop({ intervalMs, work: round, report });
+    },
+    look,
     async join(fingerprints) {
       own = fingerprints;
-      await beat();
+      // One that is under way does not have the settings.
+      await writing?.catch(() => undefined);
+      if (isEntered) await beat();
+      else await enter();
       const all = await living();
       const started = all.find((one) => one.id === id)?.startedAt ?? Number.POSITIVE_INFINITY;
       // Of two that start at the same time, one goes on.
@@ -240,9 +415,8 @@ export function createInstances({
         throw new GatewayError('invalid_value', message, { param: setting });
       }
       await warn();
-      timer = setInterval(() => void round().catch(() => undefined), BEAT_MS).unref();
     },
-    beat,
+    beat: () => beat(),
     differing,
     close: leave,
   };
@@ -253,7 +427,11 @@ export function createInstances({
  * of the newest heartbeat, so that no clock is needed.
  */
 export async function differencesAmong(queries: Kysely<Tables>): Promise<string[]> {
-  const rows = await queries.selectFrom('instances').select(['id', 'startedAt', 'fingerprints', 'beatAt']).execute();
+  const rows = await queries
+    .selectFrom('instances')
+    .select(['id', 'startedAt', 'fingerprints', 'beatAt'])
+    .where('beat', '>', DEAD)
+    .execute();
   const newest = Math.max(...rows.map(({ beatAt }) => beatAt));
   const living = rows.filter(({ beatAt }) => beatAt > newest - LIVE_MS);
   const different = living.flatMap((one) =>
@@ -274,6 +452,6 @@ function differences(own: readonly Fingerprint[], other: Living): Fingerprint[] 
 export const processMigrations: Migrations = {
   '0001-processes': sqlMigration(
     `create table instances (
-      id text primary key, "startedAt" bigint not null, "beatAt" bigint not null, fingerprints text not null)`,
+      id text primary key, "startedAt" bigint not null, "beatAt" bigint not null, beat bigint not null, fingerprints text not null)`,
   ),
 };

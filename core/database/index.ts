@@ -12,14 +12,13 @@ export { type Listening, listenPostgres } from './database-postgres.js';
 export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
 export { createGroupCommit, createShards, type GroupCommit } from './group-commit.js';
 export {
-  createHeartbeat,
   createInstances,
+  createSilenceWatch,
   describeProcess,
   differencesAmong,
   type Fingerprint,
   hasEnded,
   type Instances,
-  processId,
   processMigrations,
 } from './heartbeat.js';
 export {

@@ -111,7 +111,7 @@ const LOCK_MS = 500;
 
 export interface SchemaChange extends Migration {
   /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
-  readonly changes?: readonly (keyof Tables)[];
+  readonly changes?: readonly string[];
 }
 
 /**

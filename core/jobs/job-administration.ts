@@ -131,6 +131,8 @@ const MOST_RECENT = 10_000;
 
 /** As the index of ended jobs has it. */
 const ENDED = sql<boolean>`"finishedAt" is not null`;
+/** When the process that runs it last wrote its heartbeat. */
+const BEAT_AT = sql<number | null>`(select "beatAt" from instances where instances.id = jobs."processId")`;
 const JOINED = sql<number>`(select count(*) from job_owners where job_owners."jobId" = jobs.id)`;
 
 /** Neither what was asked for nor what came of it, which are their owners' own. */
@@ -145,12 +147,11 @@ const LISTED = [
   'createdAt',
   'startedAt',
   'finishedAt',
-  'runner',
-  'beatAt',
+  'processId',
   'error',
 ] as const;
 
-type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number };
+type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number; beatAt: number | null };
 type Mark = Pick<JobRow, 'id' | 'createdAt' | 'finishedAt'>;
 
 export interface JobAdministrationOptions {
@@ -207,7 +208,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
   const ids = page.owner === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
   return queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined')])
+    .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt')])
     .where('id', 'in', ids)
     .orderBy('finishedAt', 'desc')
     .orderBy('id', 'desc')
@@ -223,7 +224,7 @@ function selectActive(
 ): Promise<ListedRow[]> {
   return queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined')])
+    .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt')])
     .where('kind', 'in', kindsOf(kind))
     .where(ACTIVE)
     .$if(state === 'queued', (query) => query.where(QUEUED))
@@ -287,7 +288,7 @@ function afterMark<Selected>(
 async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
   const row = await queries
     .selectFrom('jobs')
-    .select([...LISTED, JOINED.as('joined'), 'summary', 'admission', 'requestId', 'traceparent'])
+    .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt'), 'summary', 'admission', 'requestId', 'traceparent'])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -352,9 +353,9 @@ function toListed(row: ListedRow): ListedJob {
   };
 }
 
-function workerOf({ runner, startedAt, beatAt }: ListedRow): JobWorker | null {
-  if (runner === null) return null;
-  // What an earlier run left says nothing of this one.
+function workerOf({ processId, startedAt, beatAt }: ListedRow): JobWorker | null {
+  if (processId === null) return null;
+  // The run may be younger than the last heartbeat of its process.
   const seenAt = Math.max(beatAt ?? 0, startedAt ?? 0);
-  return { ...describeProcess(runner), seenAt, hasEnded: hasEnded(runner) };
+  return { ...describeProcess(processId), seenAt, hasEnded: hasEnded(processId) };
 }

@@ -1,9 +1,9 @@
 import type { Logger, Meter } from '../contracts/index.js';
 import {
-  createHeartbeat,
+  createSilenceWatch,
   DATABASE_PATIENCE_MS,
   type Database,
-  hasEnded,
+  type Instances,
   type OnEnd,
   play,
   type Script,
@@ -48,12 +48,12 @@ export interface JobClaimsOptions {
   concurrency: number;
   maxPerKey: number | undefined;
   maxAttempts: number;
-  runner: string;
+  instances: Instances;
   /** Those that hold a slot, by job. */
   runs: Map<string, Run>;
   database: Database;
   runTable: JobRunTable;
-  begin(row: JobRow, renewedAt: number): void;
+  begin(row: JobRow, claimedAt: number): void;
   /** Has the workers look again. */
   wake(): void;
   report(error: unknown): void;
@@ -66,7 +66,8 @@ interface Claimed {
 }
 
 export function createJobClaims(options: JobClaimsOptions): JobClaims {
-  const { kind, concurrency, maxPerKey, maxAttempts, runner, runs, database, runTable, begin, wake, report } = options;
+  const { kind, concurrency, maxPerKey, maxAttempts, instances, runs, database, runTable, begin, wake, report } =
+    options;
   /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
   const suspicion = Math.max(1, Math.min(SUSPECT_CUT_OFFS, maxAttempts - 1));
   let isOpen = false;
@@ -83,7 +84,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
       const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
       choosy = running.some(({ crashCount }) => crashCount >= suspicion);
       const crashCountBelow = choosy ? suspicion : undefined;
-      const row = yield* runTable.claim({ kind, runner, crashCountBelow, maxPerKey });
+      const row = yield* runTable.claim({ kind, processId: instances.id, crashCountBelow, maxPerKey });
       if (!row) return { rows, choosy };
       rows.push(row);
     }
@@ -97,7 +98,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
         for (const row of rows) await runTable.giveBack(queries, row);
       });
     } catch (error) {
-      // What is claimed for nobody shows no life.
+      // What is claimed for no run is found by the run watch.
       report(error);
     }
     wake();
@@ -109,17 +110,18 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
 
   /** @param unsure Called where there may be jobs left for free slots. */
   function* fill({ onEnd, ended = [] }: ClaimOccasion, unsure: () => void): Script<readonly RunKey[]> {
-    const may = isOpen && !claiming;
+    // What is claimed by a process that may be taken for dead is cut off; the workers look again once it has a heartbeat.
+    const may = isOpen && !claiming && instances.isFresh();
     const free = may ? concurrency - runs.size + ended.length : 0;
     const { promise: claimedAll, resolve } = Promise.withResolvers<void>();
     if (free > 0) claiming = claimedAll;
-    const renewedAt = performance.now();
+    const claimedAt = performance.now();
     let claimed: Claimed = { rows: [], choosy: !may };
     onEnd((ending) => {
       if (free > 0) claiming = undefined;
       if (ending === 'committed') {
         ended.forEach(forget);
-        for (const row of claimed.rows) begin(row, renewedAt);
+        for (const row of claimed.rows) begin(row, claimedAt);
         // Where there was no free slot to claim for, one may have been freed by who could not see what this one accepts.
         if (claimed.choosy || (free === 0 && runs.size < concurrency)) unsure();
       } else if (free > 0) takeBack(claimed.rows);
@@ -148,26 +150,19 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
   };
 }
 
-/*
- * How a lease works. A live run counts its row's `beat` up, three times per lease. Whoever sees the same beat for a whole
- * lease, by its own steady clock and while it could look, takes the run for dead; the statement that says so names
- * that beat, so a sign of life that comes first wins. No two clocks are ever compared: one that jumps, or differs from
- * another's, neither frees a run early nor keeps a dead one. A process that could not count up for a whole lease aborts its
- * runs by itself, since others may have taken them.
- */
-
-export interface LeaseWatchOptions {
+export interface RunWatchOptions {
   kind: JobKind;
   maxAttempts: number;
   maxQueuedMs: number | undefined;
-  leaseMs: number;
+  instances: Instances;
   database: Database;
   runTable: JobRunTable;
   ends: JobEnds;
   sweeper: Sweeper;
-  runner: string;
-  /** Those of this runner, by job. */
+  /** Those of these workers, by job. */
   runs: ReadonlyMap<string, Run>;
+  /** Whether any workers of this process have this run. */
+  isHeld(run: RunKey): boolean;
   /** Told of jobs that were cancelled with nobody saying so in time. */
   cancelled(id: string): void;
   /** See {@link WorkOptions}. */
@@ -177,56 +172,35 @@ export interface LeaseWatchOptions {
   meter?: Meter;
 }
 
-export interface LeaseWatch {
+export interface RunWatch {
   /** Resolves when the jobs of processes that are known to have ended are back in their old places. */
   looked: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Keeps the leases of this runner, ends those of the dead and of jobs that waited too long, and has old rows swept. */
-export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
-  const {
-    kind,
-    maxAttempts,
-    maxQueuedMs,
-    leaseMs,
-    database,
-    runTable,
-    ends,
-    sweeper,
-    runner,
-    runs,
-    cancelled,
-    endedUnrun,
-    report,
-    logger,
-    meter,
-  } = options;
-  const intervalMs = leaseMs / 3;
+/**
+ * Aborts runs that are no longer this process's, puts back those of dead processes (see heartbeat.ts), fails jobs that waited
+ * too long, and has old rows swept. A row that this living process runs according to the database, but not in fact, since a
+ * claim or an end could not be written, is treated as that of a dead process after a lease.
+ */
+export function createRunWatch(options: RunWatchOptions): RunWatch {
+  const { kind, maxAttempts, maxQueuedMs, instances, database, runTable, ends, sweeper, runs, isHeld } = options;
+  const { cancelled, endedUnrun, report, logger, meter } = options;
+  const intervalMs = instances.leaseMs / 3;
   const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
-  const beats = createHeartbeat(leaseMs);
+  const silence = createSilenceWatch(instances.leaseMs);
 
-  async function renew(): Promise<void> {
+  async function checkRuns(): Promise<void> {
     const held = [...runs.values()];
-    if (held.length === 0) return;
-    const begun = performance.now();
-    try {
-      const ids = held.map(({ row }) => row.id);
-      const alive = await database.run((queries) => runTable.beat(queries, runner, ids), { patienceMs });
-      const attempts = new Map(alive.map((run) => [run.id, run.attempts]));
-      const gone: Run[] = [];
-      for (const run of held) {
-        if (attempts.get(run.row.id) === run.row.attempts) run.renewedAt = begun;
-        else gone.push(run);
-      }
-      await giveUp(gone);
-    } finally {
-      // The next round would come too late for these.
-      for (const run of held) if (performance.now() + intervalMs - run.renewedAt >= leaseMs) lose(run);
-    }
+    const rows = await database.run((queries) => runTable.runsOf(queries, kind, instances.id), { patienceMs });
+    const attempts = new Map(rows.map((run) => [run.id, run.attempts]));
+    await giveUp(held.filter(({ row }) => attempts.get(row.id) !== row.attempts));
+    const isOld = silence.look();
+    const orphans = rows.filter((run) => !isHeld(run) && isOld(run.id, `${run.attempts}`));
+    for (const run of orphans) await cutOff(run);
   }
 
-  /** Runs that are no longer this runner's: on SQLite nobody hears of it when another process cancels a job. */
+  /** Runs that are no longer this process's: on SQLite nobody hears of it when another process cancels a job. */
   async function giveUp(gone: readonly Run[]): Promise<void> {
     if (gone.length === 0) return;
     const ids = gone.map(({ row }) => row.id);
@@ -249,15 +223,6 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     abort.abort(new Error('The lease of the job was lost.'));
   }
 
-  async function endTheDead(): Promise<void> {
-    const running = await database.run((queries) => runTable.running(queries, kind));
-    const isSilent = beats.look();
-    const others = running.filter(({ id, attempts }) => runs.get(id)?.row.attempts !== attempts);
-    for (const run of others) {
-      if (isSilent(run.id, `${run.attempts} ${run.beat}`) || hasEnded(run.runner)) await cutOff(run);
-    }
-  }
-
   async function cutOff(run: RunSeen): Promise<void> {
     const fails = run.crashCount + 1 >= maxAttempts;
     const job = await ends.cutOff(kind, run, fails);
@@ -276,12 +241,22 @@ export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
     for (const job of expired) endedUnrun?.(job);
   }
 
+  const ignoreDead = instances.onProcessDead({
+    holders: () => runTable.holders(kind),
+    async release(dead) {
+      for (const run of await database.run((queries) => runTable.runsOf(queries, kind, dead))) await cutOff(run);
+    },
+  });
+  const ignoreLost = instances.onLost(() => {
+    for (const run of runs.values()) lose(run);
+  });
   const start = (work: () => Promise<void>) => startPollLoop({ intervalMs, work, report });
-  const looking = start(endTheDead);
-  const rounds = [looking, start(renew), start(expire), start(sweeper.sweep)];
+  const rounds = [start(checkRuns), start(expire), start(sweeper.sweep)];
   return {
-    looked: looking.first,
+    looked: instances.look().catch(report),
     async stop() {
+      ignoreDead();
+      ignoreLost();
       await Promise.all(rounds.map((each) => each.stop()));
     },
   };

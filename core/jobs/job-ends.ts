@@ -38,7 +38,7 @@ export interface JobEnds {
   cancel(id: string, owner: string): Promise<ShownRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
-  /** Ends a run whose process is gone, for good or until it is run again. Undefined where it shows life. */
+  /** Ends a run whose process is gone, for good or until it is run again. Undefined where it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
   /** Fails what has waited for its first run too long. */
   expire(kind: JobKind, maxQueuedMs: number): Promise<JobRecord[]>;
@@ -66,7 +66,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
   function* finishGroup(finishes: readonly Finish[], onEnd: OnEnd): Script<boolean[]> {
     const jobs: EndedJob[] = [];
     const done = new Set<Finish>();
-    // In one order, so that this and the signs of life of other runs do not wait for each other in a ring.
+    // In one order, so that two groups do not wait for each other in a ring.
     const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
     for (const finish of ordered) {
       const { run, outcome } = finish;

@@ -33,12 +33,8 @@ export interface JobsTable {
   attempts: number;
   /** Runs that ended with their process. */
   crashCount: number;
-  /** Who runs it; see heartbeat.ts. */
-  runner: string | null;
-  /** Goes up while the run is alive. */
-  beat: number;
-  /** When it last went up while a run went on, for people to read: nothing is decided by it. */
-  beatAt: number | null;
+  /** Id of the process that runs it; see heartbeat.ts. */
+  processId: string | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
@@ -71,7 +67,7 @@ export const jobMigrations: Migrations = {
     `create table jobs (
       id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null,
       summary text not null, input text not null, "keyId" text not null, owner text not null, admission text,
-      attempts integer not null, "crashCount" integer not null, runner text, beat integer not null, "beatAt" bigint,
+      attempts integer not null, "crashCount" integer not null, "processId" text,
       "createdAt" bigint not null, "startedAt" bigint, "finishedAt" bigint, result text, error text,
       "requestId" text, traceparent text, "webhookUrl" text, "webhookDueAt" bigint, "webhookTries" integer not null)`,
     `create unique index jobs_joinable on jobs (kind, "dedupeHash")

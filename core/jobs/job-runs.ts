@@ -24,8 +24,8 @@ export interface RunKey {
 
 /** A run as others see it. */
 export interface RunSeen extends RunKey {
-  beat: number;
-  runner: string;
+  /** Id of its process. */
+  processId: string;
   crashCount: number;
   /** Of the request that accepted the job. */
   requestId: string | null;
@@ -33,7 +33,7 @@ export interface RunSeen extends RunKey {
 
 export interface ClaimInput {
   kind: JobKind;
-  runner: string;
+  processId: string;
   /** Only jobs that were cut off less often. Default: any. */
   crashCountBelow?: number;
   /** Runs of one key at the same time. Default: any number. */
@@ -42,7 +42,7 @@ export interface ClaimInput {
 
 export type JobRunTable = ReturnType<typeof createJobRunTable>;
 
-/** The statements of runs: claimed, alive, given back, cut off. */
+/** The statements of runs: claimed, looked at, given back, cut off. */
 export function createJobRunTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: DatabaseClock,
@@ -50,6 +50,7 @@ export function createJobRunTable(
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
   const anyQueued = { extraction: compileAnyQueued('extraction'), image: compileAnyQueued('image') };
+  const holders = { extraction: compileHolders('extraction'), image: compileHolders('image') };
 
   function compileAnyQueued(kind: JobKind): CompiledQuery<{ priority: number }> {
     return compiler
@@ -62,8 +63,18 @@ export function createJobRunTable(
       .compile();
   }
 
+  function compileHolders(kind: JobKind): CompiledQuery<{ processId: string | null }> {
+    return compiler
+      .selectFrom('jobs')
+      .select('processId')
+      .distinct()
+      .where('kind', '=', sql.lit(kind))
+      .where(RUNNING)
+      .compile();
+  }
+
   /** Each form once; see statements.ts. */
-  function compileClaim({ kind, runner, crashCountBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
+  function compileClaim({ kind, processId, crashCountBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
     const form = `${kind} ${crashCountBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
     if (known) return known;
@@ -93,10 +104,9 @@ export function createJobRunTable(
       .updateTable('jobs')
       .set({
         state: 'running',
-        runner,
+        processId,
         startedAt: clock.now,
         attempts: sql<number>`attempts + 1`,
-        beat: sql<number>`beat + 1`,
       })
       // Not `for update`: that would pass over a job which somebody joins at this moment.
       .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
@@ -128,25 +138,11 @@ export function createJobRunTable(
     *claim(wish: ClaimInput): Script<JobRow | undefined> {
       // Where no round trip is saved, looking costs a fraction of an update that finds nothing.
       if (!postgres && !(yield* mayClaim(wish.kind))) return undefined;
-      const { runner, crashCountBelow, maxPerKey } = wish;
+      const { processId, crashCountBelow, maxPerKey } = wish;
       const bounds = [crashCountBelow, maxPerKey].filter((bound) => bound !== undefined);
-      const parameters = ['running', runner, ...clock.parameters(), ...bounds];
+      const parameters = ['running', processId, ...clock.parameters(), ...bounds];
       const [row] = yield* rowsOf(filled(compileClaim(wish), parameters));
       return row;
-    },
-
-    /** Says that these runs are alive. What is not in the answer is no longer this runner's. */
-    beat(queries: Queries, runner: string, ids: readonly string[]): Promise<RunKey[]> {
-      // In the order in which a group of ends locks them, so that the two do not wait for each other in a ring.
-      const held = queries.selectFrom('jobs').select('id').where('id', 'in', ids).orderBy('id');
-      return queries
-        .updateTable('jobs')
-        .set(({ eb }) => ({ beat: eb('beat', '+', 1), beatAt: clock.now }))
-        .where('id', 'in', postgres ? held.forNoKeyUpdate() : held)
-        .where('runner', '=', runner)
-        .where(RUNNING)
-        .returning(['id', 'attempts'])
-        .execute();
     },
 
     /** Those of the jobs that were cancelled. */
@@ -160,43 +156,56 @@ export function createJobRunTable(
       return rows.map(({ id }) => id);
     },
 
-    async running(queries: Queries, kind: JobKind): Promise<RunSeen[]> {
+    /** The processes that run jobs of the kind. */
+    *holders(kind: JobKind): Script<readonly string[]> {
+      return (yield* rowsOf(holders[kind])).map(({ processId }) => processId as string);
+    },
+
+    /** What this process runs of the kind. */
+    async runsOf(queries: Queries, kind: JobKind, processId: string): Promise<RunSeen[]> {
       const rows = await queries
         .selectFrom('jobs')
-        .select(['id', 'attempts', 'beat', 'runner', 'crashCount', 'requestId'])
+        .select(['id', 'attempts', 'crashCount', 'requestId'])
         .where('kind', '=', kind)
         .where(RUNNING)
-        .$narrowType<{ runner: string }>()
+        .where('processId', '=', processId)
         .execute();
-      return rows.map(({ crashCount, ...run }) => ({ ...run, crashCount: crashCount }));
+      return rows.map(({ crashCount, ...run }) => ({ ...run, processId, crashCount }));
     },
 
     /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
-    async giveBack(queries: Queries, { id, attempts, runner }: RunKey & Pick<JobRow, 'runner'>): Promise<boolean> {
+    async giveBack(
+      queries: Queries,
+      { id, attempts, processId }: RunKey & Pick<JobRow, 'processId'>,
+    ): Promise<boolean> {
       const { numUpdatedRows } = await queries
         .updateTable('jobs')
-        .set({ state: 'queued', runner: null })
+        .set({ state: 'queued', processId: null })
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('runner', '=', runner)
+        .where('processId', '=', processId)
         .where(RUNNING)
         .executeTakeFirstOrThrow();
       return numUpdatedRows > 0n;
     },
 
-    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it shows life. */
-    cutOff(queries: Queries, { id, attempts, beat }: RunSeen, error?: string): Promise<(Ended & ShownRow) | undefined> {
+    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it has ended before. */
+    cutOff(
+      queries: Queries,
+      { id, attempts, processId }: RunSeen,
+      error?: string,
+    ): Promise<(Ended & ShownRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set(({ eb }) => ({
           ...(error === undefined
-            ? { state: 'queued', runner: null }
+            ? { state: 'queued', processId: null }
             : { state: 'failed', error, ...ENDED, finishedAt: clock.now }),
           crashCount: eb('crashCount', '+', 1),
         }))
         .where('id', '=', id)
         .where('attempts', '=', attempts)
-        .where('beat', '=', beat)
+        .where('processId', '=', processId)
         .where(RUNNING)
         .returning([...RETURNED, ...SHOWN])
         .executeTakeFirst();
@@ -208,7 +217,7 @@ export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'createdAt
 
 /** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. Whoever is to be told is told at once. */
 export const ENDED = {
-  runner: sql.lit(null),
+  processId: sql.lit(null),
   input: sql.lit('null'),
   webhookDueAt: sql.raw<number | null>('case when "webhookUrl" is null then null else 0 end'),
 } as const;

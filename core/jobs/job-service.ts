@@ -5,6 +5,7 @@ import {
   type Database,
   type DatabaseClock,
   type GroupCommit,
+  type Instances,
   play,
 } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
@@ -26,18 +27,14 @@ import {
   kindOfJob,
 } from './jobs.js';
 
-/** A third of it goes by between two signs of life. */
-const LEASE_MS = 15_000;
-
 export interface JobsOptions {
   database: Database;
   dispatcher: Dispatcher;
+  instances: Instances;
   /** By kind. Default: only the bound of active jobs is judged, and nobody is told of ends. */
   admission?: Partial<Readonly<Record<JobKind, AdmissionHooks>>>;
   /** What the times of jobs are read from. Default: the database's own clock. */
   clock?: Clock;
-  /** Default 15,000. */
-  leaseMs?: number;
   /** Milliseconds after which those who wait for a job look by themselves. Default 1,000. */
   pollMs?: number;
   logger: Logger;
@@ -56,8 +53,8 @@ export interface ClosableJobs extends Jobs, JobAdministration {
 export function createJobs({
   database,
   dispatcher,
+  instances,
   admission = {},
-  leaseMs = LEASE_MS,
   pollMs,
   logger,
   tracer,
@@ -126,7 +123,7 @@ export function createJobs({
     async cancelAsOperator(cancellation) {
       return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
     },
-    ...createJobAdministration({ database, table, clock, leaseMs }),
+    ...createJobAdministration({ database, table, clock, leaseMs: instances.leaseMs }),
     async waitFor(id, owner, { timeoutMs, signal }) {
       if (!kindOfJob(id)) return undefined;
       signal?.throwIfAborted();
@@ -160,7 +157,8 @@ export function createJobs({
         runTable,
         ends,
         dispatcher,
-        leaseMs,
+        instances,
+        isHeld: (run) => [...working.keys()].some((each) => each.hold(run)),
         report,
         logger,
         ...(tracer && { tracer }),

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import { type Database, play, processId } from '../database/index.js';
+import { type Database, type Instances, play } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
-import { createJobClaims, createLeaseWatch, type JobClaims } from './job-claims.js';
+import { createJobClaims, createRunWatch, type JobClaims } from './job-claims.js';
 import type { JobEnds } from './job-ends.js';
-import type { JobRunTable, Outcome } from './job-runs.js';
+import type { JobRunTable, Outcome, RunKey } from './job-runs.js';
 import type { Sweeper } from './job-service.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './job-statements.js';
 import { type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
@@ -22,7 +22,9 @@ export interface WorkersOptions extends WorkOptions {
   runTable: JobRunTable;
   ends: JobEnds;
   dispatcher: Dispatcher;
-  leaseMs: number;
+  instances: Instances;
+  /** Whether any workers of this process have this run. */
+  isHeld(run: RunKey): boolean;
   /** Told whenever the database is away. */
   report(error: unknown): void;
   logger: Logger;
@@ -36,14 +38,14 @@ export interface WorkersOptions extends WorkOptions {
 export interface Run {
   readonly row: JobRow;
   readonly abort: AbortController;
-  /** When the lease was last known to be held, in milliseconds of `performance.now()`. */
-  renewedAt: number;
   /** The work is over and its outcome is being written. */
   settling: boolean;
 }
 
 export interface StartedWorkers extends JobWorkers {
   readonly claims: JobClaims;
+  /** Whether they have this run. */
+  hold(run: RunKey): boolean;
 }
 
 interface Ending {
@@ -53,10 +55,9 @@ interface Ending {
 }
 
 export function startWorkers(options: WorkersOptions): StartedWorkers {
-  const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs, leaseMs } = options;
+  const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs } = options;
   const { graceMs = 0 } = options;
-  const { database, sweeper, runTable, ends, dispatcher, report, logger, tracer, meter } = options;
-  const runner = processId();
+  const { database, sweeper, runTable, ends, dispatcher, instances, isHeld, report, logger, tracer, meter } = options;
   const runs = new Map<string, Run>();
   const ending = new Set<Promise<void>>();
   const stopping = new AbortController();
@@ -64,12 +65,13 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   async function start(): Promise<void> {
     // Before anything younger, what was cut off when this process ended the last time.
     await watch.looked;
+    await instances.enter();
     if (!stopped) claims.open();
     await claims.claim();
   }
 
-  function begin(row: JobRow, renewedAt: number): void {
-    const run: Run = { row, abort: new AbortController(), renewedAt, settling: false };
+  function begin(row: JobRow, claimedAt: number): void {
+    const run: Run = { row, abort: new AbortController(), settling: false };
     runs.set(row.id, run);
     if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
     const scope = scopeOf(row, tracer);
@@ -78,7 +80,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     meter?.jobBegun({ kind, attempt, waitedMs });
     const ended = runInScope(scope, () => perform(run))
       .then(({ outcome, code }) => {
-        meter?.jobRunEnded({ kind, outcome, code, ms: performance.now() - renewedAt });
+        meter?.jobRunEnded({ kind, outcome, code, ms: performance.now() - claimedAt });
         scope.span?.end(outcome === 'completed' ? {} : { failure: code ?? outcome });
       })
       .finally(() => {
@@ -178,7 +180,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     concurrency,
     maxPerKey,
     maxAttempts,
-    runner,
+    instances,
     runs,
     database,
     runTable,
@@ -186,17 +188,17 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     wake: () => serving.wake(),
     report,
   });
-  const watch = createLeaseWatch({
+  const watch = createRunWatch({
     kind,
     maxAttempts,
     maxQueuedMs,
-    leaseMs,
+    instances,
     database,
     sweeper,
     runTable,
     ends,
-    runner,
     runs,
+    isHeld,
     cancelled: stopEnded,
     endedUnrun: options.endedUnrun,
     report,
@@ -205,7 +207,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   });
   const watching = dispatcher.watchEnds({
     ended: stopEnded,
-    // The next sign of life finds out.
+    // The run watch finds out.
     missed: () => undefined,
     report,
   });
@@ -226,6 +228,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   let stopped: Promise<void> | undefined;
   return {
     claims,
+    hold: ({ id, attempts }) => runs.get(id)?.row.attempts === attempts,
     stop() {
       stopped ??= stop();
       return stopped;

@@ -379,7 +379,6 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   webhook_secrets: true,
   idempotency_keys: true,
   job_charges: true,
-  admission_runners: true,
   reservations: true,
   usage_entries: true,
   usage_totals: true,

@@ -37,8 +37,7 @@ export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'job
 const NO_ANSWER = {
   accountId: null,
   answerId: null,
-  runner: null,
-  beat: 0,
+  processId: null,
   head: null,
   failure: null,
   bytes: 0,

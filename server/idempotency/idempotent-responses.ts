@@ -1,13 +1,13 @@
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import {
   type CompiledQuery,
-  createHeartbeat,
+  DATABASE_PATIENCE_MS,
   type Database,
   type DatabaseClock,
   hasEnded,
+  type Instances,
   lockNamed,
   type Migrations,
-  processId,
   rowsOf,
   type Script,
   sql,
@@ -24,6 +24,7 @@ import {
   createThrottledWarning,
   drawRandomBytes,
   GatewayError,
+  isGatewayError,
   type PollLoop,
   startPollLoop,
 } from '../../core/runtime/index.js';
@@ -63,8 +64,8 @@ export type AnswerClaim =
 
 /**
  * Which requests with an idempotency key are at work, and what those that have ended were answered with. Answers are
- * remembered for 24 hours, failures are not. The work of a process that died belongs to whoever asks next: at once where its
- * end can be told, else after a lease without a sign of life. All throw GatewayError `upstream_unavailable` where the database
+ * remembered for 24 hours, failures are not. The key of work whose process is dead is free (see heartbeat.ts): at once where
+ * its end can be told, else after a lease without a heartbeat. All throw GatewayError `upstream_unavailable` where the database
  * does not answer.
  */
 export interface IdempotentResponses {
@@ -86,15 +87,11 @@ export function answerFileOf({ id }: Pick<AnswerWork, 'id'>): string {
   return `${id}.bin`;
 }
 
-/** A third of it goes by between two signs of life. */
-const LEASE_MS = 15_000;
-
 export interface IdempotentResponsesOptions {
   database: Database;
   dispatcher: Dispatcher;
+  instances: Instances;
   clock: DatabaseClock;
-  /** Default 15,000. */
-  leaseMs?: number;
   /** Milliseconds after which those who wait look by themselves. Default 1,000. */
   pollMs?: number;
   logger: Logger;
@@ -104,52 +101,63 @@ export interface ClosableIdempotentResponses extends IdempotentResponses {
   close(): Promise<void>;
 }
 
-/*
- * As with jobs (see job-claims.ts), work that goes on counts its row's `beat` up. Nobody but those who wait for it needs to
- * know whether it is alive, so it is they who look, and free the key of work that is dead.
- */
-
 /** Answers in the table of the idempotency keys. */
 export function createIdempotentResponses(options: IdempotentResponsesOptions): ClosableIdempotentResponses {
-  const { database, dispatcher, clock, leaseMs = LEASE_MS, pollMs, logger } = options;
+  const { database, dispatcher, instances, clock, pollMs, logger } = options;
   const table = createAnswerTable(database);
   const report = createThrottledWarning(logger, 'requests with an Idempotency-Key wait for the database');
-  const runner = processId();
-  /** What this process is at. */
-  const working = new Set<string>();
-  const beats = createHeartbeat(leaseMs);
   const waits = createCompletionWaiters({ findEnded, dispatcher, pollMs, report });
-  let rounds: PollLoop | undefined;
+  /** Work that this process is no longer at, and whose row it could not write: since when. */
+  const doubted = new Map<string, number>();
+  let looking: PollLoop | undefined;
+
+  instances.onProcessDead({
+    holders: () => table.holders(),
+    async release(dead) {
+      const ids = await database.script(function* () {
+        const freed = yield* table.freeAllOf(dead);
+        yield* dispatcher.announceEnds(freed);
+        return freed;
+      });
+      for (const id of ids) dispatcher.ended(id);
+    },
+  });
 
   async function findEnded(ids: readonly string[]): Promise<string[]> {
-    const running = await table.running(ids);
-    const isSilent = beats.look();
-    const alive = new Set<string>();
-    for (const work of running) {
-      if (isSilent(work.id, `${work.beat}`) || hasEnded(work.runner)) await table.free(work);
-      else alive.add(work.id);
-    }
+    const alive = new Set((await running(ids)).map(({ id }) => id));
     return ids.filter((id) => !alive.has(id));
   }
 
-  /** Without waiting for a lease. */
-  async function goesOn(id: string): Promise<boolean> {
-    const [work] = await table.running([id]);
-    if (!work || !hasEnded(work.runner)) return work !== undefined;
-    await table.free(work);
-    return false;
+  /** Those of them that are under way; what a process was at that has ended is free at once. */
+  async function running(ids: readonly string[]): Promise<WorkSeen[]> {
+    const found = await table.running(ids);
+    if (!found.some(({ processId }) => hasEnded(processId))) return found;
+    await instances.look();
+    return table.running(ids);
   }
 
-  async function beat(): Promise<void> {
-    if (working.size > 0) await table.beat([...working]);
+  function doubt(id: string): void {
+    doubted.set(id, performance.now());
+    looking ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: endDoubts, report });
   }
 
-  /** Whatever comes of it, this process is at it no longer: a row that could not be written goes with its lease. */
+  async function endDoubts(): Promise<void> {
+    const begun = performance.now();
+    const ids = [...doubted.keys()];
+    if (ids.length === 0) return;
+    await table.free(ids);
+    // By then the database has come to all it was asked.
+    for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_PATIENCE_MS) doubted.delete(id);
+  }
+
+  /** Whatever comes of it, this process is at it no longer. */
   async function end<Result>(work: AnswerWork, write: () => Promise<Result>): Promise<Result> {
     try {
       return await write();
+    } catch (error) {
+      doubt(work.id);
+      throw error;
     } finally {
-      working.delete(work.id);
       dispatcher.ended(work.id);
     }
   }
@@ -158,30 +166,28 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     async claim({ accountId, ...idempotency }) {
       const key = hashKey(idempotency);
       const id = `answer_${drawRandomBytes(16).toString('hex')}`;
-      rounds ??= startPollLoop({ intervalMs: leaseMs / 3, work: beat, report });
-      // Before the database has it: else it would show no sign of life.
-      working.add(id);
-      let isTaken = false;
-      try {
-        const { taken, at } = await database.script(
+      await instances.enter();
+      const { taken, at } = await database
+        .script(
           function* () {
             const now = yield* clock.look();
-            return { at: now, taken: yield* table.take({ key, id, accountId, runner, at: now }) };
+            return { at: now, taken: yield* table.take({ key, id, accountId, processId: instances.id, at: now }) };
           },
           { survives: 'process-end' },
-        );
-        if ('room' in taken) {
-          isTaken = true;
-          const { room } = taken;
-          return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
-        }
-        if (taken.answerId === null) throw new Error('an idempotency key of an answer is that of a job');
-        if (taken.runner !== null) return { state: 'running', id: taken.answerId };
-        const head = JSON.parse(taken.head ?? '') as AnswerHead;
-        return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answerId }) } };
-      } finally {
-        if (!isTaken) working.delete(id);
+        )
+        .catch((error: unknown) => {
+          // It may have been committed all the same.
+          if (isGatewayError(error) && error.code === 'upstream_unavailable') doubt(id);
+          throw error;
+        });
+      if ('room' in taken) {
+        const { room } = taken;
+        return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
       }
+      if (taken.answerId === null) throw new Error('an idempotency key of an answer is that of a job');
+      if (taken.processId !== null) return { state: 'running', id: taken.answerId };
+      const head = JSON.parse(taken.head ?? '') as AnswerHead;
+      return { state: 'answered', answer: { ...head, file: answerFileOf({ id: taken.answerId }) } };
     },
 
     keep: (work, { status, headers, bytes }) =>
@@ -213,7 +219,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
       signal?.throwIfAborted();
       const wait = waits.begin(id);
       try {
-        if (await goesOn(id)) await wait.over(timeoutMs, signal);
+        if ((await running([id])).length > 0) await wait.over(timeoutMs, signal);
       } finally {
         wait.stop();
       }
@@ -222,7 +228,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     },
 
     async close() {
-      await rounds?.stop();
+      await looking?.stop();
       await waits.stop();
     },
   };
@@ -238,39 +244,38 @@ const MOST_ANSWERS = 10_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 /** Milliseconds that those who wait have for hearing of a failure. */
 const TOLD_MS = 60_000;
-const FREE = sql<boolean>`(idempotency_keys."answerId" is not null and idempotency_keys.runner is null
+const FREE = sql<boolean>`(idempotency_keys."answerId" is not null and idempotency_keys."processId" is null
   and idempotency_keys.head is null)`;
 /** A key that somebody frees again and again while it is asked for is in more hands than its client can have. */
 const TRIES = 5;
 
 /** What is known of a key whose work is not the caller's. */
-export type AnswerRow = Pick<IdempotencyKeysTable, 'answerId' | 'runner' | 'head'>;
+export type AnswerRow = Pick<IdempotencyKeysTable, 'answerId' | 'processId' | 'head'>;
 
 export interface NewAnswer {
   key: KeyHash;
   id: string;
   accountId: string;
-  runner: string;
+  processId: string;
   at: number;
 }
 
 /** Work as others see it. */
-export type WorkSeen = { id: string; runner: string; beat: number };
+export type WorkSeen = { id: string; processId: string };
 
 export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
 /** The statements on keys whose answer is no job. Each that ends work names it, so that it ends once. */
 export function createAnswerTable({ engine, queries, run }: Database) {
   /** A row that is free, or whose time is over, is as good as none: the one statement that takes a key decides who does the work. */
-  function insert({ key, id, accountId, runner, at }: NewAnswer): CompiledQuery<{ hash: string }> {
+  function insert({ key, id, accountId, processId, at }: NewAnswer): CompiledQuery<{ hash: string }> {
     const row = {
       fingerprint: key.fingerprint,
       jobId: '',
       expiresAt: at + key.keptMs,
       accountId,
       answerId: id,
-      runner,
-      beat: 0,
+      processId,
       head: null,
       failure: null,
       bytes: 0,
@@ -291,7 +296,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
   function select(hash: string): CompiledQuery<AnswerRow & { fingerprint: string }> {
     return queries
       .selectFrom('idempotency_keys')
-      .select(['fingerprint', 'answerId', 'runner', 'head'])
+      .select(['fingerprint', 'answerId', 'processId', 'head'])
       .where('hash', '=', hash)
       .compile();
   }
@@ -320,10 +325,10 @@ export function createAnswerTable({ engine, queries, run }: Database) {
   const update = ({ hash, id }: AnswerWork, set: Partial<IdempotencyKeysTable>) =>
     queries
       .updateTable('idempotency_keys')
-      .set({ runner: null, ...set })
+      .set({ processId: null, ...set })
       .where('hash', '=', hash)
       .where('answerId', '=', id)
-      .where('runner', 'is not', null)
+      .where('processId', 'is not', null)
       .returning('hash')
       .compile();
 
@@ -356,42 +361,51 @@ export function createAnswerTable({ engine, queries, run }: Database) {
     },
 
     async failureOf(id: string): Promise<string | null> {
-      const row = await run((runner) =>
-        runner.selectFrom('idempotency_keys').select('failure').where('answerId', '=', id).executeTakeFirst(),
+      const row = await run((processId) =>
+        processId.selectFrom('idempotency_keys').select('failure').where('answerId', '=', id).executeTakeFirst(),
       );
       return row?.failure ?? null;
     },
 
     /** Those of them that are under way. */
     async running(ids: readonly string[]): Promise<WorkSeen[]> {
-      const rows = await run((runner) =>
-        runner
+      const rows = await run((processId) =>
+        processId
           .selectFrom('idempotency_keys')
-          .select(['answerId', 'runner', 'beat'])
+          .select(['answerId', 'processId'])
           .where('answerId', 'in', ids)
-          .where('runner', 'is not', null)
+          .where('processId', 'is not', null)
           .execute(),
       );
-      return rows.map(({ answerId, runner, beat }) => ({ id: answerId as string, runner: runner as string, beat }));
+      return rows.map(({ answerId, processId }) => ({ id: answerId as string, processId: processId as string }));
     },
 
-    /** Unless it has shown life meanwhile. */
-    free: ({ id, beat }: WorkSeen): Promise<unknown> =>
-      run((runner) =>
-        runner
-          .deleteFrom('idempotency_keys')
-          .where('answerId', '=', id)
-          .where('beat', '=', beat)
-          .where('runner', 'is not', null)
-          .execute(),
-      ),
+    /** The processes that are at work. */
+    *holders(): Script<readonly string[]> {
+      const rows = yield* rowsOf(
+        queries
+          .selectFrom('idempotency_keys')
+          .select('processId')
+          .distinct()
+          .where('processId', 'is not', null)
+          .compile(),
+      );
+      return rows.map(({ processId }) => processId as string);
+    },
 
-    beat: (ids: readonly string[]): Promise<unknown> =>
-      run((runner) =>
-        runner
-          .updateTable('idempotency_keys')
-          .set(({ eb }) => ({ beat: eb('beat', '+', 1) }))
+    /** The keys of all that the process was at. @returns The ids of that work. */
+    *freeAllOf(processId: string): Script<string[]> {
+      const freed = queries.deleteFrom('idempotency_keys').where('processId', '=', processId).returning('answerId');
+      return (yield* rowsOf(freed.compile())).map(({ answerId }) => answerId as string);
+    },
+
+    /** The keys of this work, where it has not ended. */
+    free: (ids: readonly string[]): Promise<unknown> =>
+      run((processId) =>
+        processId
+          .deleteFrom('idempotency_keys')
           .where('answerId', 'in', ids)
+          .where('processId', 'is not', null)
           .execute(),
       ),
   };
@@ -415,10 +429,8 @@ export interface IdempotencyKeysTable {
   accountId: string | null;
   /** Names the work that makes the answer, and the file that keeps it. */
   answerId: string | null;
-  /** Who is at that work; see heartbeat.ts. Null once it has ended. */
-  runner: string | null;
-  /** Goes up while the work goes on. */
-  beat: number;
+  /** Id of the process that is at that work; see heartbeat.ts. Null once it has ended. */
+  processId: string | null;
   /** JSON: what the answer begins with. Null in a row of work that has ended: it was not kept, and the key is free. */
   head: string | null;
   /** JSON: why there is no answer, for those who wait for it. */
@@ -432,9 +444,11 @@ export const idempotencyMigrations: Migrations = {
   '0001-idempotency': sqlMigration(
     `create table idempotency_keys (
       hash text primary key, fingerprint text not null, "jobId" text not null, "expiresAt" bigint not null, "accountId" text,
-      "answerId" text, runner text, beat integer not null, head text, failure text, bytes bigint not null)`,
+      "answerId" text, "processId" text, head text, failure text, bytes bigint not null)`,
     `create index idempotency_keys_expires_at on idempotency_keys ("expiresAt")`,
     `create unique index idempotency_keys_answer on idempotency_keys ("answerId") where "answerId" is not null`,
     `create index idempotency_keys_account on idempotency_keys ("accountId", "expiresAt", bytes) where "accountId" is not null`,
+    // What processes hold is read again and again.
+    `create index idempotency_keys_process on idempotency_keys ("processId") where "processId" is not null`,
   ),
 };

@@ -4,12 +4,15 @@ import {
   createDatabaseClock,
   createShards,
   createWriteBehind,
+  DATABASE_PATIENCE_MS,
   type Database,
+  type Instances,
+  play,
+  rowsOf,
   type Script,
 } from '../../core/database/index.js';
-import { createThrottledWarning, GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import { openWindows, type SlotAnswer, type SlotRequest, type SlotTable } from '../limits/index.js';
-import { createAdmissionLeases } from './admission-leases.js';
 import { createBackgroundTable } from './background-table.js';
 import { type BudgetTable, createBudgetTable, refusalOf, reserve } from './budgets.js';
 import { countOldestTogether, releaseOrphans, type Settled, writeCutOffs, writeSettlements } from './settlements.js';
@@ -93,19 +96,16 @@ export interface Admissions {
   flushInTime(): Promise<void>;
 }
 
-/** A third of it goes by between two signs of life. */
-const LEASE_MS = 15_000;
 /** Settlements that wait for the database. */
 const CAPACITY = 100_000;
 
 export interface AdmissionsOptions {
   database: Database;
+  instances: Instances;
   /** The one of the rolling windows: slots that are taken here and there are the same. */
   slots: SlotTable;
   /** What periods and days of budgets go by. Default: the database's own clock. */
   clock?: Clock;
-  /** Default 15,000. */
-  leaseMs?: number;
   logger: Logger;
 }
 
@@ -115,13 +115,7 @@ export interface ClosableAdmissions extends Admissions {
 }
 
 /** Admissions in SQL, all that arrive while a transaction runs in the next one; and the ledger of what they used. */
-export function createAdmissions({
-  database,
-  slots,
-  clock,
-  leaseMs = LEASE_MS,
-  logger,
-}: AdmissionsOptions): ClosableAdmissions {
+export function createAdmissions({ database, instances, slots, clock, logger }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
@@ -129,20 +123,45 @@ export function createAdmissions({
   const held = new Set<string>();
   const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
 
-  const leases = createAdmissionLeases({
-    database,
-    leaseMs,
-    sweeper: createUsageSweeper(database, createDatabaseClock(clock)),
-    held,
-    cutOff: (reservations) => writeCutOffs(reservations, tables),
-    giveBack: (reservations) => releaseOrphans(reservations, tables),
-    report,
-  });
+  const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
+  /** When an admission last failed that may have been committed all the same. */
+  let doubtedAt: number | undefined;
 
   function* hold(rows: readonly ReservationRow[]): Script<void> {
-    yield* leases.sign();
-    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, runnerId: leases.id })));
+    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, processId: instances.id })));
   }
+
+  async function look(): Promise<void> {
+    if (doubtedAt !== undefined) await endDoubts(doubtedAt);
+    await sweeper.sweep();
+  }
+
+  /** What is in the database and held by nobody was reserved for a request that was told it could not be. */
+  async function endDoubts(since: number): Promise<void> {
+    const begun = performance.now();
+    await database.transaction(async (transaction) => {
+      const own = transaction.selectFrom('reservations').select('id').where('processId', '=', instances.id);
+      const unheard = (await own.execute()).flatMap((row) => (held.has(row.id) ? [] : [row.id]));
+      if (unheard.length === 0) return;
+      const deleted = transaction.deleteFrom('reservations').where('id', 'in', unheard).returningAll();
+      await play(transaction, releaseOrphans(await deleted.execute(), tables));
+    });
+    // By then the database has come to all it was asked.
+    if (begun - since > 2 * DATABASE_PATIENCE_MS && doubtedAt === since) doubtedAt = undefined;
+  }
+
+  instances.onProcessDead({
+    *holders() {
+      const rows = yield* rowsOf(queries.selectFrom('reservations').select('processId').distinct().compile());
+      return rows.map(({ processId }) => processId);
+    },
+    release: (dead) =>
+      database.transaction(async (transaction) => {
+        const deleted = transaction.deleteFrom('reservations').where('processId', '=', dead).returningAll();
+        await play(transaction, writeCutOffs(await deleted.execute(), tables));
+      }),
+  });
+  const looking = startPollLoop({ intervalMs: instances.leaseMs / 3, work: look, report });
 
   const lanes = createShards<AdmissionInput, Admission>({
     database,
@@ -172,12 +191,13 @@ export function createAdmissions({
     // Before the database has it: what is there and not held here is given back.
     held.add(id);
     try {
+      await instances.enter();
       const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
       if (admission.reservation === undefined) held.delete(id);
       return admission;
     } catch (error) {
       held.delete(id);
-      if (!isGatewayError(error) || error.code !== 'insufficient_quota') leases.doubt();
+      if (!isGatewayError(error) || error.code !== 'insufficient_quota') doubtedAt = performance.now();
       throw error;
     }
   }
@@ -196,7 +216,7 @@ export function createAdmissions({
     flushInTime: () => writing.flushInTime(),
     async close() {
       await writing.close();
-      await leases.stop();
+      await looking.stop();
     },
   };
 }
@@ -209,7 +229,7 @@ interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
   id: string;
 }
 
-export type ReservationRow = Omit<ReservationsTable, 'runnerId'>;
+export type ReservationRow = Omit<ReservationsTable, 'processId'>;
 
 export interface AdmissionTables {
   slots: SlotTable;

@@ -7,7 +7,6 @@ declare module '../../core/database/tables.js' {
     job_charges: JobChargesTable;
     budgets: BudgetsTable;
     reservations: ReservationsTable;
-    admission_runners: AdmissionRunnersTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
@@ -46,17 +45,9 @@ export interface ReservationsTable {
   tokens: number;
   /** Of the budget, when its request was counted. */
   period: string;
-  runnerId: string;
+  /** Id of the process that holds it; see heartbeat.ts. */
+  processId: string;
   at: number;
-}
-
-/** Processes that hold reservations; see admission-leases.ts. */
-export interface AdmissionRunnersTable {
-  id: string;
-  /** See heartbeat.ts. */
-  runner: string;
-  /** Goes up while the process is alive. */
-  beat: number;
 }
 
 /** One row for each request of a model route. */
@@ -141,8 +132,7 @@ export const usageMigrations: Migrations = {
       "tokensUsedToday" bigint not null)`,
     `create table reservations (
       id text primary key, "budgetId" text not null, "keyId" text not null, "accountId" text not null, route text not null,
-      model text not null, tokens bigint not null, period text not null, "runnerId" text not null, at bigint not null)`,
-    `create table admission_runners (id text primary key, runner text not null, beat integer not null)`,
+      model text not null, tokens bigint not null, period text not null, "processId" text not null, at bigint not null)`,
     `create table usage_entries (
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,

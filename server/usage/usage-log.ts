@@ -205,6 +205,6 @@ const RESERVATION: ReservationsTable = {
   model: '',
   tokens: 0,
   period: '',
-  runnerId: '',
+  processId: '',
   at: 0,
 };

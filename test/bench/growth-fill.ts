@@ -91,17 +91,17 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
       from ${count(keys)}`,
     `insert into rate_slots ("keyId", family, seq, at) select "keyId", family, 39, "lastAt" from rate_windows`,
     `insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, admission, attempts, "crashCount",
-        runner, beat, "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
+        runner, "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
-        ${keyId(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null, 3,
+        ${keyId(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 601000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null, 0
       from ${count(jobs)}`,
     `insert into job_charges ("jobId", kind, "accountId", "keyId", model, units, usage, at)
       select id, kind, owner, "keyId", 'gen-img-2', 1, null, "finishedAt" from jobs`,
-    `insert into idempotency_keys (hash, fingerprint, "jobId", "expiresAt", beat, bytes)
-      select substr(id, 8) || substr(id, 8), substr(id, 8) || substr(id, 8), id, "finishedAt" + ${DAY_MS}, 0, 0
+    `insert into idempotency_keys (hash, fingerprint, "jobId", "expiresAt", bytes)
+      select substr(id, 8) || substr(id, 8), substr(id, 8) || substr(id, 8), id, "finishedAt" + ${DAY_MS}, 0
       from jobs where "finishedAt" > ${now - DAY_MS}`,
     ...days.flatMap((day) => [
       `insert into daily_quotas ("accountId", kind, day, used) select ${account('n.i')}, 'image', ${day}, 4 from ${count(keys)}`,

@@ -53,7 +53,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
         .selectFrom('jobs')
         .select(['id', 'attempts'])
         .where('state', '=', 'running')
-        .where('runner', 'like', `%,${pid},%`)
+        .where('processId', 'like', `%,${pid},%`)
         .execute(),
     );
 

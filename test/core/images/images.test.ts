@@ -39,7 +39,7 @@ const clock: Clock = { ...systemClock, sleep: async () => {} };
 type Wish = Partial<ImageSubmitRequest> & JobRequestTerms;
 
 interface OtherNode {
-  jobLeaseMs?: number;
+  processLeaseMs?: number;
   workers?: number;
   generate?: Parameters<typeof inventedModel>[0];
 }
@@ -182,15 +182,15 @@ describe('the image service', () => {
     const { queries } = database;
     await queries
       .updateTable('jobs')
-      .set({ state: 'queued', runner: null, crashCount: 1 })
+      .set({ state: 'queued', processId: null, crashCount: 1 })
       .where('id', '=', id)
       .execute();
     await database.close();
   }
 
-  async function startOtherNode({ jobLeaseMs, workers, generate }: OtherNode = {}) {
+  async function startOtherNode({ processLeaseMs, workers, generate }: OtherNode = {}) {
     const logger = createLogger({ level: 'silent' });
-    const otherState = await openState({ dataDir: folder, clock: systemClock, logger, jobLeaseMs });
+    const otherState = await openState({ dataDir: folder, clock: systemClock, logger, processLeaseMs });
     const node = await createGateway({
       plugins: [{ use: inventedModel(generate) }],
       jobs: { store: otherState.jobs },
@@ -284,7 +284,7 @@ describe('the image service', () => {
 
   it('leaves no input image of jobs that end with nobody running them', async () => {
     await gateway.close();
-    const node = await startOtherNode({ jobLeaseMs: 60, workers: 1, generate: darkroom.generate });
+    const node = await startOtherNode({ processLeaseMs: 60, workers: 1, generate: darkroom.generate });
     try {
       const begin = async (references: ImageSubmitRequest['references']) => {
         const submission = await node.images.submit({ ...REQUEST, references });

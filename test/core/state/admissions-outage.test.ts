@@ -22,8 +22,7 @@ describe('admissions on a PostgreSQL that goes away', () => {
   it('refuses in time while it is away, then goes on by itself, and loses and doubles nothing', async () => {
     const logger = new ListLogger();
     const nodes: State[] = [];
-    for (let count = 0; count < 2; count += 1)
-      nodes.push(await postgres.place.open({ logger, reservationLeaseMs: 3_000 }));
+    for (let count = 0; count < 2; count += 1) nodes.push(await postgres.place.open({ logger, processLeaseMs: 3_000 }));
     const [node] = nodes as [State];
     const made = budget({ tokenLimit: 100_000_000 });
     await node.budgets.create(made);

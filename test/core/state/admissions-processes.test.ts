@@ -86,19 +86,22 @@ for (const engine of engines) {
     });
 
     it('settles by its lease what a process holds that cannot be asked, and then that process changes nothing', async () => {
-      const silent = await place.open({ reservationLeaseMs: 1_000_000 });
+      const silent = await place.open({ processLeaseMs: 1_000_000 });
       const made = budget({ tokenLimit: 1_000 });
       await silent.budgets.create(made);
       const { reservation } = await silent.admissions.admit({ ...CHAT, reserve: { budgetId: made.id, tokens: 100 } });
-      const watching = await place.open({ reservationLeaseMs: 2_000 });
-      const lively = await place.open({ reservationLeaseMs: 2_000 });
+      const watching = await place.open({ processLeaseMs: 2_000 });
+      const lively = await place.open({ processLeaseMs: 2_000 });
       const kept = await lively.admissions.admit({ ...CHAT, reserve: { budgetId: made.id, tokens: 10 } });
       await until(async () => (await watching.budgets.find(made.id))?.tokensReserved === 10);
       silent.admissions.settle(settlement({ reservation, usage: { totalTokens: 3 } }));
       await silent.admissions.flush();
       const left = { tokensUsed: 100, requestsUsed: 2, tokensReserved: 10 };
       expect(await watching.budgets.find(made.id)).to.include(left);
-      // It goes on as before.
+      // With its next heartbeat it finds that it was declared dead, and goes on under a new id.
+      const firstId = silent.instances.id;
+      await silent.instances.beat();
+      expect(silent.instances.id).not.to.equal(firstId);
       const next = await silent.admissions.admit({ ...CHAT, reserve: { budgetId: made.id, tokens: 100 } });
       for (const [node, held] of [
         [silent, next],

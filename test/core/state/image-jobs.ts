@@ -17,7 +17,7 @@ export interface ImageJobs {
   logger: ListLogger;
   state: State;
   /** Opens the same state once more. */
-  open(jobLeaseMs?: number): Promise<State>;
+  open(processLeaseMs?: number): Promise<State>;
   accept(wish?: Wish): Promise<Answered>;
   peek(wish?: Wish): Promise<Answered>;
   /** The job of an acceptance that has to be one. */
@@ -36,7 +36,7 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
   const place = await engine.reusedPlace(context);
   const clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
   const logger = new ListLogger();
-  const open = (jobLeaseMs?: number) => place.open({ windowClock: clock, logger, jobLeaseMs });
+  const open = (processLeaseMs?: number) => place.open({ windowClock: clock, logger, processLeaseMs });
   const state = await open();
 
   function whole(job?: Partial<NewJob>): NewJob {

@@ -130,7 +130,7 @@ describe('figures of jobs whose lease is lost', () => {
   it('tell of it, in a line with the request too', async () => {
     const { meter, of } = recordingMeter();
     const logger = new ListLogger();
-    const node = await postgres.place.open({ logger, meter, jobLeaseMs: 600 });
+    const node = await postgres.place.open({ logger, meter, processLeaseMs: 600 });
     const { job } = await node.jobs.accept({ job: jobOf('lost') });
     let runs = 0;
     node.jobs.work({

@@ -40,12 +40,12 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     await link?.close();
   });
 
-  async function open(jobLeaseMs: number, jobPollMs?: number): Promise<void> {
+  async function open(processLeaseMs: number, jobPollMs?: number): Promise<void> {
     const url = new URL(place.databaseUrl ?? '');
     const databaseUrl = new URL(link.url);
     databaseUrl.pathname = url.pathname;
-    far = await place.open({ databaseUrl: databaseUrl.href, logger, jobLeaseMs, jobPollMs });
-    near = await place.open({ logger: new ListLogger(), jobLeaseMs: DAY_MS, jobPollMs });
+    far = await place.open({ databaseUrl: databaseUrl.href, logger, processLeaseMs, jobPollMs });
+    near = await place.open({ logger: new ListLogger(), processLeaseMs: DAY_MS, jobPollMs });
   }
 
   async function accept(name = 'job', from = near): Promise<JobRecord> {
@@ -135,23 +135,26 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     expect(said(LOST)).to.deep.equal([]);
   });
 
-  it('cut off no run that shows life between the look and the cut', async () => {
+  it('cut off no run whose process writes its heartbeat between the look and the cut', async () => {
     await open(LEASE_MS);
     const job = await accept();
-    await observer.query(`update jobs set state = 'running', attempts = 1, runner = '["elsewhere",1,"",""]'`);
+    await observer.query(
+      `insert into instances (id, "startedAt", "beatAt", beat, fingerprints) values ('["elsewhere",1,"",""]', 0, 0, 1, '[]')`,
+    );
+    await observer.query(`update jobs set state = 'running', attempts = 1, "processId" = '["elsewhere",1,"",""]'`);
     const alive = new pg.Client({ connectionString: place.databaseUrl });
     await alive.connect();
     try {
-      // Others see the old beat, and whoever cuts the run off has to wait for this.
+      // Others see the old beat, and declaring the process dead has to wait for this.
       await alive.query('begin');
-      await alive.query('update jobs set beat = beat + 1');
+      await alive.query(`update instances set beat = beat + 1 where id like '["elsewhere"%'`);
       work(async () => 'run twice');
-      await untilLocked('update "jobs"%crashCount%');
+      await untilLocked('update "instances"%');
       await alive.query('commit');
       await untilLooked();
       expect(await look(job)).to.include({ state: 'running', attempts: 1 });
       expect(said(CUT_OFF)).to.deep.equal([]);
-      // Nobody shows life from here on.
+      // There are no heartbeats from here on.
       expect(await ended(job)).to.include({ state: 'completed', attempts: 2, result: 'run twice' });
       expect(said(CUT_OFF)).to.have.length(1);
     } finally {
@@ -209,7 +212,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
       return 'ran';
     });
     await ended(await accept('before'));
-    const lost = link.loseCommit(/update "jobs" set .*"runner"/, 60_000);
+    const lost = link.loseCommit(/update "jobs" set .*"processId"/, 60_000);
     const job = await accept('claimed');
     expect(await lost).to.equal(true);
     expect(await inTime(near.jobs.waitFor(job.id, 'one', { timeoutMs: DAY_MS }))).to.include({

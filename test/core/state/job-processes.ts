@@ -16,7 +16,7 @@ export interface WorkerProcess extends TortureProcess {
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
 }
 
-export type WorkerOptions = Partial<Pick<Working, 'concurrency' | 'jobLeaseMs'>>;
+export type WorkerOptions = Partial<Pick<Working, 'concurrency' | 'processLeaseMs'>>;
 
 /** Starts a process that runs the jobs of a place; resolves once it does. */
 export async function startWorkerProcess(place: Place, options: WorkerOptions = {}): Promise<WorkerProcess> {

@@ -89,7 +89,7 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
   return {
     place,
     clock,
-    open: () => place.open({ windowClock: clock, jobPollMs: DAY_MS, jobLeaseMs: LEASE_MS }),
+    open: () => place.open({ windowClock: clock, jobPollMs: DAY_MS, processLeaseMs: LEASE_MS }),
     async submit(node, wish) {
       const job = { kind, owner: 'one', keyId: 'one', input: null, maxActive: 1_000, ...wish };
       const { job: accepted } = await node.jobs.accept({ job });
@@ -100,8 +100,8 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
     async giveToDeadRunner({ id }) {
       const database = await openDatabase(place);
       try {
-        const runner = '["elsewhere",1,"",""]';
-        await sql`update jobs set state = 'running', attempts = 1, runner = ${runner} where id = ${id}`.execute(
+        const processId = '["elsewhere",1,"",""]';
+        await sql`update jobs set state = 'running', attempts = 1, "processId" = ${processId} where id = ${id}`.execute(
           database.queries,
         );
       } finally {

@@ -10,7 +10,7 @@ export interface Working {
   databaseUrl?: string;
   ledger: string;
   concurrency: number;
-  jobLeaseMs?: number;
+  processLeaseMs?: number;
 }
 
 /** What such a job is to do. */
@@ -23,11 +23,17 @@ export interface WorkOrder {
   killInRun?: number;
 }
 
-const { dataDir, databaseUrl, ledger: file, concurrency, jobLeaseMs } = JSON.parse(process.argv[2] ?? '') as Working;
+const {
+  dataDir,
+  databaseUrl,
+  ledger: file,
+  concurrency,
+  processLeaseMs,
+} = JSON.parse(process.argv[2] ?? '') as Working;
 const ledger = openLedger(file);
 const logger = new ListLogger();
 const { pid } = process;
-const state = await openState({ dataDir, databaseUrl, clock: systemClock, jobLeaseMs, logger });
+const state = await openState({ dataDir, databaseUrl, clock: systemClock, processLeaseMs, logger });
 
 function killSelf(): void {
   ledger.write({ event: 'killed', pid });

@@ -2,7 +2,9 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
+import { createInstances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
+import { createDatabaseClock } from '../../../core/database/statements.js';
 import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import { createJobs } from '../../../core/jobs/job-service.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
@@ -31,6 +33,7 @@ describe('durable jobs in a folder that has troubles', () => {
     jobs = createJobs({
       database,
       dispatcher: createEmbeddedDispatcher(),
+      instances: createInstances({ database, times: createDatabaseClock(systemClock), logger }),
       admission: { extraction: createJobAdmission({ queries, kind: 'extraction', slots }) },
       clock: systemClock,
       logger,

@@ -67,7 +67,7 @@ for (const engine of engines) {
         await (await start()).ended;
         expect(await look(job)).to.include({ state: 'running', attempts: 1 });
         // The lease of this one is so long that the test would end before it.
-        await start({ jobLeaseMs: 600_000 });
+        await start({ processLeaseMs: 600_000 });
         expect(await ended(job)).to.include({ state: 'completed', attempts: 2 });
         expect(judge()).to.deep.equal({ runs: 2, overlapping: 0, endedTwice: 0 });
       });
@@ -102,7 +102,7 @@ for (const engine of engines) {
 
     it('refuse the result of one that was stopped for longer than its lease', async () => {
       const job = await accept('zombie', { ms: 1_000 });
-      const zombie = await start({ jobLeaseMs: JOB_LEASE_MS });
+      const zombie = await start({ processLeaseMs: JOB_LEASE_MS });
       // Not by the row, which says so before the process has heard of it: stopped there it would begin nothing.
       await until(() =>
         ledgerOf(place)
@@ -110,7 +110,7 @@ for (const engine of engines) {
           .some((line) => line.event === 'begin' && line.pid === zombie.pid),
       );
       zombie.signal('SIGSTOP');
-      await start({ jobLeaseMs: JOB_LEASE_MS });
+      await start({ processLeaseMs: JOB_LEASE_MS });
       const done = await ended(job);
       zombie.signal('SIGCONT');
       expect(done).to.include({ state: 'completed', attempts: 2 });

@@ -485,7 +485,7 @@ for (const engine of engines) {
     });
 
     it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
-      const first = await node({ jobLeaseMs: 2_000 });
+      const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
       work(
@@ -500,7 +500,9 @@ for (const engine of engines) {
       // What a process does that was stopped for longer than its lease: nothing. Another has claimed the job meanwhile.
       const database = await openDatabase(place);
       try {
-        await sql`update jobs set attempts = attempts + 1, runner = '["elsewhere",1,"",""]'`.execute(database.queries);
+        await sql`update jobs set attempts = attempts + 1, "processId" = '["elsewhere",1,"",""]'`.execute(
+          database.queries,
+        );
         finishLate();
         while (!logger.lines.some(({ message }) => /refused/.test(message))) await turn();
         expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'running', result: null, attempts: 2 });
@@ -512,7 +514,7 @@ for (const engine of engines) {
     });
 
     it('aborts a run whose job was given to another', async () => {
-      const first = await node({ jobLeaseMs: 2_000 });
+      const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
       work(
@@ -527,7 +529,9 @@ for (const engine of engines) {
       while (!signal) await turn();
       const database = await openDatabase(place);
       try {
-        await sql`update jobs set attempts = attempts + 1, runner = '["elsewhere",1,"",""]'`.execute(database.queries);
+        await sql`update jobs set attempts = attempts + 1, "processId" = '["elsewhere",1,"",""]'`.execute(
+          database.queries,
+        );
         while (!signal.aborted) await turn();
         expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'running', attempts: 2 });
       } finally {
@@ -536,7 +540,7 @@ for (const engine of engines) {
     });
 
     it('keeps the lease of a run that lasts longer, whatever the wall clock does', async () => {
-      const nodes = await Promise.all([node({ jobLeaseMs: 1_200 }), node({ jobLeaseMs: 1_200 })]);
+      const nodes = await Promise.all([node({ processLeaseMs: 1_200 }), node({ processLeaseMs: 1_200 })]);
       const job = await accept('a');
       let runs = 0;
       for (const from of nodes) {

@@ -103,8 +103,8 @@ for (const engine of engines) {
     });
 
     it('are made by another where a process shows no sign of life, which then changes nothing any more', async () => {
-      const slow = await place.open({ jobLeaseMs: 600_000, jobPollMs: 20 });
-      const quick = await place.open({ jobLeaseMs: 200, jobPollMs: 20 });
+      const slow = await place.open({ processLeaseMs: 600_000, jobPollMs: 20 });
+      const quick = await place.open({ processLeaseMs: 200, jobPollMs: 20 });
       const lost = await claim(slow, 'a');
       // The first sign of life came at once, the next one is due in minutes.
       expect(await quick.idempotentResponses.waitFor(lost.id, { timeoutMs: 60_000 })).to.equal(undefined);
@@ -115,8 +115,8 @@ for (const engine of engines) {
     });
 
     it('are waited for while their process shows life, for as long as was said', async () => {
-      const working = await place.open({ jobLeaseMs: 300, jobPollMs: 20 });
-      const other = await place.open({ jobLeaseMs: 300, jobPollMs: 20 });
+      const working = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
+      const other = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
       const { id } = await claim(working, 'a');
       await other.idempotentResponses.waitFor(id, { timeoutMs: 1_500 });
       expect(await other.idempotentResponses.claim(request('a'))).to.deep.equal({ state: 'running', id });

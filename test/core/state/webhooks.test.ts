@@ -61,7 +61,7 @@ for (const engine of engines) {
       await expiring.stop();
       const poison = await submit();
       await change((queries) =>
-        sql`update jobs set state = 'running', attempts = 1, "startedAt" = 1, runner = '["elsewhere",1,"",""]' where id = ${poison.id}`.execute(
+        sql`update jobs set state = 'running', attempts = 1, "startedAt" = 1, "processId" = '["elsewhere",1,"",""]' where id = ${poison.id}`.execute(
           queries,
         ),
       );
