@@ -164,6 +164,34 @@ describe('failing over', () => {
     expect(await run(async () => 'done')).to.equal('done');
   });
 
+  it('learns nothing from a probe whose caller leaves', async () => {
+    const restMs = 10_000;
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
+    const resting = () => failOver.states()[0]?.resting;
+    const call = { budgetMs: 60_000, signal };
+    for (let count = 0; count < 10; count++) {
+      await rejection(failOver.run({ ...call, work: () => Promise.reject(failure('nowhere')) }));
+    }
+    const gone = new Error('the caller left');
+    // As an upstream's client throws it, and as a client's failure that counts for nothing.
+    for (const thrown of [gone, failure('nowhere', false)]) {
+      await clock.advance(restMs);
+      const leaving = new AbortController();
+      const work = async () => {
+        leaving.abort(gone);
+        throw thrown;
+      };
+      await rejection(failOver.run({ ...call, signal: leaving.signal, work }));
+      expect(resting()).to.equal(true);
+    }
+    const slow = failOver.run({ ...call, work: () => systemClock.sleep(30).then(() => 'done') });
+    const beside = await rejection(failOver.run({ ...call, work: async () => 'done' }));
+    expect(beside, 'one call probes').to.include({ code: 'upstream_unavailable' });
+    expect(await slow).to.equal('done');
+    expect(resting()).to.equal(false);
+  });
+
   it('leaves an upstream alone for ever longer while it keeps failing, up to six times as long, and then anew', async () => {
     const restMs = 10_000;
     const clock = createManualClock();
