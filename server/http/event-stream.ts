@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from 'mediagate';
-import { addField, takeResponse, writePiece } from './fast-path.js';
+import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
@@ -57,7 +57,7 @@ export async function sendStream(
     for await (const bytes of stream) {
       begun = true;
       if (response.destroyed) return;
-      if (!writePiece(response, bytes)) await drained(response);
+      if (!response.write(bytes)) await drained(response);
     }
     response.end();
   } catch (error) {

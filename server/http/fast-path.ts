@@ -209,35 +209,3 @@ export function takeResponse(
   }
   return response;
 }
-
-/** Shorter pieces are copied to the bytes around them and written with these, which is cheaper than a write for each. */
-const SHORT_BYTES = 8_192;
-
-/**
- * Bypasses: the chunked coding of Node's response, whose property `chunkedEncoding` Node does not document.
- * Why: Node writes a chunk in four parts: its length, itself and two line ends. For an event, which is short, that is the
- * larger part of the cost.
- * Gain: not measured.
- * @returns Whether there is room for more.
- */
-export function writePiece(response: RequestContext['res'], bytes: Uint8Array): boolean {
-  const isShort = bytes.length > 0 && bytes.length <= SHORT_BYTES;
-  // The first piece goes out with the head, which decides whether there are chunks.
-  if (!isShort || !response.headersSent || !response.chunkedEncoding) return response.write(bytes);
-  response.chunkedEncoding = false;
-  try {
-    return response.write(asChunk(bytes));
-  } finally {
-    response.chunkedEncoding = true;
-  }
-}
-
-/** In the chunked coding: RFC 9112, 7.1. */
-function asChunk(bytes: Uint8Array): Buffer {
-  const length = `${bytes.length.toString(16)}\r\n`;
-  const chunk = Buffer.allocUnsafe(length.length + bytes.length + 2);
-  chunk.write(length, 'latin1');
-  chunk.set(bytes, length.length);
-  chunk.write('\r\n', length.length + bytes.length, 'latin1');
-  return chunk;
-}
