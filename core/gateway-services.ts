@@ -192,7 +192,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
         links &&
         createAudioFiles({
           links,
-          registry: get(REGISTRY),
+          match: get(EXTRACTION).match,
           host: get(PLUGIN_HOST),
           storage: get(STORAGE),
           http: get(HTTP),

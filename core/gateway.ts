@@ -199,7 +199,10 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
         name: contribution.displayName,
         linkForms: contribution.linkForms,
         features: featuresOf(contribution),
-        methods: host.stateOf(entry, () => contribution.methods?.()),
+        // Asked of the extractor only where it is read.
+        get methods() {
+          return host.stateOf(entry, () => contribution.methods?.());
+        },
         probeLinks: contribution.probeLinks ?? [],
       })),
     platformFeatures(platform) {

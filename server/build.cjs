@@ -40,6 +40,7 @@ function compile(node) {
       .map(newestSource),
   );
   if (built > newest) return;
+  if (built === 0) console.error('Compiling. This takes up to a minute, and only the first time.');
   runCompiler(node, []);
   fs.writeFileSync(stamp, '');
 }

@@ -225,7 +225,6 @@ describe('architecture', () => {
       expect(loaded.some((url) => url.endsWith('/dist/core/index.js'))).to.equal(true);
       const names = new Set(loaded.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]));
       expect(lazy.filter((name) => names.has(name))).to.deep.equal([]);
-      expect(loaded.some((url) => url.endsWith('/dist/core/state/kysely.js'))).to.equal(false);
     });
   }
 

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -197,6 +198,16 @@ describe("README's tables equal the code", () => {
     const named = [...readme.matchAll(/\bnpm (?:run (?:-s )?)?([a-z]+)/g)].map(([, name]) => name);
     expect(named).to.include.members(['start', 'test', 'demo']);
     for (const name of new Set(named)) expect([...Object.keys(scripts), 'ci', 'install', 'pack']).to.include(name);
+  });
+
+  it('header fields: those of the gateway that README names are sent or read', async () => {
+    const ofGateway = /\bx-mediagate-[a-z-]+[a-z]/gi;
+    const readme = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
+    const named = new Set([...readme.matchAll(ofGateway)].map(([name]) => name.toLowerCase()));
+    const files = globSync('dist/{core,server,plugins}/**/*.js', { cwd: packageRoot });
+    const sources = await Promise.all(files.map((file) => readFile(path.join(packageRoot, file), 'utf8')));
+    const known = new Set(sources.flatMap((text) => [...text.matchAll(ofGateway)].map(([name]) => name.toLowerCase())));
+    expect([...named].filter((name) => !known.has(name))).to.deep.equal([]);
   });
 });
 

@@ -1,42 +1,51 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
 
-const PROGRAMS = {
-  demo: 'dist/test/demo.js',
-  cluster: 'dist/test/cluster/run-cluster.js',
-  bench: 'dist/test/bench/index.js',
-  screenshots: 'dist/test/screenshots.js',
-  faults: 'dist/test/chaos/run-faults.js',
-} as const;
+const { scripts } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8')) as {
+  scripts: Readonly<Record<string, string>>;
+};
 
-/** As the script of package.json runs it. */
-function run(script: keyof typeof PROGRAMS, ...typed: readonly string[]) {
-  return spawnSync(process.execPath, [path.join(packageRoot, PROGRAMS[script]), ...typed], { encoding: 'utf8' });
+/** As npm runs the script of package.json, with the Node of the tests. */
+function run(script: string, ...typed: readonly string[]) {
+  const [, ...words] = scripts[script]?.split(' ') ?? [];
+  return spawnSync(process.execPath, [...words, ...typed], { cwd: packageRoot, encoding: 'utf8' });
 }
 
 describe('scripts that take flags', () => {
-  const flags: Readonly<Record<keyof typeof PROGRAMS, string>> = {
+  const flags: Readonly<Record<string, string>> = {
     demo: 'npm run demo -- [--keep]',
     cluster: 'npm run cluster -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
     bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
     screenshots: 'npm run screenshots -- [FOLDER]',
     faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
   };
-  for (const script of Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]) {
+  for (const [script, usage] of Object.entries(flags)) {
     it(`${script} says what there is, and begins nothing with another`, () => {
       const help = run(script, '--help');
       expect([help.status, help.stderr]).to.deep.equal([0, '']);
-      expect(help.stdout).to.contain(flags[script]);
+      expect(help.stdout).to.contain(usage);
       const refused = run(script, '--nonsense');
       expect([refused.status, refused.stdout]).to.deep.equal([2, '']);
       expect(refused.stderr)
         .to.contain("Unknown option '--nonsense'")
-        .and.to.contain(flags[script])
+        .and.to.contain(usage)
         .and.not.to.contain('    at ');
     });
   }
+
+  it('are all that run a program of developers, or of the product', () => {
+    const launched = Object.keys(scripts).filter((name) => scripts[name]?.startsWith('node server/run.cjs'));
+    const others = ['test', 'mediagate', 'probe', 'build', 'prepack'];
+    expect(launched).to.have.members([...Object.keys(flags), ...others]);
+    for (const name of ['mediagate', 'probe']) {
+      const help = run(name, '--help');
+      expect([help.status, help.stderr], name).to.deep.equal([0, '']);
+      expect(help.stdout).to.contain('Usage: mediagate');
+    }
+  });
 
   it('have help for each word of faults, and refuse values that they cannot use', () => {
     const help = run('faults', 'limits', '--help');

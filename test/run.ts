@@ -1,4 +1,4 @@
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,7 +15,10 @@ import { runTestFiles, type TestTotals } from './support/test-process.js';
 /** How many files a process takes, by where they are. The slowest come first: none is begun when all others have ended. */
 const SHARES = [
   { folder: 'test/e2e/', files: 3 },
-  { folder: 'test/core/state/', files: 5 },
+  { folder: 'test/core/jobs/', files: 5 },
+  { folder: 'test/core/database/', files: 5 },
+  { folder: 'test/core/storage/', files: 5 },
+  { folder: 'test/server/', files: 5 },
   { folder: 'plugins/', files: 12 },
   { folder: '', files: 12 },
 ] as const;
@@ -24,7 +27,7 @@ const SHARES = [
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
 
 /** Files that test the browser service. Where a packaged and a system Chromium are there, they run on both. */
-const BROWSER_FILES = 'test/core/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
+const BROWSER_FILES = 'test/core/browser/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
 
 interface Share {
   files: readonly string[];
@@ -42,6 +45,8 @@ const { values: order, positionals: folders } = parseArgs({
 const cwd = `${packageRoot}/dist`;
 const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })
   .map((file) => file.replaceAll('\\', '/'))
+  // A compiled test stays in dist after its source has moved.
+  .filter((file) => existsSync(path.join(packageRoot, file.replace(/\.js$/, '.ts'))))
   .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder.replace(/\/$/, '')}/`)))
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);

@@ -87,7 +87,7 @@ export interface PlatformInfo {
   /** Patterns or words, for people. */
   linkForms: readonly string[];
   features: PlatformFeatures;
-  /** Its ways to the platform as they are now, best first; empty where its extractor does not tell. */
+  /** Its ways to the platform at the time of reading, best first; empty where its extractor does not tell. */
   methods: readonly MethodState[];
   /** Links to try it with. */
   probeLinks: readonly ProbeLink[];

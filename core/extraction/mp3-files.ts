@@ -15,7 +15,7 @@ import {
 } from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpFaces } from '../net/index.js';
-import type { PluginHost, Registered, Registry } from '../plugins/index.js';
+import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
 import { createTranscodes, type Make, makeAudio } from './mp3-transcoding.js';
 
@@ -24,7 +24,8 @@ const FETCH_MS = 600_000;
 
 export interface AudioFilesOptions {
   links: AudioLinks;
-  registry: Registry;
+  /** As the extraction service matches. */
+  match(url: string): { extractor: Registered<Extractor>; link: LinkRef };
   host: PluginHost;
   storage: Storage;
   http: HttpFaces;
@@ -49,14 +50,14 @@ interface Item {
 }
 
 export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
-  const { links, registry, host, storage, scratch, clock, logger } = options;
+  const { links, match, host, storage, scratch, clock, logger } = options;
   const makings = createTranscodes(clock);
   // What a crash has left; whatever cannot be removed now is met again with the next file.
   scratch.sweep().catch(() => undefined);
 
   function itemOf(canonicalUrl: string): Item {
     try {
-      const { extractor, link } = registry.matchLink(new URL(canonicalUrl));
+      const { extractor, link } = match(canonicalUrl);
       return { extractor, link, fileName: links.fileName(link.url) };
     } catch (cause) {
       // The link is genuine, so its platform was served when it was made.

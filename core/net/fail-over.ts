@@ -141,7 +141,8 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         const isCounted = error instanceof TryFailure && error.consequence.counts;
         // What began before the circuit opened says nothing about it now.
         if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
-        else if (isProbe) breaker.succeed();
+        // A probe whose caller leaves says nothing: the next call probes again.
+        else if (isProbe && !signal.aborted) breaker.succeed();
         if (!(error instanceof TryFailure)) throw error;
         last = error.error;
         const { again, counts } = error.consequence;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from 'mediagate';
-import { addField, endWhole, takeResponse, writePiece } from './fast-path.js';
+import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
@@ -19,7 +19,9 @@ export const EVENTS = 'text/event-stream; charset=utf-8';
 
 /** Answers with bytes that are all here. */
 export function sendWhole(context: RequestContext, { status, headers }: AnswerHead, body: Uint8Array): void {
-  endWhole(takeResponse(context, status, headers), body);
+  const response = takeResponse(context, status, headers);
+  addField(response, 'Content-Length', String(body.length));
+  response.end(body);
 }
 
 /** Answers with events as they come: as {@link sendStream}. */
@@ -55,7 +57,7 @@ export async function sendStream(
     for await (const bytes of stream) {
       begun = true;
       if (response.destroyed) return;
-      if (!writePiece(response, bytes)) await drained(response);
+      if (!response.write(bytes)) await drained(response);
     }
     response.end();
   } catch (error) {

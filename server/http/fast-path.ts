@@ -5,8 +5,12 @@ import type { Next, RequestContext, RequestState } from './koa-app.js';
 
 /**
  * Everything that bypasses the public interface of Koa, of its router or of Node's responses, to save CPU on each request.
- * All other code uses Koa as its documentation describes it. Each part says what it bypasses, why, and what it gains;
- * `npm run bench` has the rows "beside a no-op Koa route" for a measurement. A part without a gain has no place here.
+ * All other code uses Koa as its documentation describes it. Each part says what it bypasses, why, and what it gains. A part
+ * without a gain has no place here.
+ *
+ * The gains were measured with each part switched off in turn, in 100 pairs of 200 requests of 16 clients over loopback. They
+ * are CPU time of one request, with that of its client: 45 µs for a chat that is answered whole, 41 µs for a link from the
+ * cache (tenth percentile; two cores of an AMD EPYC, Node 24). A part that is switched off for nothing shows up to 0.4 µs.
  */
 
 const { ServerResponse } = process.getBuiltinModule('node:http');
@@ -22,7 +26,7 @@ const { handleRequest } = Koa.prototype as unknown as {
  * Bypasses: `handleRequest`, a private method of Koa, for requests whose route writes the response itself.
  * Why: Koa listens for the end of each response (on-finished), only to report errors that Node's server and the route's own
  * code report as well. For a small answer this takes longer than everything else that Koa does.
- * Gain: not measured.
+ * Gain: 4 µs (9 %) of a chat. A link is answered by Koa.
  */
 export class App extends Koa<RequestState> {
   async handleRequest(context: RequestContext, run: Run): Promise<void> {
@@ -58,7 +62,7 @@ interface FixedRoute {
  * Why: the router tries the patterns of all routes, one after the other, which takes longer than most of the routes. A path
  * without parameters is found in a map by method and URL. The router handles all other requests, those without a route
  * included.
- * Gain: not measured.
+ * Gain: 4 µs (9 %) of a link and 3 µs (7 %) of a chat.
  */
 export function dispatch(router: Router<RequestState>) {
   const fixed = fixedRoutes(router);
@@ -104,7 +108,7 @@ function fixedRoutes({ stack: routes }: Router<RequestState>): Map<string, Fixed
  * Bypasses: the header table of Node's response, for headers that no code reads again. They are kept in a list and written
  * with the head. As soon as code sets, reads or removes a header by the usual methods, the list is moved to the table.
  * Why: Node checks, lowercases and stores each header that is set by itself, which takes several times as long as writing it.
- * Gain: not measured.
+ * Gain: 2.5 µs (6 %) of a chat, which sets all its headers this way. None of a link, which sets some with `setHeader`.
  */
 export class AnswerResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Names and values in turn, which are not in the table. */
@@ -189,7 +193,7 @@ export function addField(response: InstanceType<typeof ServerResponse>, name: st
  * Why: for a stream, Koa would put two streams between the upstream and the client, and an upstream that fails before its
  * first bytes could no longer be answered with an error. An error whose request has an unread body is written before that
  * body is read. A whole answer skips the second half of Koa's `handleRequest`.
- * Gain: not measured.
+ * Gain: 3 µs (7 %) of a chat, besides that of {@link App}.
  */
 export function takeResponse(
   context: RequestContext,
@@ -204,75 +208,4 @@ export function takeResponse(
     if (value !== undefined) addField(response, name, value);
   }
   return response;
-}
-
-/** Shorter pieces are copied to the bytes around them and written with these, which is cheaper than a write for each. */
-const SHORT_BYTES = 8_192;
-
-/** Answers that were ready in this turn of the event loop, and in the latest one before it that had any. */
-let ready = 0;
-let readyBefore = 0;
-
-/** Whether several answers are ready in one turn. */
-function areMany(): boolean {
-  if (ready === 0) setImmediate(endTurn);
-  ready += 1;
-  return readyBefore > 1;
-}
-
-function endTurn(): void {
-  readyBefore = ready;
-  ready = 0;
-}
-
-/**
- * Bypasses: `context.body` with a Buffer.
- * Why: each answer that is sent by itself wakes its client, which takes the sender longer than the write. Where several answers
- * are ready in one turn of the event loop they are sent at its end, one right after the other. A short answer is sent as
- * text, since Node writes a text and the head at once.
- * Gain: not measured.
- */
-export function endWhole(response: RequestContext['res'], body: Uint8Array): void {
-  addField(response, 'Content-Length', String(body.length));
-  const end = body.length <= SHORT_BYTES ? endShort : endLong;
-  if (areMany()) setImmediate(end, response, body);
-  else end(response, body);
-}
-
-/** In this coding each character is a byte. */
-function endShort(response: RequestContext['res'], body: Uint8Array): void {
-  response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1'), 'latin1');
-}
-
-function endLong(response: RequestContext['res'], body: Uint8Array): void {
-  response.end(body);
-}
-
-/**
- * Bypasses: the chunked coding of Node's response, whose property `chunkedEncoding` Node does not document.
- * Why: Node writes a chunk in four parts: its length, itself and two line ends. For an event, which is short, that is the
- * larger part of the cost.
- * Gain: not measured.
- * @returns Whether there is room for more.
- */
-export function writePiece(response: RequestContext['res'], bytes: Uint8Array): boolean {
-  const isShort = bytes.length > 0 && bytes.length <= SHORT_BYTES;
-  // The first piece goes out with the head, which decides whether there are chunks.
-  if (!isShort || !response.headersSent || !response.chunkedEncoding) return response.write(bytes);
-  response.chunkedEncoding = false;
-  try {
-    return response.write(asChunk(bytes));
-  } finally {
-    response.chunkedEncoding = true;
-  }
-}
-
-/** In the chunked coding: RFC 9112, 7.1. */
-function asChunk(bytes: Uint8Array): Buffer {
-  const length = `${bytes.length.toString(16)}\r\n`;
-  const chunk = Buffer.allocUnsafe(length.length + bytes.length + 2);
-  chunk.write(length, 'latin1');
-  chunk.set(bytes, length.length);
-  chunk.write('\r\n', length.length + bytes.length, 'latin1');
-  return chunk;
 }

@@ -97,16 +97,17 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
     },
     async list() {
       const records: ApiKeyRecord[] = [];
+      let at = 0;
       // In pages, each of which is read in time, and between which this process does something else.
       for (let full = true; full; ) {
         const after = records.at(-1)?.id ?? '';
-        const rows = await database.run((queries) =>
-          queries.selectFrom('api_keys').selectAll().where('id', '>', after).orderBy('id').limit(PAGE).execute(),
-        );
+        const rows = await database.run(async (queries) => {
+          at = await times.read(queries);
+          return queries.selectFrom('api_keys').selectAll().where('id', '>', after).orderBy('id').limit(PAGE).execute();
+        });
         for (const row of rows) records.push(toKeyRecord(row));
         full = rows.length === PAGE;
       }
-      const at = await database.run((queries) => times.read(queries));
       return records
         .map((record) => keyAt(record, at))
         .sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));

@@ -8,8 +8,8 @@ import { systemClock } from '../../core/runtime/clock.js';
 import type { Grant } from '../../server/keys/api-keys.js';
 import { createKeyRecord, createPepper } from '../../server/keys/keys.js';
 import { openState } from '../../server/state.js';
-import { ListLogger } from '../core/state/engines.js';
 import type { Environment } from '../support/command-line.js';
+import { ListLogger } from '../support/engines.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, type ImageUpstreamRequest, startImageUpstream } from '../support/image-upstream.js';
 

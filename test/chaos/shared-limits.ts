@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
-import { budget } from '../core/state/model-requests.js';
 import type { Environment } from '../support/command-line.js';
 import type { GatewayProcess } from '../support/gateway-process.js';
+import { budget } from '../support/model-requests.js';
 import { type Nodes, openNodes } from '../support/nodes.js';
 import { startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';

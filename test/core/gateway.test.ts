@@ -341,6 +341,19 @@ describe('createGateway', () => {
     }
   });
 
+  it('asks an extractor for its methods only where they are read', async () => {
+    let asked = 0;
+    const methods = () => {
+      asked += 1;
+      return [];
+    };
+    await using gateway = await createGateway({ plugins: [{ use: invented({ methods }) }] });
+    const before = asked;
+    const [platform] = gateway.platforms();
+    expect([platform?.key, asked - before]).to.deep.equal(['invented', 0]);
+    expect([platform?.methods, asked - before]).to.deep.equal([[], 1]);
+  });
+
   it("tells whom it had asked when the entry's deadline ends a call", async () => {
     const climbing = definePlugin({
       name: 'climbing',

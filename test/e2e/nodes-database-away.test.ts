@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { ownPostgres } from '../core/state/postgres-away.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import type { GatewayProcess, HttpAnswer } from '../support/gateway-process.js';
 import { type Nodes, openNodes } from '../support/nodes.js';
+import { ownPostgres } from '../support/postgres-away.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
 

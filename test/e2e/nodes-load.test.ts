@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { restartUnderLoad } from '../chaos/rolling-restart.js';
 import { tortureSharedLimits } from '../chaos/shared-limits.js';
-import { engines, type Place } from '../core/state/engines.js';
+import { engines, type Place } from '../support/engines.js';
 
 describe('nodes under load', () => {
   let place: Place;

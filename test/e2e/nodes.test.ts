@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../core/runtime/errors.js';
-import { engines, type Place } from '../core/state/engines.js';
-import { signUp } from '../core/state/people.js';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import type { Environment } from '../support/command-line.js';
+import { engines, type Place } from '../support/engines.js';
 import type { GatewayProcess, HttpAnswer } from '../support/gateway-process.js';
 import { type Nodes, openNodes } from '../support/nodes.js';
+import { signUp } from '../support/people.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
 import { type ReceivedWebhook, startWebhookReceiver } from '../support/webhook-receiver.js';

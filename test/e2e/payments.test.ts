@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { OrderRecord } from '../../server/payments/orders.js';
 import type { State } from '../../server/state.js';
-import { engines, type Place } from '../core/state/engines.js';
-import { grantsOf, order, signUp } from '../core/state/people.js';
-import { ownPostgres } from '../core/state/postgres-away.js';
 import { genericNotice, SECRETS, type SignedNotice } from '../http/payment-app.js';
+import { engines, type Place } from '../support/engines.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { grantsOf, order, signUp } from '../support/people.js';
+import { ownPostgres } from '../support/postgres-away.js';
 import { until } from '../support/until.js';
 
 const ROUNDS = 2;

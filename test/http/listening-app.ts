@@ -18,7 +18,8 @@ import {
 } from 'mediagate';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
-import { createApp } from '../../server/app.js';
+import { createAccountContext, createApp, createRoutes, createServerContext } from '../../server/app.js';
+import type { Route } from '../../server/http/index.js';
 import type { AccountDependencies } from '../../server/http/server-context.js';
 import { createIdempotencyService } from '../../server/idempotency/index.js';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
@@ -104,6 +105,8 @@ export interface ListeningApp {
   readonly server: HttpServer;
   /** Every route it has: `POST /v1/extract`. */
   readonly routes: readonly string[];
+  /** The same as they are declared. */
+  declaredRoutes(): readonly Route[];
   /** Log lines so far: message and fields. */
   readonly log: readonly LogLine[];
   /** Stores a key; default: good for extraction, unlimited. */
@@ -195,7 +198,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
   const counting = { windows, usage, answers, budgets, ledger, metrics, publicMetrics, webhooks };
-  const app = createApp({ gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links });
+  const dependencies = { gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links };
+  const app = createApp(dependencies);
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -240,6 +244,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     health,
     server,
     routes: app.middleware.flatMap(routesOf),
+    declaredRoutes() {
+      const context = createServerContext(dependencies);
+      return createRoutes(context, createAccountContext(context));
+    },
     log: logger.lines,
     async makeKey(wanted = {}, change = {}) {
       const given = { name: 'test', grants: ['extract'], rpm: null, expiresAt: null, ...wanted } satisfies NewKey;

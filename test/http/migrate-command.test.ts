@@ -5,8 +5,8 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
 import { migrations } from '../../server/migrations.js';
-import { createPlace, engines, type Place } from '../core/state/engines.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';
+import { createPlace, engines, type Place } from '../support/engines.js';
 import { startGatewayProcess } from '../support/gateway-process.js';
 
 const NAMES = Object.keys(migrations).sort();

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
-import { grantsOf } from '../core/state/people.js';
+import { grantsOf } from '../support/people.js';
 import { describeOnStacks } from '../support/stacks.js';
 import {
   type Customer,

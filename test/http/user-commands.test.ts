@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
 import { openState, type State } from '../../server/state.js';
-import { FREE, newKey, order, signUp } from '../core/state/people.js';
 import { type CommandResult, runCommand } from '../support/command-line.js';
+import { FREE, newKey, order, signUp } from '../support/people.js';
 
 describe('mediagate users', () => {
   let folder: string;

@@ -11,8 +11,8 @@ import {
   type WebhookDeliveryOptions,
   type WebhookOutcome,
 } from '../../server/webhooks/index.js';
-import { engines, ManualClock, type Place } from '../core/state/engines.js';
-import { ownPostgres } from '../core/state/postgres-away.js';
+import { engines, ManualClock, type Place } from '../support/engines.js';
+import { ownPostgres } from '../support/postgres-away.js';
 import type { Stack } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { decodeEntities, metaTags } from '../../../../core/extraction/scraping/meta-tags.js';
+
+const page = `<!doctype html><html><head>
+  <!-- <meta property="og:title" content="commented out"> -->
+  <title>The &lt;b&gt; element</title>
+  <script>var decoy = '<meta property="og:title" content="from a script">';</script>
+  <META content='Tom &amp; "Jerry"' property="og:title">
+  <meta property="og:title" content="second">
+  <meta name="description" content="a > b">
+  <meta property="og:image" content="">
+  <link href="https://t.example/watch?v=1&amp;x=2" rel="canonical">
+  </head><body>
+  <div itemscope itemtype="http://schema.org/VideoObject">
+    <meta itemprop="name" content="Film">
+    <link itemprop="url" href="https://t.example/1">
+    <span itemprop="author" itemscope><link itemprop="url" href="https://t.example/@tom"><link itemprop="name" content="Tom"></span>
+    <meta itemprop="interactionCount" content="42">
+  </div></body></html>`;
+
+describe('metaTags', () => {
+  it('reads what the page says about itself, first value each', () => {
+    expect(Object.fromEntries(metaTags(page))).to.deep.equal({
+      'og:title': 'Tom & "Jerry"',
+      title: 'The <b> element',
+      description: 'a > b',
+      canonical: 'https://t.example/watch?v=1&x=2',
+      name: 'Film',
+      url: 'https://t.example/1',
+      'author.url': 'https://t.example/@tom',
+      'author.name': 'Tom',
+      interactionCount: '42',
+    });
+  });
+
+  it('tells the members of a described item from what stands around it', () => {
+    const spans = `<span>a<span itemprop="author" itemscope><span>b</span><meta itemprop="name" content="Tom"></span></span>
+      <meta itemprop="name" content="Film"><link rel="stylesheet" href="/a.css"><link property="og:url" href="/1">`;
+    expect(Object.fromEntries(metaTags(spans))).to.deep.equal({ 'author.name': 'Tom', name: 'Film', 'og:url': '/1' });
+  });
+
+  it('finds tags behind megabytes of script', () => {
+    const late = `<head><script>${'x<y;'.repeat(500_000)}</script><meta name="late" content="yes"></head>`;
+    expect(metaTags(late).get('late')).to.equal('yes');
+  });
+
+  it('is done soon with pages that are made of beginnings', () => {
+    const started = process.cpuUsage();
+    for (const piece of [
+      '<a',
+      '<meta ',
+      '<meta content="',
+      '<!--',
+      '<title>',
+      '<script>',
+      '<span>',
+      "<a '>",
+      '<',
+      '<i itemprop=a>',
+    ]) {
+      metaTags(piece.repeat(1_000_000 / piece.length));
+    }
+    // Seconds, where a scan that begins anew at each of them would take hours.
+    const { user, system } = process.cpuUsage(started);
+    expect((user + system) / 1_000).to.be.below(25_000);
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(fc.nat(page.length), fc.nat(page.length), fc.string(), (from, to, noise) => {
+        metaTags(page.slice(0, from) + noise + page.slice(to));
+      }),
+    );
+  });
+});
+
+describe('decodeEntities', () => {
+  it('decodes once, and leaves markup alone', () => {
+    expect(decodeEntities('a &amp;lt; <b>&eacute;&#39;&#x1F600;</b> & c')).to.equal("a &lt; <b>é'😀</b> & c");
+    expect(decodeEntities('plain')).to.equal('plain');
+    expect(decodeEntities('a&amp;b=&quot;1&quot;&lt;&#039;&#x27;')).to.equal('a&b="1"<\'\'');
+    expect(decodeEntities('a&amp;b&copy=1&constructor;')).to.equal('a&b©=1&constructor;');
+  });
+});

@@ -1,0 +1,23 @@
+import { expect } from 'chai';
+import { engines, type Place } from '../../support/engines.js';
+import { tortureImages } from './image-torture.js';
+
+for (const engine of engines) {
+  describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {
+    let place: Place;
+
+    beforeEach(async function () {
+      place = await engine.place(this);
+    });
+
+    afterEach(() => place?.remove());
+
+    it('lose no job, double none, miscount no slot and leave none stuck', async () => {
+      const state = await place.open();
+      const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, patienceMs: 90_000 };
+      const report = await tortureImages(place, state, plan);
+      expect(report).to.include({ lost: 0, duplicated: 0, slotErrors: 0, stuck: 0 }, JSON.stringify(report));
+      expect(report.completed, JSON.stringify(report)).to.be.above(0);
+    });
+  });
+}

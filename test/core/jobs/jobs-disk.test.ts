@@ -1,0 +1,100 @@
+import path from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect } from 'chai';
+import { type Database, openDatabase } from '../../../core/database/database.js';
+import { createInstances } from '../../../core/database/heartbeat.js';
+import { sql } from '../../../core/database/kysely.js';
+import { createDatabaseClock } from '../../../core/database/statements.js';
+import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
+import { createJobs } from '../../../core/jobs/job-service.js';
+import type { NewJob } from '../../../core/jobs/jobs.js';
+import { systemClock } from '../../../core/runtime/clock.js';
+import { createSlotTable } from '../../../server/limits/rate-limit-table.js';
+import { createJobAdmission } from '../../../server/usage/job-admission.js';
+import { createPlace, ListLogger, type Place } from '../../support/engines.js';
+import { acceptJob } from '../../support/job-acceptance.js';
+import { rejection } from '../../support/rejection.js';
+import { until } from '../../support/until.js';
+
+const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 10 } as const;
+
+describe('durable jobs in a folder that has troubles', () => {
+  let place: Place;
+  let database: Database;
+  let logger: ListLogger;
+  let jobs: ReturnType<typeof createJobs>;
+
+  beforeEach(async () => {
+    place = await createPlace();
+    database = await openDatabase(place);
+    logger = new ListLogger();
+    const { queries } = database;
+    const slots = createSlotTable({ engine: 'sqlite', queries, clock: systemClock });
+    jobs = createJobs({
+      database,
+      dispatcher: createEmbeddedDispatcher(),
+      instances: createInstances({ database, times: createDatabaseClock(systemClock), logger }),
+      admission: { extraction: createJobAdmission({ queries, kind: 'extraction', slots }) },
+      clock: systemClock,
+      logger,
+    });
+  });
+
+  afterEach(async () => {
+    await jobs.close();
+    await database.close();
+    await place.remove();
+  });
+
+  function newJob(dedupeKey: string, input: unknown = null): NewJob {
+    return { kind: 'extraction', owner: 'one', dedupeKey, input, maxActive: 100 };
+  }
+
+  function ended(id: string) {
+    return until(async () => {
+      const job = await jobs.find(id, 'one');
+      return (job?.state === 'completed' || job?.state === 'failed') && job;
+    });
+  }
+
+  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+    let finish: (() => void) | undefined;
+    jobs.work({
+      kind: 'extraction',
+      concurrency: 1,
+      run: () =>
+        new Promise((resolve) => {
+          finish = () => resolve('x'.repeat(100_000));
+        }),
+    });
+    const { job } = await acceptJob(jobs, { slot, job: newJob('runs') });
+    const end = await until(() => finish);
+    await sql`pragma max_page_count = 1`.execute(database.queries);
+    const refusal = acceptJob(jobs, { slot, job: newJob('large', 'x'.repeat(100_000)) });
+    expect(await rejection(refusal)).to.include({ code: 'upstream_unavailable' });
+    end();
+    const waits = () => logger.lines.filter(({ message }) => message === 'background jobs wait for the database');
+    await until(() => waits().length);
+    expect(await jobs.find(job?.id ?? '', 'one')).to.include({ state: 'running' });
+
+    await sql`pragma max_page_count = 1000000`.execute(database.queries);
+    expect(await ended(job?.id ?? '')).to.include({ state: 'completed', attempts: 1 });
+    expect(waits()).to.have.length(1);
+    const accepted = await acceptJob(jobs, { slot, job: newJob('later') });
+    expect(accepted.slot).to.include({ accepted: true, remaining: 8 });
+  });
+
+  it('are refused in time while another process holds the lock, and then accepted again', async () => {
+    const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
+    try {
+      other.exec('begin immediate');
+      const attempts = Array.from({ length: 50 }, (_, index) => rejection(jobs.accept({ job: newJob(`${index}`) })));
+      for (const error of await Promise.all(attempts)) expect(error).to.include({ code: 'upstream_unavailable' });
+      other.exec('rollback');
+    } finally {
+      other.close();
+    }
+    expect(await jobs.active('extraction')).to.equal(0);
+    expect((await acceptJob(jobs, { slot, job: newJob('a') })).slot).to.include({ remaining: 9 });
+  });
+});

@@ -1,0 +1,324 @@
+import { expect } from 'chai';
+import {
+  createFailOver,
+  GatewayError,
+  neverSent,
+  retryAfterSeconds,
+  systemClock,
+  type TryConsequence,
+  TryFailure,
+} from 'mediagate';
+import { createManualClock } from 'mediagate/testing';
+import { rejection } from '../../support/rejection.js';
+
+const signal = new AbortController().signal;
+const failure = (again: TryConsequence['again'], counts = true, retryAfterSeconds?: number) =>
+  new TryFailure(new GatewayError('upstream_error', 'It failed.', { retryAfterSeconds }), { again, counts });
+
+describe('failing over', () => {
+  async function asked(upstreams: readonly string[], answers: readonly (TryFailure | Error | 'done')[]) {
+    const failOver = createFailOver({ upstreams, clock: systemClock });
+    const order: string[] = [];
+    const end = await failOver
+      .run({
+        budgetMs: 60_000,
+        signal,
+        async work(upstream) {
+          const answer = answers[order.length] ?? 'done';
+          order.push(upstream);
+          if (answer !== 'done') throw answer;
+          return 'done';
+        },
+      })
+      .catch((error: unknown) => error);
+    return { order: order.join(' '), end };
+  }
+
+  it('takes the first upstream that does the work', async () => {
+    expect(await asked(['a', 'b'], [])).to.deep.equal({ order: 'a', end: 'done' });
+    expect(await asked(['a', 'b', 'c'], [failure('anywhere'), failure('anywhere')])).to.include({ order: 'a b c' });
+  });
+
+  it('tries as often as there are upstreams, and no less than three times', async () => {
+    const always = Array.from({ length: 9 }, () => failure('anywhere'));
+    expect((await asked(['a'], always)).order).to.equal('a a a');
+    expect((await asked(['a', 'b', 'c', 'd', 'e'], always)).order).to.equal('a b c d e');
+  });
+
+  it('asks nobody, somebody else, or the same one again, as the failure says', async () => {
+    expect((await asked(['a', 'b'], [failure('nowhere')])).order).to.equal('a');
+    expect((await asked(['a'], [failure('elsewhere')])).order).to.equal('a');
+    expect((await asked(['a', 'b'], [failure('elsewhere')])).order).to.equal('a b');
+    expect((await asked(['a', 'b'], [failure('here')])).order).to.equal('a a');
+  });
+
+  it('ends with what else is thrown, as it is', async () => {
+    const stray = new Error('stray');
+    expect(await asked(['a', 'b'], [stray])).to.deep.equal({ order: 'a', end: stray });
+  });
+
+  it('does not wait past the time there is, nor for a caller who leaves', async () => {
+    const failOver = createFailOver({ upstreams: ['a'], clock: systemClock });
+    const work = () => Promise.reject(failure('anywhere', true, 30));
+    const error = await rejection(failOver.run({ budgetMs: 20_000, signal, work }));
+    expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
+    // It still asks to be left alone, now of everybody.
+    expect(await rejection(failOver.run({ budgetMs: 20_000, signal, work }))).to.include({
+      code: 'upstream_rate_limited',
+      retryAfterSeconds: 30,
+    });
+    const leaving = new AbortController();
+    const gone = new Error('the caller left');
+    setTimeout(() => leaving.abort(gone), 20);
+    expect(await rejection(failOver.run({ budgetMs: 90_000, signal: leaving.signal, work }))).to.equal(gone);
+  });
+
+  it('waits between tries no longer than the call allows', async () => {
+    const failOver = createFailOver({ upstreams: ['a'], clock: systemClock });
+    const work = () => Promise.reject(failure('anywhere', true, 30));
+    const error = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
+    expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
+    // Nobody is asked while it wants to be left alone.
+    const next = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
+    expect(next).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 30 });
+  });
+
+  it('shares the work by weight, evenly spread, and leaves nothing to one that only steps in', async () => {
+    const weights: Readonly<Record<string, number>> = { a: 5, b: 1, c: 1, spare: 0 };
+    const weightOf = (name: string) => weights[name] ?? 0;
+    const failOver = createFailOver({ upstreams: Object.keys(weights), clock: systemClock, weightOf });
+    const call = { budgetMs: 60_000, signal };
+    const order: string[] = [];
+    for (let count = 0; count < 14; count++) order.push(await failOver.run({ ...call, work: async (name) => name }));
+    expect(order.join('')).to.equal('aabacaaaabacaa');
+    const failing = await failOver.run({
+      ...call,
+      async work(name) {
+        if (name !== 'spare') throw failure('elsewhere');
+        return name;
+      },
+    });
+    expect(failing).to.equal('spare');
+    const suits = (name: string) => name === 'b' || name === 'c';
+    const some: string[] = [];
+    for (let count = 0; count < 4; count++)
+      some.push(await failOver.run({ ...call, suits, work: async (name) => name }));
+    expect(some.sort().join('')).to.equal('bbcc');
+  });
+
+  it('makes no storm of retries where everything fails', async () => {
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a', 'b', 'c'], clock, retryShare: 0.2 });
+    let tries = 0;
+    let calls = 0;
+    const work = async () => {
+      tries++;
+      throw failure('anywhere', false);
+    };
+    const burst = async (count: number) => {
+      const before = { tries, calls };
+      for (; calls < before.calls + count; calls++) {
+        await rejection(failOver.run({ budgetMs: 60_000, longestWaitMs: 0, signal, work }));
+      }
+      return tries - before.tries - count;
+    };
+    expect(await burst(100)).to.equal(10 + 20 - 1);
+    await clock.advance(5_000);
+    expect(await burst(1)).to.equal(2);
+    expect(await burst(1), 'what a second brings').to.equal(2);
+    await clock.advance(3_600_000);
+    expect(await burst(100), 'nothing is saved up beyond ten').to.be.within(28, 30);
+  });
+
+  it('lets an upstream rest that fails ten times in a row, and lets one call try it afterwards', async () => {
+    const restMs = 10_000;
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
+    let calls = 0;
+    const run = (work: () => Promise<string>) =>
+      failOver
+        .run({
+          budgetMs: 60_000,
+          signal,
+          work() {
+            calls++;
+            return work();
+          },
+        })
+        .catch((error: GatewayError) => error.code);
+    for (let count = 0; count < 9; count++) await run(() => Promise.reject(failure('nowhere')));
+    await run(() => Promise.reject(failure('nowhere', false)));
+    await run(async () => 'done');
+    for (let count = 0; count < 10; count++) await run(() => Promise.reject(failure('nowhere')));
+    expect(calls, 'success starts the count anew').to.equal(21);
+    expect(await run(async () => 'done')).to.equal('upstream_unavailable');
+    await clock.advance(restMs);
+    const answers = await Promise.all([
+      run(async () => {
+        await systemClock.sleep(30);
+        return 'done';
+      }),
+      run(async () => 'done'),
+    ]);
+    expect(answers).to.deep.equal(['done', 'upstream_unavailable']);
+    expect(await run(async () => 'done')).to.equal('done');
+  });
+
+  it('learns nothing from a probe whose caller leaves', async () => {
+    const restMs = 10_000;
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
+    const resting = () => failOver.states()[0]?.resting;
+    const call = { budgetMs: 60_000, signal };
+    for (let count = 0; count < 10; count++) {
+      await rejection(failOver.run({ ...call, work: () => Promise.reject(failure('nowhere')) }));
+    }
+    const gone = new Error('the caller left');
+    // As an upstream's client throws it, and as a client's failure that counts for nothing.
+    for (const thrown of [gone, failure('nowhere', false)]) {
+      await clock.advance(restMs);
+      const leaving = new AbortController();
+      const work = async () => {
+        leaving.abort(gone);
+        throw thrown;
+      };
+      await rejection(failOver.run({ ...call, signal: leaving.signal, work }));
+      expect(resting()).to.equal(true);
+    }
+    const slow = failOver.run({ ...call, work: () => systemClock.sleep(30).then(() => 'done') });
+    const beside = await rejection(failOver.run({ ...call, work: async () => 'done' }));
+    expect(beside, 'one call probes').to.include({ code: 'upstream_unavailable' });
+    expect(await slow).to.equal('done');
+    expect(resting()).to.equal(false);
+  });
+
+  it('leaves an upstream alone for ever longer while it keeps failing, up to six times as long, and then anew', async () => {
+    const restMs = 10_000;
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
+    let isWell = false;
+    let calls = 0;
+    const run = () =>
+      failOver
+        .run({
+          budgetMs: 60_000,
+          signal,
+          async work() {
+            calls += 1;
+            if (!isWell) throw failure('nowhere');
+          },
+        })
+        .catch(() => undefined);
+    const failTen = async () => {
+      for (let count = 0; count < 10; count++) await run();
+    };
+    /** Milliseconds, to the second, after which it is asked again. */
+    const restOf = async () => {
+      const before = calls;
+      for (let ms = 0; ms <= 10 * restMs; ms += 1_000) {
+        await run();
+        if (calls > before) return ms;
+        await clock.advance(1_000);
+      }
+      return Number.POSITIVE_INFINITY;
+    };
+    await failTen();
+    expect([await restOf(), await restOf(), await restOf(), await restOf(), await restOf()]).to.deep.equal([
+      10_000, 20_000, 40_000, 60_000, 60_000,
+    ]);
+    isWell = true;
+    await restOf();
+    isWell = false;
+    await failTen();
+    expect(await restOf(), 'after a success').to.equal(10_000);
+  });
+
+  it('leaves an upstream alone for a minute at the most, whatever it asks for', async () => {
+    for (const [asked, told] of [
+      [30, 30],
+      [60, 60],
+      [61, 60],
+      [86_400, 60],
+      [251_606_812_563, 60],
+      [Number.POSITIVE_INFINITY, 60],
+      [-1, 1],
+    ] as const) {
+      const clock = createManualClock();
+      const failOver = createFailOver({ upstreams: ['a'], clock });
+      let isWell = false;
+      let calls = 0;
+      const run = () =>
+        failOver.run({
+          budgetMs: 600_000,
+          longestWaitMs: 0,
+          signal,
+          async work() {
+            calls += 1;
+            if (!isWell) throw failure('anywhere', false, asked);
+            return 'done';
+          },
+        });
+      expect(await rejection(run()), String(asked)).to.include({ retryAfterSeconds: told });
+      isWell = true;
+      if (asked > 0) {
+        expect(failOver.states()).to.deep.include({ name: 'upstreams.0', resting: true, tries: 1, failures: 1 });
+        await clock.advance(told * 1_000 - 1);
+        expect(await rejection(run()), String(asked)).to.include({
+          code: 'upstream_rate_limited',
+          retryAfterSeconds: 1,
+        });
+        expect(calls).to.equal(1);
+      }
+      await clock.advance(1_000);
+      expect(await run(), String(asked)).to.equal('done');
+    }
+  });
+
+  it('waits within a call for as long as the upstream asks', async () => {
+    const clock = createManualClock();
+    const failOver = createFailOver({ upstreams: ['a'], clock });
+    let calls = 0;
+    const work = async () => {
+      calls += 1;
+      throw failure('anywhere', false, 3_600);
+    };
+    expect(await rejection(failOver.run({ budgetMs: 600_000, signal, work }))).to.include({ retryAfterSeconds: 60 });
+    expect(calls).to.equal(1);
+  });
+
+  it('tells how long an upstream asks to wait', () => {
+    const now = Date.parse('2026-06-15T12:00:00Z');
+    const asked = (headers: Record<string, string>) => retryAfterSeconds({ headers }, now);
+    expect(asked({})).to.equal(undefined);
+    expect(asked({ 'retry-after': '7' })).to.equal(7);
+    expect(asked({ 'retry-after': ' 7 ' })).to.equal(7);
+    expect(asked({ 'retry-after': '0' })).to.equal(0);
+    expect(asked({ 'retry-after': 'Mon, 15 Jun 2026 12:00:30 GMT' })).to.equal(30);
+    expect(asked({ 'retry-after': 'Mon, 15 Jun 2026 11:00:00 GMT' })).to.equal(0);
+    expect(asked({ 'retry-after': 'soon' })).to.equal(undefined);
+    expect(asked({ 'retry-after': 'NaN' })).to.equal(undefined);
+    expect(asked({ 'retry-after': '' })).to.equal(undefined);
+    expect(asked({ 'retry-after': '-5' }) ?? 0).to.equal(0);
+    expect(asked({ 'retry-after': '251606812563' })).to.equal(251_606_812_563);
+    expect(asked({ 'retry-after': '9'.repeat(400) })).to.equal(undefined);
+    expect(asked({ 'retry-after-ms': '1500', 'retry-after': '9' })).to.equal(1.5);
+    expect(asked({ 'retry-after-ms': 'x', 'retry-after': '9' })).to.equal(9);
+  });
+
+  it('knows which requests were never sent', () => {
+    const coded = (code: string, more: object = {}) =>
+      new GatewayError('upstream_error', 'x', { cause: Object.assign(new Error('x'), { code }, more) });
+    for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED']) {
+      expect(neverSent(coded(code)), code).to.equal(true);
+    }
+    expect(neverSent(coded('ETIMEDOUT', { syscall: 'connect' }))).to.equal(true);
+    for (const error of [
+      coded('ECONNRESET'),
+      coded('UND_ERR_SOCKET'),
+      coded('ETIMEDOUT'),
+      new GatewayError('upstream_timeout', 'x'),
+    ]) {
+      expect(neverSent(error)).to.equal(false);
+    }
+  });
+});

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Placed, SwapRemoveList } from '../../../core/runtime/swap-remove-list.js';
+
+interface Item extends Placed {
+  name: number;
+}
+
+describe('a list of what is under way', () => {
+  it('holds what was added and not deleted, whatever comes and goes', () => {
+    const steps = fc.array(fc.record({ name: fc.nat(9), adds: fc.boolean() }), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, (all) => {
+        const list = new SwapRemoveList<Item>();
+        const items = Array.from({ length: 10 }, (_, name): Item => ({ name, place: 0 }));
+        const held = new Set<number>();
+        for (const { name, adds } of all) {
+          const item = items[name] as Item;
+          if (adds && !held.has(name)) list.add(item);
+          if (!adds) list.delete(item);
+          if (adds) held.add(name);
+          else held.delete(name);
+          const seen: number[] = [];
+          list.visit((one) => seen.push(one.name));
+          expect(seen).to.have.members([...held]);
+          expect(list.size).to.equal(held.size);
+        }
+      }),
+    );
+  });
+
+  it('visits each once, also where they are deleted on the way', () => {
+    const list = new SwapRemoveList<Item>();
+    for (let name = 0; name < 5; name += 1) list.add({ name, place: 0 });
+    const seen: number[] = [];
+    list.visit((item) => {
+      seen.push(item.name);
+      list.delete(item);
+    });
+    expect(seen).to.have.members([0, 1, 2, 3, 4]);
+    expect(list.size).to.equal(0);
+  });
+});

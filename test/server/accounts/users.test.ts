@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import type { State } from '../../../server/state.js';
+import { codeOf } from '../../support/code-of.js';
+import { engines, ManualClock, type Place } from '../../support/engines.js';
+import { FREE, HOUR_MS, newKey, signUp } from '../../support/people.js';
+
+for (const engine of engines) {
+  describe(`users on ${engine.name}`, () => {
+    let place: Place;
+    let clock: ManualClock;
+    let state: State;
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      clock = new ManualClock();
+      state = await place.open({ clock, windowClock: clock });
+    });
+
+    after(() => place?.remove());
+
+    const ann = { issuer: 'https://id.example', subject: 'ann', email: 'ann@mail.example', name: 'Ann' };
+
+    it('are the same person at each sign-in, with email and name as the provider says them now', async () => {
+      const first = await state.users.signIn(ann);
+      expect(first.id).to.match(/^user_[0-9a-f]{32}$/);
+      expect(first.accountId).to.match(/^acct_[0-9a-f]{32}$/);
+      clock.advance(HOUR_MS);
+      const again = await state.users.signIn({ ...ann, email: null, name: 'Ann\u0000 \ud800Ø'.repeat(100) });
+      expect(again).to.include({ id: first.id, accountId: first.accountId, createdAt: first.createdAt, email: null });
+      expect(again.lastSignInAt).to.equal(first.lastSignInAt + HOUR_MS);
+      expect(again.name).to.have.length(200);
+      expect(await state.users.find(first.id)).to.deep.equal(again);
+      expect(await state.users.findByAccount(first.accountId)).to.deep.equal(again);
+    });
+
+    it('are another person under another issuer, or another case of the subject, whatever the email says', async () => {
+      const ids = await Promise.all([
+        state.users.signIn(ann),
+        state.users.signIn({ ...ann, issuer: 'https://other.example' }),
+        state.users.signIn({ ...ann, subject: 'Ann' }),
+      ]);
+      expect(new Set(ids.map(({ id }) => id)).size).to.equal(3);
+      expect(new Set(ids.map(({ accountId }) => accountId)).size).to.equal(3);
+    });
+
+    it('are made once, with one account, where several nodes meet them at the same moment', async () => {
+      const other = await place.open({ clock, windowClock: clock });
+      const twins = { ...ann, subject: 'twins' };
+      const met = await Promise.all([state, other, state, other].map(({ users }) => users.signIn(twins)));
+      expect(new Set(met.map(({ id, accountId }) => `${id} ${accountId}`)).size).to.equal(1);
+    });
+
+    it('have an identity that is kept to the letter or refused', async () => {
+      for (const wrong of ['', 'a\u0000b', 'x'.repeat(256), ' ann', '\ud800']) {
+        const refused = state.users.signIn({ ...ann, subject: wrong });
+        expect(await codeOf(refused), JSON.stringify(wrong)).to.equal('invalid_value');
+      }
+    });
+
+    it('are found by their address, all that have it, in whatever case', async () => {
+      const email = 'Pat+1@Mail.Example';
+      const one = await state.users.signIn({ ...ann, subject: 'pat', email });
+      const two = await state.users.signIn({ ...ann, subject: 'pat too', email: email.toLowerCase() });
+      const found = await state.users.findByEmail(email.toUpperCase());
+      expect(found.map(({ id }) => id)).to.have.members([one.id, two.id]);
+      for (const other of ['pat_1@mail.example', '%', 'a\u0000']) {
+        expect(await state.users.findByEmail(other), other).to.deep.equal([]);
+      }
+    });
+
+    it('are listed newest first, page by page', async () => {
+      for (let count = 0; count < 5; count += 1) await signUp(state);
+      const all = await state.users.list({ limit: 100 });
+      const paged = [];
+      for (let page = await state.users.list({ limit: 2 }); page.length > 0; ) {
+        paged.push(...page);
+        page = await state.users.list({ limit: 2, before: page.at(-1)?.id });
+      }
+      expect(paged).to.deep.equal(all);
+      const times = all.map(({ createdAt }) => createdAt);
+      expect(times).to.deep.equal([...times].sort((left, right) => right - left));
+    });
+
+    it('lose sessions, devices and keys while they are suspended, and get the keys back', async () => {
+      const user = await signUp(state);
+      const { accountId, id: userId } = user;
+      const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 5 });
+      const session = { hash: `of ${userId}`, userId, kind: 'browser', idleMs: HOUR_MS, lifetimeMs: HOUR_MS } as const;
+      await state.sessions.create(session);
+      const device = { deviceHash: `device of ${userId}`, clientName: 'agent' };
+      const { userCode } = await state.deviceGrants.create(device);
+      await state.deviceGrants.approve(userCode, userId);
+      clock.advance(1_000);
+      const since = clock.now();
+
+      const operator = { userId, actor: 'operator:bob', note: 'unpaid' };
+      expect(await state.users.suspend(operator)).to.equal(true);
+      expect(await state.users.suspend(operator)).to.equal(false);
+      expect(await state.sessions.find(session.hash)).to.equal(undefined);
+      expect(await state.deviceGrants.poll(device.deviceHash)).to.deep.equal({ status: 'invalid_grant' });
+      expect(await state.keys.changedSince(since)).to.deep.equal([{ ...key, suspendedAt: since }]);
+      expect(await codeOf(state.sessions.create({ ...session, hash: 'new' }))).to.equal('account_suspended');
+      expect(await codeOf(state.users.signIn(user))).to.equal('account_suspended');
+      const issue = state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 5 });
+      expect(await codeOf(issue)).to.equal('account_suspended');
+      expect((await state.users.find(userId))?.suspendedAt).to.equal(since);
+
+      expect(await state.users.resume(operator)).to.equal(true);
+      expect(await state.users.resume(operator)).to.equal(false);
+      expect(await state.keys.find(key.id)).to.deep.equal(key);
+      expect((await state.users.signIn(user)).suspendedAt).to.equal(null);
+      const audit = await state.audit.list({ subject: userId, limit: 10 });
+      expect(audit).to.deep.equal(
+        (['user.resumed', 'user.suspended'] as const).map((action, index) => ({
+          subject: userId,
+          number: 2 - index,
+          at: since,
+          actor: 'operator:bob',
+          action,
+          from: null,
+          to: null,
+          note: 'unpaid',
+        })),
+      );
+      expect(await codeOf(state.users.suspend({ ...operator, userId: 'user_nobody' }))).to.equal('user_not_found');
+    });
+  });
+}

@@ -1,0 +1,57 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { engines, type Place } from '../../support/engines.js';
+import type { Taking } from './taker.js';
+
+const script = fileURLToPath(new URL('taker.js', import.meta.url));
+
+function startTaker(taking: Taking): ChildProcessByStdio<null, Readable, null> {
+  return spawn(process.execPath, [script, JSON.stringify(taking)], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+for (const engine of engines) {
+  describe(`several processes on ${engine.name}`, () => {
+    let place: Place;
+
+    beforeEach(async function () {
+      place = await engine.place(this);
+    });
+
+    afterEach(() => place?.remove());
+
+    it('migrate an empty state at the same time and share its windows', async () => {
+      const { dataDir, databaseUrl } = place;
+      const takers = Array.from({ length: 3 }, () => startTaker({ dataDir, databaseUrl, limit: 15, count: 60 }));
+      const outputs = await Promise.all(
+        takers.map(async (taker) => {
+          const [output, [code]] = await Promise.all([text(taker.stdout), once(taker, 'exit')]);
+          expect(code).to.equal(0);
+          return output;
+        }),
+      );
+      expect(outputs.join('').split('\n').filter(Boolean)).to.have.length(15);
+    });
+
+    it('lose no slot that was acknowledged when one of them is killed', async () => {
+      const { dataDir, databaseUrl } = place;
+      const taker = startTaker({ dataDir, databaseUrl, limit: 100_000, count: 100_000 });
+      const exited = once(taker, 'exit');
+      let acknowledged = 0;
+      for await (const _line of createInterface({ input: taker.stdout })) {
+        acknowledged += 1;
+        if (acknowledged === 50) taker.kill('SIGKILL');
+      }
+      await exited;
+      expect(acknowledged).to.be.at.least(50);
+      const state = await place.open();
+      const { remaining } = await state.windows.peek({ keyId: 'shared', family: 'image', slots: 1, limit: 100_000 });
+      // One more may have been committed than could be told.
+      expect(100_000 - remaining).to.be.within(acknowledged, acknowledged + 1);
+    });
+  });
+}

@@ -1,0 +1,235 @@
+import { expect } from 'chai';
+import type { State } from '../../../server/state.js';
+import type { Budget } from '../../../server/usage/budgets.js';
+import { engines, ManualClock, type Place } from '../../support/engines.js';
+import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { rejection } from '../../support/rejection.js';
+
+const DAY_MS = 24 * 3_600_000;
+
+for (const engine of engines) {
+  describe(`admissions on ${engine.name}`, () => {
+    let place: Place;
+    let clock: ManualClock;
+    let state: State;
+
+    beforeEach(async function () {
+      place = await engine.reusedPlace(this);
+      clock = new ManualClock(Date.UTC(2026, 0, 30, 12));
+      state = await place.open({ clock, windowClock: clock });
+    });
+
+    afterEach(() => place?.remove());
+
+    async function createBudget(change: Partial<Budget>): Promise<string> {
+      const made = budget(change);
+      await state.budgets.create(made);
+      return made.id;
+    }
+
+    const slot = (limit: number) => ({ keyId: CHAT.keyId, family: 'model' as const, slots: 1, limit });
+    const ask = (budgetId: string, tokens = 10, from = state) =>
+      from.admissions.admit({ ...CHAT, reserve: { budgetId, tokens } });
+
+    async function use(budgetId: string, tokens: number): Promise<void> {
+      const { reservation } = await ask(budgetId, tokens);
+      state.admissions.settle(settlement({ reservation, usage: { totalTokens: tokens } }));
+      await state.admissions.flush();
+    }
+
+    /** How many of a hundred that ask at once are let in. */
+    async function admittedOf(ids: readonly (() => Promise<unknown>)[]): Promise<number> {
+      const outcomes = await Promise.allSettled(ids.map((each) => each()));
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(outcome.reason).to.include({ code: 'insufficient_quota' });
+      }
+      return outcomes.filter(({ status }) => status === 'fulfilled').length;
+    }
+
+    it('lets a request without window and budget in', async () => {
+      expect(await state.admissions.admit(CHAT)).to.deep.equal({});
+    });
+
+    it('takes a slot of the same window as others do', async () => {
+      const { slot: answer, reservation } = await state.admissions.admit({ ...CHAT, slot: slot(2) });
+      expect(answer).to.include({ accepted: true, remaining: 1 });
+      expect(reservation).to.equal(undefined);
+      expect(await state.windows.take(slot(2))).to.include({ accepted: true, remaining: 0 });
+      const refused = await state.admissions.admit({ ...CHAT, slot: slot(2) });
+      expect(refused.slot).to.include({ accepted: false, retryAfterMs: 60_000 });
+    });
+
+    it('lets exactly as many in as there are requests, of many that ask at once and over two nodes', async () => {
+      const other = await place.open({ clock, windowClock: clock });
+      const id = await createBudget({ requestLimit: 60 });
+      const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 0, index % 2 === 0 ? state : other));
+      expect(await admittedOf(asked)).to.equal(60);
+      expect(await state.budgets.find(id)).to.include({ requestsUsed: 60, tokensReserved: 0 });
+    });
+
+    it('lets exactly as many in as there are tokens to hold', async () => {
+      const other = await place.open({ clock, windowClock: clock });
+      const id = await createBudget({ tokenLimit: 60 * 7 + 6 });
+      const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 7, index % 2 === 0 ? state : other));
+      expect(await admittedOf(asked)).to.equal(60);
+      expect(await state.budgets.find(id)).to.include({ tokensReserved: 420, tokensUsed: 0 });
+    });
+
+    it('takes no slot for a request that the budget refuses, and no tokens for one that the window refuses', async () => {
+      const id = await createBudget({ tokenLimit: 10 });
+      const wish = { ...CHAT, slot: slot(1) };
+      const refusal = await rejection(state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 11 } }));
+      expect(refusal).to.include({ code: 'insufficient_quota' });
+      expect(await state.windows.peek(slot(1))).to.include({ remaining: 1 });
+      expect((await state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 4 } })).slot).to.include({
+        accepted: true,
+      });
+      const refused = await state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 4 } });
+      expect(refused.slot).to.include({ accepted: false });
+      expect(refused.reservation).to.equal(undefined);
+      expect(await state.budgets.find(id)).to.include({ tokensReserved: 4, requestsUsed: 1 });
+    });
+
+    it('puts what was used in the place of what was held', async () => {
+      const id = await createBudget({ tokenLimit: 1_000 });
+      const { reservation } = await ask(id, 600);
+      expect(await rejection(ask(id, 500))).to.include({ code: 'insufficient_quota' });
+      state.admissions.settle(settlement({ reservation, usage: { inputTokens: 30, outputTokens: 70 } }));
+      await state.admissions.flush();
+      const left = { tokensReserved: 0, tokensUsed: 100, tokensUsedToday: 100, requestsUsed: 1 };
+      expect(await state.budgets.find(id)).to.include(left);
+      await ask(id, 900);
+      expect(await rejection(ask(id, 1))).to.include({ code: 'insufficient_quota' });
+    });
+
+    it('changes nothing by a second settlement', async () => {
+      const id = await createBudget({ tokenLimit: 1_000 });
+      const { reservation } = await ask(id, 600);
+      const held = settlement({ reservation });
+      const free = settlement();
+      for (let round = 0; round < 2; round += 1) {
+        for (const each of [held, free, free]) state.admissions.settle(each);
+        await state.admissions.flush();
+      }
+      // Told again with another id: what it held is settled all the same.
+      state.admissions.settle({ ...held, requestId: 'other' });
+      await state.admissions.flush();
+      expect(await state.budgets.find(id)).to.include({ tokensReserved: 0, tokensUsed: 30, requestsUsed: 1 });
+      const [total] = await state.usage.totals({ from: '2026-01-01', to: '2026-01-01' });
+      expect(total).to.include({ requests: 2, inputTokens: 20, outputTokens: 40, latencyMsSum: 240 });
+      expect(await state.usage.entries({ from: '2026-01-01', to: '2026-01-01' }, 10)).to.have.length(2);
+    });
+
+    it('gives a request back that failed and used nothing, unless its client hung up', async () => {
+      const id = await createBudget({ requestLimit: 10, tokenLimit: 1_000 });
+      for (const status of [502, 400, 499]) {
+        const { reservation } = await ask(id, 100);
+        state.admissions.settle(settlement({ reservation, status, usage: undefined }));
+      }
+      const { reservation } = await ask(id, 100);
+      state.admissions.settle(settlement({ reservation, status: 502, usage: { outputTokens: 3, estimated: true } }));
+      await state.admissions.flush();
+      const left = { requestsUsed: 2, tokensReserved: 0, tokensUsed: 3, tokensUsedToday: 3 };
+      expect(await state.budgets.find(id)).to.include(left);
+      const [total] = await state.usage.totals({ from: '2026-01-01', to: '2026-01-01' });
+      expect(total).to.include({ requests: 4, failed: 4, estimated: 1, outputTokens: 3 });
+    });
+
+    it('forgets what was used of a day and of a month when they are over', async () => {
+      const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
+      const monthly = await createBudget({ tokenLimit: 100, requestLimit: 5, resets: 'month', createdAt: clock.now() });
+      for (const id of [daily, monthly]) await use(id, 90);
+      for (const id of [daily, monthly])
+        expect(await rejection(ask(id, 11))).to.include({ code: 'insufficient_quota' });
+      const overnight = await ask(monthly, 10);
+
+      clock.advance(DAY_MS);
+      await use(daily, 50);
+      expect(await rejection(ask(monthly, 1))).to.include({ code: 'insufficient_quota' });
+      expect(await state.budgets.find(daily)).to.include({ tokensUsed: 140, tokensUsedToday: 50 });
+
+      clock.advance(DAY_MS);
+      expect(await state.budgets.find(monthly)).to.include({ tokensUsed: 0, requestsUsed: 0, tokensReserved: 10 });
+      await use(monthly, 90);
+      // One of last month that failed: its request is not among those of this one.
+      const { reservation } = overnight;
+      state.admissions.settle(settlement({ reservation, status: 500, usage: undefined }));
+      await state.admissions.flush();
+      expect(await state.budgets.find(monthly)).to.include({ tokensUsed: 90, requestsUsed: 1, tokensReserved: 0 });
+
+      clock.wall -= 10 * DAY_MS;
+      expect(await state.budgets.find(monthly)).to.include({ tokensUsed: 90, requestsUsed: 1 });
+    });
+
+    it('holds tokens of requests under way against the limit of a day, and gives out exactly the rest', async () => {
+      const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
+      const first = await ask(daily, 60);
+      expect(await rejection(ask(daily, 41))).to.include({ code: 'insufficient_quota' });
+      const second = await ask(daily, 40);
+      expect(await rejection(ask(daily, 1))).to.include({ code: 'insufficient_quota' });
+      for (const [{ reservation }, totalTokens] of [
+        [first, 20],
+        [second, 40],
+      ] as const)
+        state.admissions.settle(settlement({ reservation, usage: { totalTokens } }));
+      await state.admissions.flush();
+      // 60 of 100 are used: what was held beyond that is free again.
+      expect(await rejection(ask(daily, 41))).to.include({ code: 'insufficient_quota' });
+      await use(daily, 40);
+      expect(await rejection(ask(daily, 1))).to.include({ code: 'insufficient_quota' });
+      await ask(daily, 0);
+    });
+
+    it('lets many at once have no more than a day gives', async () => {
+      const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
+      expect(await admittedOf(Array.from({ length: 30 }, () => () => ask(daily, 10)))).to.equal(10);
+      expect(await state.budgets.find(daily)).to.include({ tokensReserved: 100, tokensUsedToday: 0 });
+    });
+
+    it('gives out exactly the rest of all tokens and requests, and is over at the very instant of its end', async () => {
+      const total = await createBudget({ tokenLimit: 100, requestLimit: 3 });
+      await use(total, 99);
+      expect(await rejection(ask(total, 2))).to.include({ code: 'insufficient_quota' });
+      await use(total, 1);
+      await ask(total, 0);
+      expect(await rejection(ask(total, 0)))
+        .to.have.property('message')
+        .that.includes('3 requests');
+      const ending = await createBudget({ tokenLimit: 100, expiresAt: clock.now() + 1_000 });
+      clock.advance(999);
+      await ask(ending, 1);
+      clock.advance(1);
+      expect(await rejection(ask(ending, 0)))
+        .to.have.property('message')
+        .that.includes('ended');
+    });
+
+    it('ends with the plan, and is refused where it is not there', async () => {
+      const ending = await createBudget({ tokenLimit: 100, requestLimit: 1, expiresAt: clock.now() + 1_000 });
+      await use(ending, 60);
+      expect(await rejection(ask(ending, 1)))
+        .to.have.property('message')
+        .that.includes('1 requests');
+      clock.advance(2_000);
+      expect(await rejection(ask(ending, 0)))
+        .to.have.property('message')
+        .that.includes('ended');
+      expect(await rejection(ask('nobody'))).to.include({ code: 'insufficient_quota' });
+      expect(await state.budgets.find('nobody')).to.equal(undefined);
+    });
+
+    it('gives a budget back as it was put in', async () => {
+      const made = budget({
+        tokenLimit: 300_000_000,
+        dailyTokenLimit: 5,
+        requestLimit: 50,
+        resets: 'day',
+        expiresAt: clock.now(),
+        createdAt: clock.now(),
+      });
+      await state.budgets.create(made);
+      const unused = { tokensUsed: 0, tokensReserved: 0, requestsUsed: 0, tokensUsedToday: 0 };
+      expect(await state.budgets.find(made.id)).to.deep.equal({ ...made, ...unused });
+    });
+  });
+}
