@@ -161,12 +161,13 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
   const audioFiles = get(AUDIO_FILES);
   const images = get(IMAGES);
   const { signal } = get(CLIENT_LIFETIME);
+  const { ffmpeg } = get(MEDIA);
 
   const featuresOf = (extractor: Extractor): PlatformFeatures => ({
     async: jobs !== undefined && (extractor.background ?? false),
     batch: true,
     reviews: extractor.background ?? false,
-    audio_mp3: (extractor.audio ?? false) && audioFiles !== undefined && get(MEDIA).ffmpeg !== undefined,
+    audio_mp3: (extractor.audio ?? false) && audioFiles !== undefined && ffmpeg !== undefined,
   });
 
   function offeredJobs(): ExtractionJobs {
@@ -210,7 +211,7 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       return extractor && featuresOf(extractor.contribution);
     },
     plugins: () => host.status(),
-    meets: (need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined),
+    meets: (need) => (need === 'browser' ? get(BROWSER).available : ffmpeg !== undefined),
     models: () => registry.models(),
     imageProvider: (model) => registry.imageProvider(model)?.contribution,
     audioProvider: (model, operation) => registry.audioProvider(model, operation)?.contribution,
