@@ -72,8 +72,11 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     if (!ofSession) throw new Error(`${path} needs accounts, and there are none`);
     return ofSession(route);
   };
-  const before = accounts ? [markVisits, createPlay(accounts)] : [];
-  return assemble(createRoutes(server, accounts), { ...dependencies, before, guardOf });
+  return assemble(createRoutes(server, accounts), {
+    ...dependencies,
+    unrouted: (route) => (accounts ? [createPlay(accounts, route), markVisits] : []),
+    guardOf,
+  });
 }
 
 /** Figures for Prometheus alone, for a listener of their own. */
@@ -91,8 +94,8 @@ export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestS
 }
 
 interface AssembleOptions extends ReceiveDependencies {
-  /** What stands between the answering of errors and the routes. Default: nothing. */
-  before?: readonly Middleware[];
+  /** What requests without a route pass before they are refused. Default: nothing. @param route Looks for a route again. */
+  unrouted?(route: Middleware): readonly Middleware[];
   /** Default: there are no keys and no sessions, so only routes for everybody are accepted. */
   guardOf?: GuardOf;
 }
@@ -103,7 +106,7 @@ function guardNone({ path, grant }: Route): undefined {
 }
 
 function assemble(routes: readonly Route[], options: AssembleOptions): Koa<RequestState> {
-  const { logger, before = [], guardOf = guardNone } = options;
+  const { logger, unrouted, guardOf = guardNone } = options;
   const router = newRouter();
   addRoutes(router, routes, guardOf);
   const app = new App();
@@ -111,8 +114,9 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(options));
   app.use(answerErrors(logger, renderFailure));
-  for (const middleware of before) app.use(middleware);
-  app.use(dispatch(router));
+  const route = dispatch(router);
+  app.use(route);
+  for (const middleware of unrouted?.(route as Middleware) ?? []) app.use(middleware);
   app.use(refuseUnrouted);
   return app;
 }
@@ -156,7 +160,9 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
   return routes;
 }
 
-function receive({ clock, health, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {
+function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {
+  /** Known when requests come: the address that is listened at does not change. */
+  let isHttps: boolean | undefined;
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
@@ -164,11 +170,12 @@ function receive({ clock, health, logger, metrics, tracer, baseUrl }: ReceiveDep
     state.requestId = requestIdOf(context.req);
     const open = metrics?.requestCame(response);
     addField(response, 'x-request-id', state.requestId);
-    setSecurityHeaders(response, baseUrl?.().startsWith('https:') === true);
+    isHttps ??= baseUrl?.().startsWith('https:') === true;
+    setSecurityHeaders(response, isHttps);
     // Now, for answers that begin before their handler is done.
-    if (health.draining) response.setHeader('Connection', 'close');
+    if (drain.aborted) response.setHeader('Connection', 'close');
     await (tracer ? handleInSpan(tracer, context, next) : next());
-    if (health.draining) endConnection(context);
+    if (drain.aborted) endConnection(context);
     const route = context._matchedRoute?.toString();
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);

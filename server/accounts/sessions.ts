@@ -10,7 +10,6 @@ import {
 import { writeAudit } from '../audit/index.js';
 import {
   type AccountContext,
-  isOfPrograms,
   type Middleware,
   type Next,
   type RequestContext,
@@ -181,9 +180,14 @@ const PREFIX = '/api/play';
 
 /**
  * Everything under `/v1` once more under `/api/play/v1`, for the site's own pages: whoever is signed in is let in as the
- * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page.
+ * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page. Stands behind the
+ * routes, so that only requests without a route pass it.
+ * @param route Finds the route under `/v1`.
  */
-export function createPlay({ account: { state, site }, sessions, keys, clock }: AccountContext): Middleware {
+export function createPlay(
+  { account: { state, site }, sessions, keys, clock }: AccountContext,
+  route: Middleware,
+): Middleware {
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
     const newest = await newestKey(state.keys, accountId, clock.now());
     if (newest) return keys.admit(newest);
@@ -200,11 +204,11 @@ export function createPlay({ account: { state, site }, sessions, keys, clock }: 
     const { user } = await sessions.require(context);
     context.state.playedKey = await keyOfAccount(user.accountId);
     context.path = context.path.slice(PREFIX.length);
-    return next();
+    return route(context, next);
   }
 
   return (context: RequestContext, next: Next): Promise<unknown> =>
-    isOfPrograms(context.req) || !context.path.startsWith(`${PREFIX}/v1/`) ? next() : play(context, next);
+    context.path.startsWith(`${PREFIX}/v1/`) ? play(context, next) : next();
 }
 
 /** `browser`: sent as a cookie by itself. `device`: a bearer token that a program sends on purpose. */

@@ -54,7 +54,6 @@ export {
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';
 export {
-  isOfPrograms,
   markVisits,
   readCookie,
   readReturnPath,

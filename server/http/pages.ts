@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { GatewayError } from 'mediagate';
 import type { SiteAddress } from './addresses.js';
@@ -14,14 +14,9 @@ export function markPage(context: RequestContext, next: Next): Promise<unknown> 
 /** Paths of programs: whoever asks for these is told in JSON what went wrong. */
 const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
 
-/** Of most requests, without taking their address apart. */
-export function isOfPrograms({ url }: IncomingMessage): boolean {
-  return url?.startsWith('/v1/') === true;
-}
-
 /** As {@link markPage}, for every address that nothing else is at. */
 export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
-  return isOfPrograms(context.req) || PROGRAMS.test(context.path) ? next() : markPage(context, next);
+  return PROGRAMS.test(context.path) ? next() : markPage(context, next);
 }
 
 /** Sends a browser on, by GET, to a path of the site or to an address. */

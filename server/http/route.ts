@@ -106,7 +106,7 @@ export function addRoutes(router: Router<RequestState>, routes: readonly Route[]
   for (const route of routes) {
     const { method, path, handler } = route;
     const before = [markOf(route), guardOf(route)].filter((step) => step !== undefined);
-    router[VERBS[method]](path, ...before, (context) => handler(context as ParamsContext));
+    router[VERBS[method]](path, ...before, handler);
   }
 }
 

@@ -61,7 +61,6 @@ export interface Health {
   startDraining(): void;
   /** Whether what the gateway rests on answers, by name; at most a second old. */
   checks(): Promise<Readonly<Record<string, CheckResult>>>;
-  readonly draining: boolean;
   /** Aborts when draining starts: whoever only waits for something ends then. */
   readonly drain: AbortSignal;
   close(): void;
@@ -136,9 +135,6 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
     checks: runChecks,
     startDraining() {
       draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
-    },
-    get draining() {
-      return draining.signal.aborted;
     },
     drain: draining.signal,
     close() {
