@@ -1,4 +1,4 @@
-import { GatewayError, type Placed, SwapRemoveList, unlessAborted } from '../runtime/index.js';
+import { GatewayError, SharedTimer, type Ticking, unlessAborted } from '../runtime/index.js';
 
 /** How late a deadline may be that is far off; such ones have one timer together. */
 const TICK_MS = 250;
@@ -15,9 +15,8 @@ export interface RequestLifeOptions {
 
 /** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
 export class RequestLives {
-  readonly #open = new SwapRemoveList<RequestLife>();
+  readonly #open = new SharedTimer<RequestLife>(TICK_MS);
   readonly #signals: readonly AbortSignal[];
-  #ticking: NodeJS.Timeout | undefined;
 
   /** @param signals those that end many requests, and outlive them. */
   constructor(signals: readonly AbortSignal[]) {
@@ -39,15 +38,7 @@ export class RequestLives {
 
   /** From now on those that are open look at the time. */
   tick(): void {
-    this.#ticking ??= setInterval(() => {
-      // It goes on for a tick after the last: those that follow each other closely need no new one.
-      if (this.#open.size === 0) {
-        clearInterval(this.#ticking);
-        this.#ticking = undefined;
-      }
-      const now = performance.now();
-      this.#open.visit((life) => life.tick(now));
-    }, TICK_MS);
+    this.#open.start();
   }
 
   handleEvent(): void {
@@ -60,7 +51,7 @@ export class RequestLives {
  * A request from its start to the last byte of its answer, and what may end it before: its deadline, its caller, whoever
  * closes. Every request has one, so it makes neither a controller nor a promise.
  */
-export class RequestLife implements Placed {
+export class RequestLife implements Ticking {
   place = 0;
   /** Whether it was ended from outside, and by what. */
   stopped = false;

@@ -38,3 +38,36 @@ export class SwapRemoveList<Item extends Placed> {
     }
   }
 }
+
+/** Something that looks at the time now and then. */
+export interface Ticking extends Placed {
+  /** @param now Monotonic milliseconds. */
+  tick(now: number): void;
+}
+
+/** One timer for many: a timer for each request would be a good part of what a request costs. */
+export class SharedTimer<Item extends Ticking> extends SwapRemoveList<Item> {
+  readonly #tickMs: number;
+  readonly #monotonic: () => number;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param tickMs Milliseconds between ticks, and so how late one may be. */
+  constructor(tickMs: number, monotonic = () => performance.now()) {
+    super();
+    this.#tickMs = tickMs;
+    this.#monotonic = monotonic;
+  }
+
+  /** From now on those in the list tick. */
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      // It goes on for a tick after the last: those that follow each other closely need no new one.
+      if (this.size === 0) {
+        clearInterval(this.#timer);
+        this.#timer = undefined;
+      }
+      const now = this.#monotonic();
+      this.visit((item) => item.tick(now));
+    }, this.#tickMs);
+  }
+}

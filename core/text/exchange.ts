@@ -1,5 +1,5 @@
 import type { TextReply, Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError, type Placed, SwapRemoveList } from '../runtime/index.js';
+import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
@@ -310,15 +310,12 @@ function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model broke off.', { cause });
 }
 
-/** Something that has to look at the time now and then. */
-export interface Watched extends Placed {
-  /** @param now monotonic milliseconds. */
-  tick(now: number): void;
+/** An exchange that looks at the time. */
+export interface Watched extends Ticking {
   /** Nothing more is to come of it. */
   giveUp(error: GatewayError): void;
 }
 
-/** One timer for many: a timer for each request would be a good part of what a request costs. */
 export interface Watch {
   /** Ticks until it is deleted. */
   add(watched: Watched): void;
@@ -329,23 +326,11 @@ export interface Watch {
 
 /** @param tickMs milliseconds between ticks, and so how late one may be. */
 export function createWatch(tickMs: number, monotonic: () => number): Watch {
-  const all = new SwapRemoveList<Watched>();
-  let timer: NodeJS.Timeout | undefined;
-
-  function tick(): void {
-    // It goes on for a tick after the last: those that follow each other closely need no new one.
-    if (all.size === 0) {
-      clearInterval(timer);
-      timer = undefined;
-    }
-    const now = monotonic();
-    all.visit((watched) => watched.tick(now));
-  }
-
+  const all = new SharedTimer<Watched>(tickMs, monotonic);
   return {
     add(watched) {
       all.add(watched);
-      timer ??= setInterval(tick, tickMs);
+      all.start();
     },
     delete: (watched) => all.delete(watched),
     giveUpAll: (error) => all.visit((watched) => watched.giveUp(error)),
