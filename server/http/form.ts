@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
-import { type Audio, GatewayError, type Issue, type UploadedSound } from 'mediagate';
+import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
 import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
 import type { BodyBudget, BodyPlace } from './body-budget.js';
 import { fingerprintOf } from './json-body.js';
@@ -253,32 +253,6 @@ export function requiredField(fields: FormFields, name: string, what: string): s
 /** @throws GatewayError `missing_required_parameter` */
 export function missing(param: string, what: string): never {
   throw new GatewayError('missing_required_parameter', `${param} is missing: send ${what}.`, { param });
-}
-
-/** Own members that the schema knows; `null` counts as not sent. */
-export function knownMembers(
-  sent: Readonly<Record<string, unknown>>,
-  { properties }: { properties: object },
-): Record<string, unknown> {
-  const known: Record<string, unknown> = {};
-  for (const member of Object.keys(properties)) {
-    if (Object.hasOwn(sent, member) && sent[member] !== null) known[member] = sent[member];
-  }
-  return known;
-}
-
-/**
- * The refusal of a body for a member of its own.
- * @param accepted What each member accepts, in words.
- */
-export function memberError(
-  { path = '', keyword }: Partial<Issue> = {},
-  accepted: Readonly<Record<string, string>>,
-): GatewayError {
-  const [param = ''] = path.split('.');
-  return keyword === 'required'
-    ? new GatewayError('missing_required_parameter', `${param} is missing: send ${accepted[param]}.`, { param })
-    : new GatewayError('invalid_value', `${param} must be ${accepted[param]}.`, { param });
 }
 
 /** Of a header field, which is to stay short whatever is sent. */

@@ -8,8 +8,7 @@ import { endsWithin } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
-import { SECURITY_HEADERS } from './pages.js';
-import { newRequestId } from './request.js';
+import { newRequestId, SECURITY_HEADERS } from './request.js';
 
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 

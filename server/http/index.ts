@@ -43,8 +43,6 @@ export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-respons
 export {
   type FormFields,
   fieldOf,
-  knownMembers,
-  memberError,
   missing,
   nameIgnored,
   requiredField,
@@ -61,20 +59,22 @@ export {
   seeOther,
   setCookie,
   setPageHeaders,
-  setSecurityHeaders,
 } from './pages.js';
 export {
   clientSignal,
   createPollGuard,
   createSemaphore,
+  knownMembers,
   logRequest,
   MAX_WAIT_SECONDS,
+  memberError,
   newRequestId,
   type PollGuard,
   readPreferences,
   readWait,
   requestIdOf,
   type Semaphore,
+  setSecurityHeaders,
 } from './request.js';
 export {
   addRoutes,

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { GatewayError } from 'mediagate';
 import type { SiteAddress } from './addresses.js';
-import { addField } from './fast-path.js';
 import type { Next, RequestContext } from './koa-app.js';
 
 /** People who visit these routes with a browser are shown a failure as a page. */
@@ -69,25 +68,6 @@ function isOwnPath(text: string, origin: string): boolean {
   const url = URL.parse(text, origin);
   // What comes out may have lost dots: `/.//host` is a path, and as a path by itself it would not be one.
   return url?.origin === origin && !url.pathname.startsWith('//') && !/^\/signin(\/|$)/.test(url.pathname);
-}
-
-/** On every answer, errors of the parser included. */
-export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  'X-Content-Type-Options': 'nosniff',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Referrer-Policy': 'no-referrer',
-  'Cache-Control': 'no-store',
-};
-
-/** Where clients reach the gateway by https. Subdomains are not ours to decide about. */
-const STRICT_TRANSPORT = 'max-age=31536000';
-
-const entries = Object.entries(SECURITY_HEADERS);
-
-/** @param isHttps Whether the public address is https. */
-export function setSecurityHeaders(response: ServerResponse, isHttps: boolean): void {
-  for (const [name, value] of entries) addField(response, name, value);
-  if (isHttps) addField(response, 'Strict-Transport-Security', STRICT_TRANSPORT);
 }
 
 /** Nothing of anybody else's but pictures and sound of links, and no script or style that is not a file of ours. */

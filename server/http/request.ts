@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, drawRandomBytes, GatewayError, type Logger } from 'mediagate';
+import { type Clock, drawRandomBytes, GatewayError, type Issue, type Logger } from 'mediagate';
+import { addField } from './fast-path.js';
 import type { RequestContext } from './koa-app.js';
 
 const SANE = /^[A-Za-z0-9._-]{1,64}$/;
@@ -14,6 +15,25 @@ export function requestIdOf(request: IncomingMessage): string {
 /** `req_` and 96 random bits. */
 export function newRequestId(): string {
   return `req_${drawRandomBytes(BYTES).toString('base64url')}`;
+}
+
+/** On every answer, errors of the parser included. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+};
+
+/** Where clients reach the gateway by https. Subdomains are not ours to decide about. */
+const STRICT_TRANSPORT = 'max-age=31536000';
+
+const SECURITY_FIELDS = Object.entries(SECURITY_HEADERS);
+
+/** @param isHttps Whether the public address is https. */
+export function setSecurityHeaders(response: ServerResponse, isHttps: boolean): void {
+  for (const [name, value] of SECURITY_FIELDS) addField(response, name, value);
+  if (isHttps) addField(response, 'Strict-Transport-Security', STRICT_TRANSPORT);
 }
 
 /** One line for a request: names and figures only, never a header, a query or a body. */
@@ -216,4 +236,30 @@ export function createPollGuard(clock: Clock): PollGuard {
       counts.set(keyId, count);
     },
   };
+}
+
+/** Own members that the schema knows; `null` counts as not sent. */
+export function knownMembers(
+  sent: Readonly<Record<string, unknown>>,
+  { properties }: { properties: object },
+): Record<string, unknown> {
+  const known: Record<string, unknown> = {};
+  for (const member of Object.keys(properties)) {
+    if (Object.hasOwn(sent, member) && sent[member] !== null) known[member] = sent[member];
+  }
+  return known;
+}
+
+/**
+ * The refusal of a body for a member of its own.
+ * @param accepted What each member accepts, in words.
+ */
+export function memberError(
+  { path = '', keyword }: Partial<Issue> = {},
+  accepted: Readonly<Record<string, string>>,
+): GatewayError {
+  const [param = ''] = path.split('.');
+  return keyword === 'required'
+    ? new GatewayError('missing_required_parameter', `${param} is missing: send ${accepted[param]}.`, { param })
+    : new GatewayError('invalid_value', `${param} must be ${accepted[param]}.`, { param });
 }
