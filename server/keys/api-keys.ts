@@ -11,6 +11,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { Grant } from '../http/index.js';
+import { keyAt } from './keys.js';
 
 export type { Grant };
 
@@ -240,13 +241,6 @@ export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
     followingPlans: rest.length === 0 ? null : JSON.stringify(rest),
   };
   return accountAt({ ...row, ...columns }, at);
-}
-
-/** The record of a key with the plan that it has at that time. */
-export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
-  const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
-  if (!plan || expiresAt === null || expiresAt > at) return record;
-  return keyAt({ ...record, ...plan, followingPlans: rest }, at);
 }
 
 declare module '../../core/database/tables.js' {

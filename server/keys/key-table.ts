@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from 'mediagate';
 import { type SlotAnswer, slotRequest, type WindowFamily, type Windows } from '../limits/index.js';
-import { type ApiKeyRecord, type ApiKeys, type Grant, keyAt } from './api-keys.js';
-import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
+import { type ApiKeyRecord, type ApiKeys, type Grant } from './api-keys.js';
+import { hashKey, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {

@@ -160,6 +160,13 @@ function checksum(body: string): string {
   return text;
 }
 
+/** The record of a key with the plan that it has at that time. */
+export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
+  const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
+  if (!plan || expiresAt === null || expiresAt > at) return record;
+  return keyAt({ ...record, ...plan, followingPlans: rest }, at);
+}
+
 /** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
 export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
 

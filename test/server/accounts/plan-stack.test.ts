@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyAt } from '../../../server/keys/api-keys.js';
+import { keyAt } from '../../../server/keys/keys.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
